@@ -1,0 +1,1 @@
+//! The weather server of the content negotiation proposal.

@@ -1,0 +1,3 @@
+//! The weather server on stdio.
+
+fn main() {}

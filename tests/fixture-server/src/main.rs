@@ -1,0 +1,3 @@
+//! A fixture server for tests.
+
+fn main() {}

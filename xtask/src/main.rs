@@ -1,0 +1,3 @@
+//! The automation of the project.
+
+fn main() {}
