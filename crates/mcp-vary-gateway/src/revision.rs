@@ -1,0 +1,80 @@
+//! The protocol revisions that Vary speaks, and the two eras they fall into.
+
+use std::fmt;
+
+/// How a client and a server know of each other.
+///
+/// Source: MCP 2026-07-28, basic/versioning, "Terminology".
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "the specification knows two eras")]
+pub enum Era {
+    /// `initialize` opens a session; 2025-11-25 and earlier.
+    Legacy,
+    /// Every request carries its own metadata; 2026-07-28 and later.
+    Modern,
+}
+
+/// A revision of the Model Context Protocol; later ones are greater.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[non_exhaustive]
+pub enum Revision {
+    /// 2024-11-05
+    V2024_11_05,
+    /// 2025-03-26: streamable HTTP, batches
+    V2025_03_26,
+    /// 2025-06-18: structured results, no batches
+    V2025_06_18,
+    /// 2025-11-25
+    V2025_11_25,
+    /// 2026-07-28: stateless
+    V2026_07_28,
+}
+
+impl Revision {
+    /// Every revision, oldest first.
+    pub const ALL: [Self; 5] = [
+        Self::V2024_11_05,
+        Self::V2025_03_26,
+        Self::V2025_06_18,
+        Self::V2025_11_25,
+        Self::V2026_07_28,
+    ];
+    /// The newest revision with an `initialize` handshake.
+    pub const LATEST_LEGACY: Self = Self::V2025_11_25;
+    /// The newest stateless revision.
+    pub const LATEST_MODERN: Self = Self::V2026_07_28;
+
+    /// The revision that `text` names, if Vary speaks it.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.as_str() == text)
+    }
+
+    /// The date that names it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V2024_11_05 => "2024-11-05",
+            Self::V2025_03_26 => "2025-03-26",
+            Self::V2025_06_18 => "2025-06-18",
+            Self::V2025_11_25 => "2025-11-25",
+            Self::V2026_07_28 => "2026-07-28",
+        }
+    }
+
+    /// Which era it belongs to.
+    #[must_use]
+    pub fn era(self) -> Era {
+        if self >= Self::LATEST_MODERN {
+            Era::Modern
+        } else {
+            Era::Legacy
+        }
+    }
+}
+
+impl fmt::Display for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,413 @@
+//! The JSON-RPC envelope, read on borrowed bytes.
+//!
+//! Only the six members of the envelope are looked at; `params`, `result` and `error` stay the text
+//! they were. Source: JSON-RPC 2.0, section 4; MCP 2026-07-28, basic/index, "Messages".
+
+use std::borrow::Cow;
+use std::fmt;
+
+use mcp_vary::json;
+use serde::de::{Deserializer as _, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// One JSON-RPC message: a request, a notification or a response.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_gateway::wire::Message;
+///
+/// let message = Message::read(br#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#)?;
+/// assert_eq!((message.id, message.method.as_deref()), (Some("7"), Some("ping")));
+///
+/// // A key given twice could mean one thing here and another upstream.
+/// assert!(Message::read(br#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"x"}"#).is_err());
+/// # Ok::<(), mcp_vary_gateway::wire::WireError>(())
+/// ```
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Message<'a> {
+    /// The id as written: a JSON string or integer. `None` on a notification.
+    pub id: Option<&'a str>,
+    /// The method of a request or notification.
+    pub method: Option<Cow<'a, str>>,
+    /// The params object of a request or notification, as written.
+    pub params: Option<&'a str>,
+    /// The result of a response, as written.
+    pub result: Option<&'a str>,
+    /// The error of a response, as written.
+    pub error: Option<&'a str>,
+}
+
+/// What is wrong with a message, and the id to answer it with where one could be read.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{reason}")]
+#[non_exhaustive]
+pub struct WireError {
+    /// Which JSON-RPC error this is.
+    pub fault: WireFault,
+    /// What was found, for a person.
+    pub reason: String,
+    /// The id as written, when the message had a valid one.
+    pub id: Option<String>,
+}
+
+/// The JSON-RPC error that a malformed message deserves.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "JSON-RPC knows no other fault of an envelope"
+)]
+pub enum WireFault {
+    /// `-32700`: the bytes are no JSON.
+    Parse,
+    /// `-32600`: JSON, but no JSON-RPC message.
+    InvalidRequest,
+    /// `-32602`: a message whose `params` are no object.
+    InvalidParams,
+}
+
+impl<'a> Message<'a> {
+    /// Reads one message.
+    ///
+    /// # Errors
+    ///
+    /// When the bytes are not UTF-8 or not JSON, nest deeper than [`json::MAX_DEPTH`], repeat a key
+    /// of the envelope, or are no JSON-RPC 2.0 message.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, WireError> {
+        let text = std::str::from_utf8(bytes)
+            .map_err(|e| WireError::parse(format!("the message is not UTF-8: {e}")))?;
+        if depth_exceeds(bytes, json::MAX_DEPTH) {
+            let reason = format!("the message nests deeper than {} levels", json::MAX_DEPTH);
+            return Err(WireError::parse(reason));
+        }
+        let mut reader = serde_json::Deserializer::from_str(text);
+        (&mut reader)
+            .deserialize_map(EnvelopeVisitor)
+            .and_then(|envelope| reader.end().map(|()| envelope))
+            .map_err(|e| WireError::from_json(&e, text))?
+            .check()
+            .map_err(|error| error.with_id_of(text))
+    }
+
+    /// Whether this asks for an answer.
+    #[must_use]
+    pub fn is_request(&self) -> bool {
+        self.method.is_some() && self.id.is_some()
+    }
+
+    /// Whether this is a method without an id.
+    #[must_use]
+    pub fn is_notification(&self) -> bool {
+        self.method.is_some() && self.id.is_none()
+    }
+}
+
+struct Envelope<'a> {
+    jsonrpc: Option<&'a str>,
+    message: Message<'a>,
+}
+
+impl<'a> Envelope<'a> {
+    fn check(self) -> Result<Message<'a>, WireError> {
+        let Self { jsonrpc, message } = self;
+        if jsonrpc != Some("\"2.0\"") {
+            return Err(WireError::invalid("`jsonrpc` must be \"2.0\""));
+        }
+        if message.id.is_some_and(|id| !is_id(id)) {
+            return Err(WireError::invalid("`id` must be a string or an integer"));
+        }
+        match (&message.method, message.result, message.error) {
+            (Some(_), None, None) => message.check_params(),
+            (None, Some(_), None) | (None, None, Some(_)) => Ok(message),
+            (None, None, None) => Err(WireError::invalid("`method` is missing")),
+            _ => Err(WireError::invalid(
+                "a message has one of `method`, `result` and `error`",
+            )),
+        }
+    }
+}
+
+impl Message<'_> {
+    fn check_params(self) -> Result<Self, WireError> {
+        match self.params {
+            Some(params) if !params.starts_with('{') => Err(WireError {
+                fault: WireFault::InvalidParams,
+                reason: "`params` must be an object".to_owned(),
+                id: None,
+            }),
+            _ => Ok(self),
+        }
+    }
+}
+
+impl WireError {
+    fn parse(reason: impl Into<String>) -> Self {
+        Self {
+            fault: WireFault::Parse,
+            reason: reason.into(),
+            id: None,
+        }
+    }
+
+    fn invalid(reason: impl Into<String>) -> Self {
+        Self {
+            fault: WireFault::InvalidRequest,
+            reason: reason.into(),
+            id: None,
+        }
+    }
+
+    fn from_json(error: &serde_json::Error, text: &str) -> Self {
+        match error.classify() {
+            serde_json::error::Category::Data => Self::invalid(error.to_string()).with_id_of(text),
+            _ => Self::parse(format!("the message is not JSON: {error}")),
+        }
+    }
+
+    /// Looks once more, leniently, for an id to answer with.
+    fn with_id_of(mut self, text: &str) -> Self {
+        self.id = serde_json::from_str::<serde_json::Value>(text)
+            .ok()
+            .and_then(|value| value.get("id").map(ToString::to_string))
+            .filter(|id| is_id(id));
+        self
+    }
+}
+
+/// Whether `id`, as written, is a JSON string or an integer.
+fn is_id(id: &str) -> bool {
+    id.starts_with('"')
+        || id
+            .strip_prefix('-')
+            .unwrap_or(id)
+            .bytes()
+            .all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether the containers of a JSON text nest deeper than `limit`; one pass, no allocation.
+fn depth_exceeds(bytes: &[u8], limit: usize) -> bool {
+    let mut depth = 0usize;
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'"' => at = end_of_string(bytes, at + 1),
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > limit {
+                    return true;
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+    }
+    false
+}
+
+/// The index of the quote that ends the string whose first byte is at `at`.
+fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(&byte) = bytes.get(at) {
+        match byte {
+            b'"' => return at,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    at
+}
+
+struct EnvelopeVisitor;
+
+impl<'de> Visitor<'de> for EnvelopeVisitor {
+    type Value = Envelope<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON-RPC message, which is an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut jsonrpc = None;
+        let mut method = None;
+        let mut message = Message::default();
+        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
+            let slot = match key.as_ref() {
+                "jsonrpc" => &mut jsonrpc,
+                "id" => &mut message.id,
+                "method" => &mut method,
+                "params" => &mut message.params,
+                "result" => &mut message.result,
+                "error" => &mut message.error,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            let value: &'de RawValue = map.next_value()?;
+            if slot.replace(value.get()).is_some() {
+                return Err(A::Error::custom(format_args!("`{key}` is given twice")));
+            }
+        }
+        message.method = method
+            .map(serde_json::from_str::<MethodName<'de>>)
+            .transpose()
+            .map_err(|_| A::Error::custom("`method` must be a string"))?
+            .map(|name| name.0);
+        Ok(Envelope { jsonrpc, message })
+    }
+}
+
+/// A method name, borrowed where it holds no escape.
+#[derive(serde::Deserialize)]
+struct MethodName<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// The messages of a JSON-RPC batch (2025-03-26), each as its own text; `None` when `bytes` hold no array.
+///
+/// # Errors
+///
+/// When an array is there, but is not valid JSON or is empty.
+pub fn batch(bytes: &[u8]) -> Option<Result<Vec<&str>, WireError>> {
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace())?;
+    if *first != b'[' {
+        return None;
+    }
+    Some(read_batch(bytes))
+}
+
+fn read_batch(bytes: &[u8]) -> Result<Vec<&str>, WireError> {
+    let text = std::str::from_utf8(bytes)
+        .map_err(|e| WireError::parse(format!("the batch is not UTF-8: {e}")))?;
+    if depth_exceeds(bytes, json::MAX_DEPTH) {
+        let reason = format!("the batch nests deeper than {} levels", json::MAX_DEPTH);
+        return Err(WireError::parse(reason));
+    }
+    let messages = json::elements(text)
+        .map_err(|e| WireError::parse(format!("the batch is not JSON: {e}")))?;
+    if messages.is_empty() {
+        return Err(WireError::invalid("the batch is empty"));
+    }
+    Ok(messages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refuses(text: &str, fault: WireFault, id: Option<&str>) {
+        let error = Message::read(text.as_bytes()).unwrap_err();
+        assert_eq!((error.fault, error.id.as_deref()), (fault, id), "{error}");
+    }
+
+    #[test]
+    fn a_request_keeps_its_id_and_params_as_written() {
+        let text = r#"{ "params" : {"b": 1.0, "a":[ ]} , "id" : "x\u0041","method":"tools/call","jsonrpc":"2.0","more":1}"#;
+        let message = Message::read(text.as_bytes()).unwrap();
+        assert_eq!(message.id, Some(r#""x\u0041""#));
+        assert_eq!(message.params, Some(r#"{"b": 1.0, "a":[ ]}"#));
+        assert!(message.is_request() && !message.is_notification());
+    }
+
+    #[test]
+    fn garbage_is_a_parse_error_without_an_id() {
+        for text in [
+            "",
+            "{",
+            "nonsense",
+            "{\"id\":1}x",
+            "{\"id\":1,}",
+            "\"\\u12\"",
+        ] {
+            refuses(text, WireFault::Parse, None);
+        }
+        assert_eq!(
+            Message::read(b"{\"a\":\"\xff\"}").unwrap_err().fault,
+            WireFault::Parse
+        );
+    }
+
+    #[test]
+    fn json_that_is_no_message_is_an_invalid_request() {
+        refuses("[]", WireFault::InvalidRequest, None);
+        refuses("1", WireFault::InvalidRequest, None);
+        refuses("{}", WireFault::InvalidRequest, None);
+        refuses(
+            r#"{"jsonrpc":"1.0","id":3,"method":"m"}"#,
+            WireFault::InvalidRequest,
+            Some("3"),
+        );
+        refuses(
+            r#"{"jsonrpc":"2.0","id":3}"#,
+            WireFault::InvalidRequest,
+            Some("3"),
+        );
+        refuses(
+            r#"{"jsonrpc":"2.0","id":3,"method":4}"#,
+            WireFault::InvalidRequest,
+            Some("3"),
+        );
+        refuses(
+            r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#,
+            WireFault::InvalidRequest,
+            None,
+        );
+        refuses(
+            r#"{"jsonrpc":"2.0","id":1.5,"method":"m"}"#,
+            WireFault::InvalidRequest,
+            None,
+        );
+        refuses(
+            r#"{"jsonrpc":"2.0","id":"a","method":"m","result":1}"#,
+            WireFault::InvalidRequest,
+            Some("\"a\""),
+        );
+    }
+
+    #[test]
+    fn a_key_given_twice_is_an_invalid_request() {
+        refuses(
+            r#"{"jsonrpc":"2.0","id":3,"method":"m","m\u0065thod":"n"}"#,
+            WireFault::InvalidRequest,
+            Some("3"),
+        );
+    }
+
+    #[test]
+    fn params_that_are_no_object_are_invalid_params() {
+        refuses(
+            r#"{"jsonrpc":"2.0","id":3,"method":"m","params":[1]}"#,
+            WireFault::InvalidParams,
+            Some("3"),
+        );
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_and_brackets_in_strings_do_not_count() {
+        let deep = |n| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":{}{}}}}}"#,
+                "[".repeat(n),
+                "]".repeat(n)
+            )
+        };
+        assert!(Message::read(deep(json::MAX_DEPTH - 2).as_bytes()).is_ok());
+        refuses(&deep(json::MAX_DEPTH - 1), WireFault::Parse, None);
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{"a":"\"{}"}}}}"#,
+            "[".repeat(999)
+        );
+        assert!(Message::read(text.as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn a_batch_is_told_from_a_message() {
+        assert!(batch(b" {}").is_none());
+        assert_eq!(
+            batch(br#" [{"a":1}, 2]"#).unwrap().unwrap(),
+            [r#"{"a":1}"#, "2"]
+        );
+        assert!(batch(b"[]").unwrap().is_err());
+        assert!(batch(b"[1").unwrap().is_err());
+    }
+}
