@@ -1,3 +1,8 @@
-//! The weather server on stdio.
+//! The weather server on standard input and output.
 
-fn main() {}
+use std::io;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> io::Result<()> {
+    weather::serve_stdio().await
+}

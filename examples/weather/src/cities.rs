@@ -1,0 +1,199 @@
+//! The cities, their weather now, and the five days from today: a table, so that every run says the same.
+
+/// One city and everything that is known about its weather.
+#[derive(Debug)]
+pub(crate) struct City {
+    pub(crate) name: &'static str,
+    /// Other spellings that people use.
+    aliases: &'static [&'static str],
+    pub(crate) now: Now,
+    pub(crate) days: [Day; 5],
+}
+
+/// The current conditions.
+#[derive(Debug)]
+pub(crate) struct Now {
+    pub(crate) temperature_c: i32,
+    pub(crate) humidity_percent: u32,
+    pub(crate) precipitation_probability: f64,
+    pub(crate) wind_speed_kmh: u32,
+    pub(crate) uv_index: u32,
+    pub(crate) forecast_summary: &'static str,
+}
+
+/// One day of the forecast.
+#[derive(Debug)]
+pub(crate) struct Day {
+    pub(crate) low_c: i32,
+    pub(crate) high_c: i32,
+    pub(crate) condition: &'static str,
+    pub(crate) precipitation_probability: f64,
+}
+
+/// The city of that name, whatever the case and the accents.
+pub(crate) fn find(name: &str) -> Option<&'static City> {
+    let name = name.trim().to_lowercase();
+    let is_called = |spelling: &&str| spelling.to_lowercase() == name;
+    CITIES
+        .iter()
+        .find(|city| is_called(&city.name) || city.aliases.iter().any(&is_called))
+}
+
+/// Every city's name, in the order of the table.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    CITIES.iter().map(|city| city.name)
+}
+
+const fn day(
+    low_c: i32,
+    high_c: i32,
+    condition: &'static str,
+    precipitation_probability: f64,
+) -> Day {
+    Day {
+        low_c,
+        high_c,
+        condition,
+        precipitation_probability,
+    }
+}
+
+/// The days of every forecast, today first.
+pub(crate) const DATES: [&str; 5] = [
+    "2026-02-22",
+    "2026-02-23",
+    "2026-02-24",
+    "2026-02-25",
+    "2026-02-26",
+];
+
+static CITIES: [City; 6] = [
+    City {
+        name: "Bern",
+        aliases: &["Berne", "Berna"],
+        now: Now {
+            temperature_c: 8,
+            humidity_percent: 72,
+            precipitation_probability: 0.3,
+            wind_speed_kmh: 15,
+            uv_index: 2,
+            forecast_summary: "Warming trend expected Thursday",
+        },
+        days: [
+            day(1, 8, "clouds clearing by afternoon", 0.3),
+            day(2, 9, "mostly sunny", 0.1),
+            day(2, 10, "partly cloudy", 0.2),
+            day(3, 11, "mostly sunny", 0.1),
+            day(4, 12, "sunny", 0.05),
+        ],
+    },
+    City {
+        name: "Zurich",
+        aliases: &["Zürich", "Zuerich", "Zurigo"],
+        now: Now {
+            temperature_c: 7,
+            humidity_percent: 78,
+            precipitation_probability: 0.45,
+            wind_speed_kmh: 19,
+            uv_index: 2,
+            forecast_summary: "Showers tonight, drier from Tuesday",
+        },
+        days: [
+            day(2, 7, "light rain", 0.45),
+            day(2, 8, "showers", 0.5),
+            day(1, 9, "partly cloudy", 0.2),
+            day(2, 10, "mostly sunny", 0.1),
+            day(3, 11, "sunny", 0.05),
+        ],
+    },
+    City {
+        name: "Geneva",
+        aliases: &["Genève", "Geneve", "Genf", "Ginevra"],
+        now: Now {
+            temperature_c: 9,
+            humidity_percent: 68,
+            precipitation_probability: 0.15,
+            wind_speed_kmh: 24,
+            uv_index: 3,
+            forecast_summary: "North-easterly bise easing by Wednesday",
+        },
+        days: [
+            day(3, 9, "windy", 0.15),
+            day(2, 8, "windy", 0.1),
+            day(2, 9, "partly cloudy", 0.1),
+            day(3, 11, "mostly sunny", 0.05),
+            day(4, 13, "sunny", 0.05),
+        ],
+    },
+    City {
+        name: "Basel",
+        aliases: &["Bâle", "Basle", "Basilea"],
+        now: Now {
+            temperature_c: 10,
+            humidity_percent: 65,
+            precipitation_probability: 0.2,
+            wind_speed_kmh: 11,
+            uv_index: 3,
+            forecast_summary: "Mild and mostly dry all week",
+        },
+        days: [
+            day(4, 10, "mostly cloudy", 0.2),
+            day(4, 11, "partly cloudy", 0.15),
+            day(5, 12, "mostly sunny", 0.1),
+            day(5, 13, "sunny", 0.05),
+            day(6, 14, "sunny", 0.05),
+        ],
+    },
+    City {
+        name: "Lugano",
+        aliases: &[],
+        now: Now {
+            temperature_c: 13,
+            humidity_percent: 52,
+            precipitation_probability: 0.05,
+            wind_speed_kmh: 8,
+            uv_index: 4,
+            forecast_summary: "Sunny and spring-like until the weekend",
+        },
+        days: [
+            day(5, 13, "sunny", 0.05),
+            day(5, 14, "sunny", 0.0),
+            day(6, 15, "sunny", 0.0),
+            day(6, 15, "mostly sunny", 0.1),
+            day(7, 14, "partly cloudy", 0.2),
+        ],
+    },
+    City {
+        name: "Zermatt",
+        aliases: &[],
+        now: Now {
+            temperature_c: -4,
+            humidity_percent: 81,
+            precipitation_probability: 0.7,
+            wind_speed_kmh: 28,
+            uv_index: 5,
+            forecast_summary: "Fresh snow until Monday, then clear and cold",
+        },
+        days: [
+            day(-11, -4, "snow", 0.7),
+            day(-12, -5, "snow showers", 0.55),
+            day(-14, -3, "sunny", 0.05),
+            day(-12, -1, "sunny", 0.0),
+            day(-9, 1, "partly cloudy", 0.1),
+        ],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_city_is_found_by_any_of_its_names() {
+        for name in ["Zurich", "ZÜRICH", " zuerich "] {
+            assert_eq!(find(name).map(|city| city.name), Some("Zurich"), "{name}");
+        }
+        assert!(find("Atlantis").is_none());
+        assert!(find("").is_none());
+    }
+}

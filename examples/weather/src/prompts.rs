@@ -1,0 +1,82 @@
+//! The one prompt, and the completion of its argument.
+
+use rmcp::ErrorData;
+use rmcp::model::{
+    ArgumentInfo, CompleteResult, CompletionInfo, GetPromptResult, JsonObject, Prompt,
+    PromptArgument, PromptMessage, Reference, Role,
+};
+use serde_json::Value;
+
+use crate::cities;
+
+/// The prompts as listed.
+pub(crate) fn all() -> Vec<Prompt> {
+    let location = PromptArgument::new(LOCATION)
+        .with_description(
+            "A city in Switzerland, for example Bern. Left out, the user is asked for one.",
+        )
+        .with_required(false);
+    let prompt = Prompt::new(
+        WEATHER_CHECK,
+        Some("Look up the current weather of a city and say what it means for the day."),
+        Some(vec![location]),
+    );
+    vec![prompt.with_title("Check the weather")]
+}
+
+/// The messages of the prompt `name`.
+///
+/// # Errors
+///
+/// An unknown prompt, and a location that is no string, are invalid parameters.
+pub(crate) fn expand(name: &str, arguments: &JsonObject) -> Result<GetPromptResult, ErrorData> {
+    if name != WEATHER_CHECK {
+        return Err(ErrorData::invalid_params(
+            format!("unknown prompt: {name}"),
+            None,
+        ));
+    }
+    let text = match arguments.get(LOCATION) {
+        None => {
+            "Ask me for a city in Switzerland, then call get_weather with it and tell me what the \
+             weather there means for my plans today."
+                .to_owned()
+        }
+        Some(Value::String(location)) => format!(
+            "Call get_weather for {location}. Tell me the temperature, the chance of rain and the wind, \
+             what to wear, and whether get_forecast shows a better day this week."
+        ),
+        Some(_) => {
+            return Err(ErrorData::invalid_params(
+                "`location` is no string; give the name of a city",
+                None,
+            ));
+        }
+    };
+    let message = PromptMessage::new_text(Role::User, text);
+    Ok(GetPromptResult::new(vec![message]).with_description("Check the weather"))
+}
+
+/// Names of cities that begin as `argument` does; nothing for any other argument.
+///
+/// # Errors
+///
+/// None in practice: there are far fewer cities than a completion may hold.
+pub(crate) fn complete(
+    reference: &Reference,
+    argument: &ArgumentInfo,
+) -> Result<CompleteResult, ErrorData> {
+    let ours = matches!(reference, Reference::Prompt(prompt) if prompt.name == WEATHER_CHECK)
+        && argument.name == LOCATION;
+    let beginning = argument.value.to_lowercase();
+    let values = cities::names()
+        .filter(|name| ours && name.to_lowercase().starts_with(&beginning))
+        .map(str::to_owned)
+        .collect();
+    CompletionInfo::with_all_values(values)
+        .map(CompleteResult::new)
+        .map_err(|error| ErrorData::internal_error(error, None))
+}
+
+const WEATHER_CHECK: &str = "weather_check";
+const LOCATION: &str = "location";

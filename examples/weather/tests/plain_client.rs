@@ -1,0 +1,215 @@
+//! What a client without any extension sees, in both eras, over an in-memory pipe.
+
+use std::fmt::Write as _;
+
+use rmcp::model::{
+    CallToolRequestParams, CompleteRequestParams, GetPromptRequestParams, JsonObject,
+    ProtocolVersion, ReadResourceRequestParams,
+};
+use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, RunningService, ServiceError};
+use rmcp::{ErrorData, RoleClient};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+type Client = RunningService<RoleClient, ()>;
+
+#[tokio::test]
+async fn a_legacy_client_sees_the_whole_server() {
+    let client = connect(Era::Legacy).await;
+    insta::assert_snapshot!("legacy", everything(&client).await);
+}
+
+#[tokio::test]
+async fn a_modern_client_sees_the_whole_server() {
+    let client = connect(Era::Modern).await;
+    insta::assert_snapshot!("modern", everything(&client).await);
+}
+
+#[tokio::test]
+async fn the_weather_is_said_twice_as_ordinary_servers_do() {
+    for era in [Era::Legacy, Era::Modern] {
+        let client = connect(era).await;
+        let result = call(&client, "get_weather", json!({ "location": "bern" })).await;
+        let weather = json!({
+            "location": "Bern",
+            "temperature_c": 8,
+            "humidity_percent": 72,
+            "precipitation_probability": 0.3,
+            "wind_speed_kmh": 15,
+            "uv_index": 2,
+            "forecast_summary": "Warming trend expected Thursday"
+        });
+        assert_eq!(result["structuredContent"], weather);
+        assert_eq!(
+            result["content"],
+            json!([{ "type": "text", "text": weather.to_string() }])
+        );
+        assert_eq!(result["isError"], false);
+    }
+}
+
+#[tokio::test]
+async fn only_the_forecast_has_an_output_schema_and_keeps_it() {
+    let client = connect(Era::Legacy).await;
+    let tools = client.list_all_tools().await.unwrap();
+    let [weather, forecast] = tools.as_slice() else {
+        panic!("expected two tools, got {tools:?}");
+    };
+    assert_eq!(weather.output_schema, None);
+    let schema = Value::Object(forecast.output_schema.as_deref().unwrap().clone());
+    for city in ["Bern", "Zürich", "Genf", "Basilea", "Lugano", "Zermatt"] {
+        let result = call(&client, "get_forecast", json!({ "location": city })).await;
+        jsonschema::validate(&schema, &result["structuredContent"]).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn fewer_days_can_be_asked_for() {
+    let client = connect(Era::Modern).await;
+    for wanted in 1..=5 {
+        let arguments = json!({ "location": "Basel", "days": wanted });
+        let result = call(&client, "get_forecast", arguments).await;
+        let days = result["structuredContent"]["days"].as_array().unwrap();
+        assert_eq!(days.len(), wanted);
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_city_is_a_result_that_names_the_known_ones() {
+    for tool in ["get_weather", "get_forecast"] {
+        let client = connect(Era::Legacy).await;
+        let result = call(&client, tool, json!({ "location": "Atlantis" })).await;
+        assert_eq!(result["isError"], true);
+        assert_eq!(result.get("structuredContent"), None);
+        assert_eq!(
+            result["content"][0]["text"],
+            "unknown city \"Atlantis\"; known cities are Bern, Zurich, Geneva, Basel, Lugano, Zermatt"
+        );
+    }
+}
+
+#[tokio::test]
+async fn wrong_requests_are_refused() {
+    refuses("get_weather", json!({}), "`location` is missing").await;
+    refuses("get_weather", json!({ "location": 3 }), "or no string").await;
+    refuses("get_tide", json!({ "location": "Bern" }), "unknown tool").await;
+    for days in [json!(0), json!(6), json!(1.5), json!("3"), json!(null)] {
+        let arguments = json!({ "location": "Bern", "days": days });
+        refuses("get_forecast", arguments, "a whole number from 1 to 5").await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_listed_is_not_found() {
+    let client = connect(Era::Legacy).await;
+    let resource = ReadResourceRequestParams::new("map://features/atlantis");
+    let error = protocol_error(client.read_resource(resource).await.map(drop));
+    assert_eq!(error.code.0, -32002);
+    assert_eq!(
+        error.data,
+        Some(json!({ "uri": "map://features/atlantis" }))
+    );
+
+    let prompt = GetPromptRequestParams::new("tide_check");
+    let error = protocol_error(client.get_prompt(prompt).await.map(drop));
+    assert_eq!(error.code.0, -32602);
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_at_once_is_no_error() {
+    let (server, client) = tokio::io::duplex(1024);
+    drop(client);
+    weather::serve(server).await.unwrap();
+}
+
+/// Which of the two ways a client begins.
+#[derive(Clone, Copy)]
+enum Era {
+    Legacy,
+    Modern,
+}
+
+async fn connect(era: Era) -> Client {
+    let (server, client) = tokio::io::duplex(64 * 1024);
+    tokio::spawn(weather::serve(server));
+    let lifecycle = match era {
+        Era::Legacy => ClientLifecycleMode::Initialize,
+        Era::Modern => ClientLifecycleMode::Discover {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        },
+    };
+    ().serve_with_lifecycle(client, lifecycle).await.unwrap()
+}
+
+async fn call(client: &Client, tool: &'static str, arguments: Value) -> Value {
+    let result = client.call_tool(params(tool, &arguments)).await.unwrap();
+    serde_json::to_value(result).unwrap()
+}
+
+async fn refuses(tool: &'static str, arguments: Value, because: &str) {
+    let client = connect(Era::Legacy).await;
+    let result = client.call_tool(params(tool, &arguments)).await;
+    let error = protocol_error(result.map(drop));
+    assert_eq!(error.code.0, -32602, "{tool} {arguments}");
+    assert!(error.message.contains(because), "{}", error.message);
+}
+
+fn params(tool: &'static str, arguments: &Value) -> CallToolRequestParams {
+    let arguments: JsonObject = arguments.as_object().unwrap().clone();
+    CallToolRequestParams::new(tool).with_arguments(arguments)
+}
+
+#[track_caller]
+fn protocol_error(result: Result<(), ServiceError>) -> ErrorData {
+    match result {
+        Err(ServiceError::McpError(error)) => error,
+        other => panic!("expected an error of the protocol, got {other:?}"),
+    }
+}
+
+/// Everything there is to list, and one answer of each kind.
+async fn everything(client: &Client) -> String {
+    let mut seen = String::new();
+    let mut show = |heading: &str, value: Value| {
+        let value = serde_json::to_string_pretty(&value).unwrap();
+        writeln!(seen, "{heading}\n{value}\n").unwrap();
+    };
+    show("server", json(client.peer_info().as_deref()));
+    show("tools/list", json(client.list_tools(None).await.unwrap()));
+    show(
+        "resources/list",
+        json(client.list_resources(None).await.unwrap()),
+    );
+    show(
+        "prompts/list",
+        json(client.list_prompts(None).await.unwrap()),
+    );
+    for tool in ["get_weather", "get_forecast"] {
+        let arguments = json!({ "location": "Bern" });
+        show(tool, call(client, tool, arguments).await);
+    }
+    let valley = ReadResourceRequestParams::new("map://features/alpine-valley-1");
+    show(
+        "resources/read",
+        json(client.read_resource(valley).await.unwrap()),
+    );
+    let prompt = GetPromptRequestParams::new("weather_check")
+        .with_arguments(json!({ "location": "Bern" }).as_object().unwrap().clone());
+    show(
+        "prompts/get",
+        json(client.get_prompt(prompt).await.unwrap()),
+    );
+    let beginning = CompleteRequestParams::new(
+        rmcp::model::Reference::for_prompt("weather_check"),
+        rmcp::model::ArgumentInfo::new("location", "b"),
+    );
+    show(
+        "completion/complete",
+        json(client.complete(beginning).await.unwrap()),
+    );
+    seen
+}
+
+fn json(value: impl Serialize) -> Value {
+    serde_json::to_value(value).unwrap()
+}
