@@ -138,12 +138,17 @@ async fn connect(era: Era) -> Client {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         },
     };
-    ().serve_with_lifecycle(client, lifecycle).await.unwrap()
+    ().serve_with_lifecycle(client, lifecycle)
+        .await
+        .expect("the server answers")
 }
 
 async fn call(client: &Client, tool: &'static str, arguments: Value) -> Value {
-    let result = client.call_tool(params(tool, &arguments)).await.unwrap();
-    serde_json::to_value(result).unwrap()
+    let result = client
+        .call_tool(params(tool, &arguments))
+        .await
+        .expect("the server answers");
+    serde_json::to_value(result).expect("JSON")
 }
 
 async fn refuses(tool: &'static str, arguments: Value, because: &str) {
@@ -155,7 +160,7 @@ async fn refuses(tool: &'static str, arguments: Value, because: &str) {
 }
 
 fn params(tool: &'static str, arguments: &Value) -> CallToolRequestParams {
-    let arguments: JsonObject = arguments.as_object().unwrap().clone();
+    let arguments: JsonObject = arguments.as_object().expect("an object").clone();
     CallToolRequestParams::new(tool).with_arguments(arguments)
 }
 
@@ -171,18 +176,26 @@ fn protocol_error(result: Result<(), ServiceError>) -> ErrorData {
 async fn everything(client: &Client) -> String {
     let mut seen = String::new();
     let mut show = |heading: &str, value: Value| {
-        let value = serde_json::to_string_pretty(&value).unwrap();
-        writeln!(seen, "{heading}\n{value}\n").unwrap();
+        let value = serde_json::to_string_pretty(&value).expect("JSON");
+        writeln!(seen, "{heading}\n{value}\n").expect("a string takes everything");
     };
     show("server", json(client.peer_info().as_deref()));
-    show("tools/list", json(client.list_tools(None).await.unwrap()));
+    show(
+        "tools/list",
+        json(client.list_tools(None).await.expect("the server answers")),
+    );
     show(
         "resources/list",
-        json(client.list_resources(None).await.unwrap()),
+        json(
+            client
+                .list_resources(None)
+                .await
+                .expect("the server answers"),
+        ),
     );
     show(
         "prompts/list",
-        json(client.list_prompts(None).await.unwrap()),
+        json(client.list_prompts(None).await.expect("the server answers")),
     );
     for tool in ["get_weather", "get_forecast"] {
         let arguments = json!({ "location": "Bern" });
@@ -191,13 +204,22 @@ async fn everything(client: &Client) -> String {
     let valley = ReadResourceRequestParams::new("map://features/alpine-valley-1");
     show(
         "resources/read",
-        json(client.read_resource(valley).await.unwrap()),
+        json(
+            client
+                .read_resource(valley)
+                .await
+                .expect("the server answers"),
+        ),
     );
-    let prompt = GetPromptRequestParams::new("weather_check")
-        .with_arguments(json!({ "location": "Bern" }).as_object().unwrap().clone());
+    let prompt = GetPromptRequestParams::new("weather_check").with_arguments(
+        json!({ "location": "Bern" })
+            .as_object()
+            .expect("an object")
+            .clone(),
+    );
     show(
         "prompts/get",
-        json(client.get_prompt(prompt).await.unwrap()),
+        json(client.get_prompt(prompt).await.expect("the server answers")),
     );
     let beginning = CompleteRequestParams::new(
         rmcp::model::Reference::for_prompt("weather_check"),
@@ -205,11 +227,16 @@ async fn everything(client: &Client) -> String {
     );
     show(
         "completion/complete",
-        json(client.complete(beginning).await.unwrap()),
+        json(
+            client
+                .complete(beginning)
+                .await
+                .expect("the server answers"),
+        ),
     );
     seen
 }
 
 fn json(value: impl Serialize) -> Value {
-    serde_json::to_value(value).unwrap()
+    serde_json::to_value(value).expect("JSON")
 }
