@@ -1,0 +1,122 @@
+//! The phases that are one cargo command.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::phases::Outcome;
+use crate::process;
+use crate::workspace::Workspace;
+
+/// More than a clean build on two slow cores needs; it only ends what hangs.
+const LIMIT: Duration = Duration::from_secs(30 * 60);
+
+/// Formatting.
+pub(crate) fn format(workspace: &Workspace) -> Outcome {
+    phase(workspace, "format", &["fmt", "--all", "--check"], None)
+}
+
+/// The lints.
+pub(crate) fn clippy(workspace: &Workspace) -> Outcome {
+    let arguments = &[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "-D",
+        "warnings",
+    ];
+    phase(workspace, "clippy", arguments, None)
+}
+
+/// The reference.
+pub(crate) fn doc(workspace: &Workspace) -> Outcome {
+    let arguments = &["doc", "--workspace", "--no-deps"];
+    phase(
+        workspace,
+        "doc",
+        arguments,
+        Some(("RUSTDOCFLAGS", "-D warnings")),
+    )
+}
+
+/// Every target of the workspace, so that the binaries share one set of features with the tests
+/// and nothing is compiled twice.
+pub(crate) fn build(workspace: &Workspace) -> Outcome {
+    phase(
+        workspace,
+        "build",
+        &["build", "--workspace", "--all-targets"],
+        None,
+    )
+}
+
+/// All Rust tests; counted one by one.
+pub(crate) fn tests(workspace: &Workspace) -> Outcome {
+    // A failing test must not keep the other crates' tests from running.
+    let arguments = &["test", "--workspace", "--no-fail-fast"];
+    let mut outcome = phase(workspace, "tests", arguments, None);
+    let Ok(log) = workspace.scratch("tests.log") else {
+        return outcome;
+    };
+    let (passed, failed) = counted(&log);
+    outcome.passed = passed;
+    outcome.failed = failed.max(outcome.failed);
+    outcome
+}
+
+/// `cargo` in the workspace.
+pub(crate) fn cargo(workspace: &Workspace) -> Command {
+    let mut command = process::command(env!("CARGO"));
+    command.current_dir(workspace.path(""));
+    command
+}
+
+fn phase(
+    workspace: &Workspace,
+    name: &str,
+    arguments: &[&str],
+    variable: Option<(&str, &str)>,
+) -> Outcome {
+    let result = workspace.scratch(&format!("{name}.log")).and_then(|log| {
+        let mut command = cargo(workspace);
+        command.args(arguments).envs(variable);
+        process::run(&mut command, &log, LIMIT)
+    });
+    Outcome::of(result)
+}
+
+/// The sums over all `test result:` lines of a log.
+fn counted(log: &Path) -> (usize, usize) {
+    let text = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let mut sums = (0, 0);
+    for line in text.lines().filter(|line| line.starts_with("test result:")) {
+        sums.0 += number_before(line, " passed");
+        sums.1 += number_before(line, " failed");
+    }
+    sums
+}
+
+fn number_before(line: &str, word: &str) -> usize {
+    line.split(word)
+        .next()
+        .and_then(|start| start.rsplit(' ').next())
+        .and_then(|number| number.parse().ok())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_stand_before_their_words() {
+        let line =
+            "test result: FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out";
+        assert_eq!(number_before(line, " passed"), 12);
+        assert_eq!(number_before(line, " failed"), 3);
+        assert_eq!(number_before(line, " grilled"), 0);
+    }
+}

@@ -1,0 +1,223 @@
+//! The phases of `cargo xtask test`, and the run over them.
+
+use std::fmt::Write as _;
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use crate::workspace::Workspace;
+use crate::{cargo, layout};
+
+/// One part of the tests that can be run alone.
+struct Phase {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&Workspace) -> Outcome,
+}
+
+/// Every phase, in the order in which they run: what fails fast comes first.
+const PHASES: &[Phase] = &[
+    Phase {
+        name: "format",
+        about: "the code is formatted",
+        run: cargo::format,
+    },
+    Phase {
+        name: "layout",
+        about: "the layout's invariants hold: who may depend on whom, who prints, no machine's paths",
+        run: layout::phase,
+    },
+    Phase {
+        name: "build",
+        about: "everything compiles",
+        run: cargo::build,
+    },
+    Phase {
+        name: "tests",
+        about: "all Rust tests and doctests, fuzz corpora replayed",
+        run: cargo::tests,
+    },
+    Phase {
+        name: "clippy",
+        about: "no warnings from the lints",
+        run: cargo::clippy,
+    },
+    Phase {
+        name: "doc",
+        about: "the reference builds without warnings",
+        run: cargo::doc,
+    },
+];
+
+/// What a phase found.
+#[derive(Debug, Default, Eq, PartialEq)]
+pub(crate) struct Outcome {
+    /// How many checks held.
+    pub(crate) passed: usize,
+    /// How many did not.
+    pub(crate) failed: usize,
+    /// What the reader of the terminal should see, if anything.
+    pub(crate) report: String,
+}
+
+impl Outcome {
+    /// A phase that is one check.
+    pub(crate) fn of(result: Result<(), String>) -> Self {
+        match result {
+            Ok(()) => Self {
+                passed: 1,
+                ..Self::default()
+            },
+            Err(report) => Self::failure(report),
+        }
+    }
+
+    /// A phase that failed as a whole, because of `report`.
+    pub(crate) fn failure(report: impl Into<String>) -> Self {
+        Self {
+            failed: 1,
+            report: report.into(),
+            ..Self::default()
+        }
+    }
+
+    /// A phase of several checks: each one's name and what is wrong with it, if anything.
+    pub(crate) fn of_all<T: AsRef<str>>(checks: &[(T, Result<(), String>)]) -> Self {
+        let mut outcome = Self::default();
+        for (name, result) in checks {
+            match result {
+                Ok(()) => outcome.passed += 1,
+                Err(error) => {
+                    outcome.failed += 1;
+                    let _ = writeln!(outcome.report, "{}: {error}", name.as_ref());
+                }
+            }
+        }
+        outcome
+    }
+}
+
+/// A phase that has run.
+struct Row {
+    name: &'static str,
+    took: Duration,
+    outcome: Outcome,
+}
+
+/// The names that `cargo xtask test` accepts.
+pub(crate) fn names() -> Vec<&'static str> {
+    PHASES.iter().map(|phase| phase.name).collect()
+}
+
+/// What each phase is, one per line.
+pub(crate) fn help() -> String {
+    let mut help = String::from("Phases:\n");
+    for phase in PHASES {
+        let _ = writeln!(help, "  {:<12} {}", phase.name, phase.about);
+    }
+    help
+}
+
+/// Runs the phases named in `wanted`, all when it is empty.
+///
+/// A failed phase does not hide those after it.
+pub(crate) fn run(workspace: &Workspace, wanted: &[String]) -> ExitCode {
+    let chosen: Vec<&Phase> = PHASES
+        .iter()
+        .filter(|phase| wanted.is_empty() || wanted.iter().any(|name| name == phase.name))
+        .collect();
+    let started = Instant::now();
+    let rows: Vec<Row> = chosen
+        .iter()
+        .enumerate()
+        .map(|(done, phase)| one(workspace, phase, done + 1, chosen.len()))
+        .collect();
+    println!("\n{}", table(&rows, started.elapsed()));
+    if rows.iter().all(|row| row.outcome.failed == 0) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn one(workspace: &Workspace, phase: &Phase, number: usize, of: usize) -> Row {
+    println!("[{number}/{of}] {}: {}", phase.name, phase.about);
+    let started = Instant::now();
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| (phase.run)(workspace)))
+        .unwrap_or_else(|_| Outcome::failure("the phase itself panicked, see above"));
+    let took = started.elapsed();
+    if !outcome.report.is_empty() {
+        println!("{}", outcome.report.trim_end());
+    }
+    Row {
+        name: phase.name,
+        took,
+        outcome,
+    }
+}
+
+/// One line per phase, the whole time, and the sums alone on the last line.
+fn table(rows: &[Row], took: Duration) -> String {
+    let mut table = String::new();
+    for row in rows {
+        let verdict = if row.outcome.failed == 0 {
+            "ok"
+        } else {
+            "FAILED"
+        };
+        let _ = writeln!(
+            table,
+            "{:<12} {:>7.1} s  {:>5} passed  {:>3} failed  {verdict}",
+            row.name,
+            row.took.as_secs_f64(),
+            row.outcome.passed,
+            row.outcome.failed,
+        );
+    }
+    let _ = writeln!(table, "{:<12} {:>7.1} s\n", "in all", took.as_secs_f64());
+    let passed: usize = rows.iter().map(|row| row.outcome.passed).sum();
+    let failed: usize = rows.iter().map(|row| row.outcome.failed).sum();
+    let _ = write!(table, "{passed} passed, {failed} failed");
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(name: &'static str, passed: usize, failed: usize) -> Row {
+        Row {
+            name,
+            took: Duration::from_millis(1500),
+            outcome: Outcome {
+                passed,
+                failed,
+                report: String::new(),
+            },
+        }
+    }
+
+    #[test]
+    fn the_sums_stand_alone_on_the_last_line() {
+        let rows = [row("format", 1, 0), row("tests", 40, 2)];
+        let table = table(&rows, Duration::from_secs(3));
+        let lines: Vec<&str> = table.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "format           1.5 s      1 passed    0 failed  ok",
+                "tests            1.5 s     40 passed    2 failed  FAILED",
+                "in all           3.0 s",
+                "",
+                "41 passed, 2 failed",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_failed_check_of_many_is_named() {
+        let outcome = Outcome::of_all(&[("a", Ok(())), ("b", Err("it rains".to_owned()))]);
+        assert_eq!((outcome.passed, outcome.failed), (1, 1));
+        assert_eq!(outcome.report, "b: it rains\n");
+    }
+}

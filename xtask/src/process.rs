@@ -1,0 +1,196 @@
+//! Other programs: bounded in time, their whole process group ended with them.
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often a running program is asked whether it has ended.
+const POLL: Duration = Duration::from_millis(10);
+
+/// How many of a failed program's last lines are shown.
+const TAIL: usize = 60;
+
+/// A program that has a process group of its own and dies with this one.
+pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
+    // An interrupt from the terminal does not reach another process group; the kernel's
+    // parent-death signal does, and `setpriv` is part of every Debian.
+    let mut command = if cfg!(target_os = "linux") {
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+        command
+    } else {
+        Command::new(program)
+    };
+    command.process_group(0).stdin(Stdio::null());
+    command
+}
+
+/// Runs `command` to its end, both outputs into `log`.
+///
+/// # Errors
+///
+/// When it cannot start, fails, or takes longer than `limit`; the message ends with the log's tail.
+pub(crate) fn run(command: &mut Command, log: &Path, limit: Duration) -> Result<(), String> {
+    let shown = show(command);
+    let status = status(command, log, limit)?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(format!("{shown}: {status}\n{}", tail(log)))
+}
+
+/// Runs `command` to its end, both outputs into `log`, and says how it ended.
+///
+/// # Errors
+///
+/// When it cannot start or takes longer than `limit`.
+pub(crate) fn status(
+    command: &mut Command,
+    log: &Path,
+    limit: Duration,
+) -> Result<ExitStatus, String> {
+    let shown = show(command);
+    let file = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
+    let copy = file.try_clone().map_err(|error| error.to_string())?;
+    command.stdout(file).stderr(copy);
+    let mut group = Group::start(command).map_err(|error| format!("{shown}: {error}"))?;
+    group
+        .wait(limit)
+        .map_err(|error| format!("{shown}: {error}\n{}", tail(log)))
+}
+
+/// Runs `command` to its end and gives what it wrote to standard output.
+///
+/// # Errors
+///
+/// When it cannot start, fails, or takes longer than `limit`.
+pub(crate) fn output(command: &mut Command, limit: Duration) -> Result<String, String> {
+    let shown = show(command);
+    command.stdout(Stdio::piped());
+    let mut group = Group::start(command).map_err(|error| format!("{shown}: {error}"))?;
+    let pipe = group.0.stdout.take();
+    // The reader has a thread, so that a full pipe cannot stop the program from ending.
+    let reader = thread::spawn(move || pipe.map_or(Ok(String::new()), io::read_to_string));
+    let ended = group
+        .wait(limit)
+        .map_err(|error| format!("{shown}: {error}"))?;
+    let text = match reader.join() {
+        Ok(text) => text.map_err(|error| format!("{shown}: {error}"))?,
+        Err(_) => return Err(format!("{shown}: reading its output failed")),
+    };
+    if ended.success() {
+        Ok(text)
+    } else {
+        Err(format!("{shown}: {ended}"))
+    }
+}
+
+/// A started program with everything it started; all of it ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Group(Child);
+
+impl Group {
+    /// Starts `command`, which must come from [`command`].
+    pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
+        command.spawn().map(Self)
+    }
+
+    /// Waits until the program ends by itself.
+    ///
+    /// # Errors
+    ///
+    /// When `limit` has passed; the group has been killed then.
+    pub(crate) fn wait(&mut self, limit: Duration) -> Result<ExitStatus, String> {
+        let started = Instant::now();
+        while started.elapsed() < limit {
+            match self.0.try_wait() {
+                Ok(Some(status)) => return Ok(status),
+                Ok(None) => thread::sleep(POLL),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+        self.kill();
+        Err(format!("killed after {} s", limit.as_secs()))
+    }
+
+    fn kill(&mut self) {
+        // The standard library ends single processes only. `kill` is built into every `sh`.
+        let group = format!("kill -KILL -{}", self.0.id());
+        let _ = Command::new("sh")
+            .args(["-c", &group])
+            .stderr(Stdio::null())
+            .status();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The last lines of `log`, indented.
+pub(crate) fn tail(log: &Path) -> String {
+    let bytes = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().collect();
+    let skipped = lines.len().saturating_sub(TAIL);
+    let mut tail = String::new();
+    if skipped > 0 {
+        let _ = writeln!(tail, "    ... {skipped} more lines in {}", log.display());
+    }
+    for line in &lines[skipped..] {
+        let _ = writeln!(tail, "    {line}");
+    }
+    tail
+}
+
+/// `command` as one would type it.
+fn show(command: &Command) -> String {
+    let mut words: Vec<String> = vec![PathBuf::from(command.get_program()).display().to_string()];
+    words.extend(command.get_args().map(|word| word.display().to_string()));
+    if let Some(end) = words.iter().position(|word| word == "--")
+        && words[0] == "setpriv"
+    {
+        words.drain(..=end);
+    }
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_prints_is_its_output() {
+        let mut echo = command("sh");
+        echo.args(["-c", "echo one; echo two"]);
+        assert_eq!(
+            output(&mut echo, Duration::from_secs(60)).unwrap(),
+            "one\ntwo\n"
+        );
+    }
+
+    #[test]
+    fn a_failure_names_the_command_and_its_status() {
+        let mut fail = command("sh");
+        fail.args(["-c", "exit 3"]);
+        let error = output(&mut fail, Duration::from_secs(60)).unwrap_err();
+        assert_eq!(error, "sh -c exit 3: exit status: 3");
+    }
+
+    #[test]
+    fn a_program_that_takes_too_long_is_killed_with_its_children() {
+        let mut slow = command("sh");
+        slow.args(["-c", "sleep 600 & sleep 600"]);
+        let error = output(&mut slow, Duration::from_millis(50)).unwrap_err();
+        assert_eq!(error, "sh -c sleep 600 & sleep 600: killed after 0 s");
+    }
+}
