@@ -1,4 +1,5 @@
 //! MCP content negotiation and server variants in front of servers that do not know them.
 
+pub mod catalog;
 pub mod revision;
 pub mod wire;

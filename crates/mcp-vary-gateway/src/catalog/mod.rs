@@ -1,0 +1,3 @@
+//! What upstream servers offer, and the views of it.
+
+pub mod derive;
