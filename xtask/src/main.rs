@@ -8,6 +8,7 @@ mod cargo;
 mod layout;
 mod phases;
 mod process;
+mod tokens;
 mod workspace;
 
 use std::process::ExitCode;
@@ -36,11 +37,29 @@ enum Task {
         #[arg(value_parser = phases::names())]
         phases: Vec<String>,
     },
+    /// Print what the recorded tool lists cost in tokens, and bring docs/tokens.md up to date
+    Tokens {
+        /// Change nothing; fail when the page is not current
+        #[arg(long)]
+        check: bool,
+    },
 }
 
 fn main() -> ExitCode {
     let workspace = Workspace::here();
     match Arguments::parse().task {
         Task::Test { phases } => phases::run(&workspace, &phases),
+        Task::Tokens { check } => said(tokens::tokens(&workspace, check)),
+    }
+}
+
+/// The exit code of a task that either works or says why not.
+fn said(result: Result<(), String>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("{error}");
+            ExitCode::FAILURE
+        }
     }
 }
