@@ -1,0 +1,196 @@
+//! Cursors: opaque to the client, and good only where they were made.
+//!
+//! Source: the server variants extension, "Cursor and Pagination Scoping".
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::Sha256;
+
+use crate::error::Error;
+use crate::variant::VariantId;
+
+/// The keys that cursors are sealed with: 32 bytes each.
+///
+/// Every replica has the same keys. To rotate them, make a new one current and keep the old one
+/// among the previous until no cursor of its time is in use.
+#[derive(Clone)]
+pub struct CursorKeys {
+    current: [u8; 32],
+    previous: Vec<[u8; 32]>,
+}
+
+impl CursorKeys {
+    /// Seals and opens with `current`.
+    #[must_use]
+    pub fn new(current: [u8; 32]) -> Self {
+        Self {
+            current,
+            previous: Vec::new(),
+        }
+    }
+
+    /// Also opens what was sealed with `previous`.
+    #[must_use]
+    pub fn with_previous(mut self, previous: impl IntoIterator<Item = [u8; 32]>) -> Self {
+        self.previous.extend(previous);
+        self
+    }
+}
+
+/// Shows how many keys there are, and none of them.
+impl fmt::Debug for CursorKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let previous = self.previous.len();
+        write!(f, "CursorKeys {{ current: .., previous: {previous} }}")
+    }
+}
+
+/// What a cursor is bound to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "written as a literal where a cursor is sealed; a fourth part must be said everywhere"
+)]
+pub struct Binding<'a> {
+    /// The active variant.
+    pub variant: &'a VariantId,
+    /// The list that is being paged through, such as `tools/list`.
+    pub method: &'a str,
+    /// Who asks; empty for nobody in particular.
+    pub principal: &'a str,
+}
+
+/// Why a cursor does not open.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CursorError {
+    /// We made it, for this method and principal and the variant given here.
+    #[error("the cursor belongs to the variant `{0}`")]
+    OfAnotherVariant(VariantId),
+    /// Malformed, forged, or made for another method or principal.
+    #[error("the cursor is invalid")]
+    Invalid,
+}
+
+impl CursorError {
+    /// The answer to a request whose variant is `active`.
+    ///
+    /// A variant that the client does not see is not named to it, be the cursor real or not.
+    #[must_use]
+    pub fn into_error(self, active: &VariantId, sees: impl FnOnce(&VariantId) -> bool) -> Error {
+        match self {
+            Self::OfAnotherVariant(cursor) if sees(&cursor) => Error::CursorOfAnotherVariant {
+                cursor,
+                requested: active.clone(),
+            },
+            Self::OfAnotherVariant(_) | Self::Invalid => Error::InvalidCursor {
+                active: active.clone(),
+            },
+        }
+    }
+}
+
+/// Seals the cursor `inner` of a server, so that it opens only under the same `binding`.
+///
+/// What is sealed is authentic, not secret: `inner` can be decoded by whoever holds the cursor.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::cursor::{Binding, CursorError, CursorKeys, open, seal};
+///
+/// let keys = CursorKeys::new([7; 32]);
+/// let (compact, standard) = ("compact".parse()?, "standard".parse()?);
+/// let binding = Binding { variant: &compact, method: "tools/list", principal: "" };
+///
+/// let cursor = seal(&keys, &binding, "page 2");
+/// assert_eq!(open(&keys, &binding, &cursor).as_deref(), Ok("page 2"));
+///
+/// let elsewhere = Binding { variant: &standard, ..binding };
+/// assert_eq!(open(&keys, &elsewhere, &cursor), Err(CursorError::OfAnotherVariant(compact.clone())));
+///
+/// // "" is a cursor like any other; it is not the same as none.
+/// assert_eq!(open(&keys, &binding, &seal(&keys, &binding, "")).as_deref(), Ok(""));
+/// # Ok::<(), mcp_vary::variant::VariantIdError>(())
+/// ```
+#[must_use]
+pub fn seal(keys: &CursorKeys, binding: &Binding<'_>, inner: &str) -> String {
+    let variant = binding.variant.as_str();
+    let mut sealed = Vec::with_capacity(HEAD + variant.len() + inner.len());
+    sealed.push(VERSION);
+    sealed.extend(mac(&keys.current, binding, inner).finalize().into_bytes());
+    sealed.push(variant_length(variant));
+    sealed.extend(variant.as_bytes());
+    sealed.extend(inner.as_bytes());
+    URL_SAFE_NO_PAD.encode(sealed)
+}
+
+/// Opens a cursor that a client sent, and returns what [`seal`] was given.
+///
+/// # Errors
+///
+/// When it was made for another variant, and when it is not ours for this method and principal.
+/// Of a cursor that is not authentic nothing is read, so nothing in it is ever echoed.
+pub fn open(keys: &CursorKeys, binding: &Binding<'_>, cursor: &str) -> Result<String, CursorError> {
+    let sealed = URL_SAFE_NO_PAD
+        .decode(cursor)
+        .map_err(|_| CursorError::Invalid)?;
+    let (tag, variant, inner) = parts(&sealed).ok_or(CursorError::Invalid)?;
+    let sealed_for = Binding {
+        variant: &variant,
+        ..*binding
+    };
+    let authentic = std::iter::once(&keys.current)
+        .chain(&keys.previous)
+        .any(|key| mac(key, &sealed_for, inner).verify_slice(tag).is_ok());
+    match authentic {
+        false => Err(CursorError::Invalid),
+        true if variant != *binding.variant => Err(CursorError::OfAnotherVariant(variant)),
+        true => Ok(inner.to_owned()),
+    }
+}
+
+/// Splits what was decoded into authentication tag, variant and inner cursor.
+fn parts(sealed: &[u8]) -> Option<(&[u8], VariantId, &str)> {
+    let (&version, rest) = sealed.split_first()?;
+    let (tag, rest) = rest.split_at_checked(TAG)?;
+    let (&length, rest) = rest.split_first()?;
+    let (variant, inner) = rest.split_at_checked(length.into())?;
+    let variant = std::str::from_utf8(variant).ok()?.parse().ok()?;
+    let inner = std::str::from_utf8(inner).ok()?;
+    (version == VERSION).then_some((tag, variant, inner))
+}
+
+/// Everything that is bound, each part after its length, so that no two bindings look alike.
+fn mac(key: &[u8; 32], binding: &Binding<'_>, inner: &str) -> Hmac<Sha256> {
+    // HMAC fills a key up to the block with zeros; done here, no length is left to be wrong.
+    let mut block = [0; 64];
+    block[..key.len()].copy_from_slice(key);
+    let mut mac = Hmac::<Sha256>::new(&block.into());
+    mac.update(LABEL);
+    mac.update(&[VERSION]);
+    for part in [
+        binding.variant.as_str(),
+        binding.method,
+        binding.principal,
+        inner,
+    ] {
+        mac.update(&(part.len() as u64).to_be_bytes());
+        mac.update(part.as_bytes());
+    }
+    mac
+}
+
+/// An identifier has at most 128 bytes.
+fn variant_length(variant: &str) -> u8 {
+    u8::try_from(variant.len()).unwrap_or(u8::MAX)
+}
+
+/// Separates these tags from all others made with the same key.
+const LABEL: &[u8] = b"mcp-vary cursor\0";
+const VERSION: u8 = 1;
+const TAG: usize = 32;
+const HEAD: usize = 1 + TAG + 1;

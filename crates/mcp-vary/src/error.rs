@@ -1,0 +1,303 @@
+//! Errors of the protocol, and the only way from them to JSON-RPC.
+
+use serde_json::{Map, Value, json};
+
+use crate::extension::ExtensionId;
+use crate::json::{self, Members};
+use crate::variant::VariantId;
+
+/// JSON-RPC: invalid parameters.
+pub const INVALID_PARAMS: i32 = -32602;
+
+/// Legacy: a resource does not exist. Modern servers say [`INVALID_PARAMS`].
+pub const RESOURCE_NOT_FOUND: i32 = -32002;
+
+/// Modern: the client lacks a capability that the request needs. HTTP status 400.
+pub const MISSING_CLIENT_CAPABILITY: i32 = -32021;
+
+/// How much is echoed of what a client sent, in characters.
+pub const ECHO: usize = 128;
+
+/// Which generation of the protocol a client speaks.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "every reader must say what a third era means"
+)]
+pub enum Era {
+    /// 2025-11-25 and earlier: `initialize` and sessions.
+    Legacy,
+    /// 2026-07-28: stateless, capabilities in every request.
+    Modern,
+}
+
+/// What is wrong with a request, each the client's fault.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::error::Error;
+/// use serde_json::json;
+///
+/// let error = Error::invalid_variant(&json!("unknown-variant"), Some(vec!["compact".parse()?]));
+/// assert_eq!(
+///     error.to_rpc().to_json(),
+///     r#"{"code":-32602,"message":"Invalid server variant","data":{"requestedVariant":"unknown-variant","availableVariants":["compact"]}}"#,
+/// );
+/// # Ok::<(), mcp_vary::variant::VariantIdError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The selector names no variant that this client sees.
+    #[error("the server variant {requested} is invalid")]
+    InvalidServerVariant {
+        /// What was asked for, cut: use [`Error::invalid_variant`].
+        requested: Value,
+        /// The variants that the client sees, if it may know them.
+        available: Option<Vec<VariantId>>,
+    },
+    /// There is a selector, and no variants.
+    #[error("server variants are not supported")]
+    VariantsNotSupported,
+    /// The cursor was made for another variant, which the client sees.
+    #[error("the cursor of variant `{cursor}` is invalid for variant `{requested}`")]
+    CursorOfAnotherVariant {
+        /// The variant of the cursor.
+        cursor: VariantId,
+        /// The variant of the request.
+        requested: VariantId,
+    },
+    /// The cursor is malformed or forged.
+    #[error("the cursor is invalid")]
+    InvalidCursor {
+        /// The variant of the request.
+        active: VariantId,
+    },
+    /// The identifier does not exist in the variant of the request.
+    #[error("{what} does not exist")]
+    NotFound {
+        /// What was asked for.
+        what: Identifier,
+        /// The variant of the request; none where there are no variants.
+        active: Option<VariantId>,
+        /// Decides the code for resources.
+        era: Era,
+    },
+    /// The client lacks an extension that was configured as required.
+    #[error("the extension `{id}` is required")]
+    RequiredExtension {
+        /// The extension.
+        id: ExtensionId,
+        /// Decides the code.
+        era: Era,
+    },
+}
+
+/// Something that a request names.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Identifier {
+    /// The name of a tool.
+    #[error("the tool `{}`", crate::ignored::shown(.0))]
+    Tool(String),
+    /// The name of a prompt.
+    #[error("the prompt `{}`", crate::ignored::shown(.0))]
+    Prompt(String),
+    /// The URI of a resource to read.
+    #[error("the resource `{}`", crate::ignored::shown(.0))]
+    Resource(String),
+    /// The URI of a resource to subscribe to.
+    #[error("the resource `{}`", crate::ignored::shown(.0))]
+    SubscribedResource(String),
+}
+
+/// An error as JSON-RPC carries it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct RpcError {
+    /// The code.
+    pub code: i32,
+    /// The message.
+    pub message: String,
+    /// The data.
+    pub data: Option<Value>,
+}
+
+impl RpcError {
+    /// The `error` member of a response, as compact JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut error = json!({"code": self.code, "message": self.message});
+        if let Some(data) = &self.data {
+            error["data"] = data.clone();
+        }
+        error.to_string()
+    }
+}
+
+impl Error {
+    /// The error for the selector `requested`, whatever JSON that is.
+    ///
+    /// It is echoed as it is if its JSON has at most [`ECHO`] characters, else as a string that is
+    /// cut there. `available` holds the variants that the client sees, best first, or none when it
+    /// may not enumerate them. An unknown and a hidden variant give the same error.
+    #[must_use]
+    pub fn invalid_variant(requested: &Value, available: Option<Vec<VariantId>>) -> Self {
+        let requested = match requested {
+            Value::String(text) => Value::String(cut(text)),
+            other => {
+                let text = other.to_string();
+                if text.chars().count() <= ECHO {
+                    other.clone()
+                } else {
+                    Value::String(cut(&text))
+                }
+            }
+        };
+        Self::InvalidServerVariant {
+            requested,
+            available,
+        }
+    }
+
+    /// The JSON-RPC code.
+    #[must_use]
+    pub fn code(&self) -> i32 {
+        self.to_rpc().code
+    }
+
+    /// Code, message and data for the wire.
+    #[must_use]
+    pub fn to_rpc(&self) -> RpcError {
+        let (code, message, data) = match self {
+            Self::InvalidServerVariant {
+                requested,
+                available,
+            } => (
+                INVALID_PARAMS,
+                "Invalid server variant".to_owned(),
+                Some(invalid_variant_data(requested, available.as_deref())),
+            ),
+            Self::VariantsNotSupported => (
+                INVALID_PARAMS,
+                "Server variants not supported".to_owned(),
+                None,
+            ),
+            Self::CursorOfAnotherVariant { cursor, requested } => (
+                INVALID_PARAMS,
+                "Cursor invalid for requested variant".to_owned(),
+                Some(json!({"cursorVariant": cursor, "requestedVariant": requested})),
+            ),
+            Self::InvalidCursor { active } => (
+                INVALID_PARAMS,
+                "Invalid cursor".to_owned(),
+                Some(json!({"activeVariant": active})),
+            ),
+            Self::NotFound { what, active, era } => (
+                not_found_code(what, *era),
+                not_found_message(what),
+                not_found_data(what, active.as_ref()),
+            ),
+            Self::RequiredExtension { id, era } => (
+                match era {
+                    Era::Legacy => INVALID_PARAMS,
+                    Era::Modern => MISSING_CLIENT_CAPABILITY,
+                },
+                format!("Server requires the extension {id}"),
+                Some(json!({"requiredCapabilities": {"extensions": {id.as_str(): {}}}})),
+            ),
+        };
+        RpcError {
+            code,
+            message,
+            data,
+        }
+    }
+}
+
+/// Whether an upstream error with `code` says that an identifier is not known or not valid here, so
+/// that `activeVariant` helps to understand it.
+#[must_use]
+pub fn is_about_an_identifier(code: i64) -> bool {
+    code == i64::from(INVALID_PARAMS) || code == i64::from(RESOURCE_NOT_FOUND)
+}
+
+/// The `data` of a server's error, with the active variant added to what is there.
+///
+/// Data that is not an object, and an `activeVariant` that the server itself wrote, are left as
+/// they are. Everything else arrives as it was written.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::error::with_active_variant;
+///
+/// let compact = "compact".parse()?;
+/// assert_eq!(with_active_variant(None, &compact), r#"{"activeVariant":"compact"}"#);
+/// assert_eq!(
+///     with_active_variant(Some(r#"{"uri": "file:///a", "n": 1.0}"#), &compact),
+///     r#"{"uri":"file:///a","n":1.0,"activeVariant":"compact"}"#,
+/// );
+/// assert_eq!(with_active_variant(Some("[1]"), &compact), "[1]");
+/// # Ok::<(), mcp_vary::variant::VariantIdError>(())
+/// ```
+#[must_use]
+pub fn with_active_variant(data: Option<&str>, active: &VariantId) -> String {
+    let Some(data) = data else {
+        return json!({"activeVariant": active}).to_string();
+    };
+    match Members::parse(data) {
+        Ok(mut members) if !members.contains("activeVariant") => {
+            members.set("activeVariant", json::string(active.as_str()));
+            members.to_json()
+        }
+        _ => data.to_owned(),
+    }
+}
+
+fn invalid_variant_data(requested: &Value, available: Option<&[VariantId]>) -> Value {
+    let mut data = json!({"requestedVariant": requested});
+    if let Some(available) = available {
+        data["availableVariants"] = json!(available);
+    }
+    data
+}
+
+fn not_found_code(what: &Identifier, era: Era) -> i32 {
+    match (what, era) {
+        (Identifier::Resource(_), Era::Legacy) => RESOURCE_NOT_FOUND,
+        (Identifier::Resource(_), Era::Modern)
+        | (Identifier::Tool(_) | Identifier::Prompt(_) | Identifier::SubscribedResource(_), _) => {
+            INVALID_PARAMS
+        }
+    }
+}
+
+fn not_found_message(what: &Identifier) -> String {
+    match what {
+        Identifier::Tool(name) => format!("Unknown tool: {}", cut(name)),
+        Identifier::Prompt(name) => format!("Unknown prompt: {}", cut(name)),
+        Identifier::Resource(_) | Identifier::SubscribedResource(_) => {
+            "Resource not found".to_owned()
+        }
+    }
+}
+
+fn not_found_data(what: &Identifier, active: Option<&VariantId>) -> Option<Value> {
+    let mut data = Map::new();
+    match what {
+        Identifier::Tool(_) | Identifier::Prompt(_) => {}
+        Identifier::Resource(uri) | Identifier::SubscribedResource(uri) => {
+            data.insert("uri".to_owned(), json!(cut(uri)));
+        }
+    }
+    if let Some(active) = active {
+        data.insert("activeVariant".to_owned(), json!(active));
+    }
+    (!data.is_empty()).then_some(Value::Object(data))
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(ECHO).collect()
+}

@@ -1,0 +1,496 @@
+//! Feature tags: what a client says about itself and how it wants its content.
+//!
+//! Source: the content negotiation extension, "Feature Tag Registry" and "Feature Tag Predicate
+//! Syntax". Tags shape content. They never authenticate, authorise, or skip a confirmation.
+//!
+//! | tag | effect |
+//! |---|---|
+//! | `agent`, `human` | the audience: without an explicit format, structured or markdown |
+//! | `format=json`, `format=text`, `format=markdown` | the form of the content |
+//! | `verbosity=compact`, `=standard`, `=verbose` | how much of it |
+//! | `sampling` | reasoning hints where the author has some |
+//! | `mcp-capable`, `interactive`, `elicitation`, `roots`, `tasks` | select an author's alternatives |
+//! | `x-*`, and any other | none of their own; readable, and select an author's alternatives |
+
+mod tag;
+
+use serde_json::{Value, json};
+
+pub use self::tag::{FeatureTag, Form, MAX_TAG, TagError};
+use crate::extension::{CONTENT_NEGOTIATION, Declaration};
+use crate::ignored::{Ignored, Reason};
+
+/// How many tags are kept of one declaration.
+pub const MAX_TAGS: usize = 64;
+
+/// The tags that a client declared.
+///
+/// # Properties
+///
+/// At most [`MAX_TAGS`] tags, each once, in the order of declaration. Reading never fails. Without
+/// any tag every question has a safe answer: not an agent, not a human, no format, `standard`.
+///
+/// A tag is [present, absent or undeclared](Presence): `!tag` declares an absence, and wins over
+/// `tag`. An absence of the key takes its values too. `key!=value` excludes one value and selects
+/// nothing.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::feature::{Features, Format, Verbosity};
+/// use serde_json::json;
+///
+/// let settings = json!({"version": "1.0", "features": ["agent", "format=json", "verbosity=compact"]});
+/// let (features, ignored) = Features::read(&settings);
+/// assert!(features.agent() && ignored.is_empty());
+/// assert_eq!(features.format(), Some(Format::Json));
+/// assert_eq!(features.verbosity(), Verbosity::Compact);
+///
+/// // Not declared is not the same as declared absent.
+/// assert!(!features.interactive() && !features.denies("interactive"));
+/// ```
+#[derive(Clone, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Features {
+    tags: Vec<FeatureTag>,
+}
+
+impl Features {
+    /// Reads the extension's settings: `{"version": "1.0", "features": ["agent", …]}`.
+    ///
+    /// A missing version is `1.0`; another major version is as if the extension were undeclared.
+    #[must_use]
+    pub fn read(settings: &Value) -> (Self, Ignored) {
+        let mut ignored = Ignored::default();
+        if !settings.is_object() {
+            ignored.add("settings", Reason::NotAnObject);
+            return (Self::default(), ignored);
+        }
+        match settings.get("version").map(major) {
+            None | Some(Major::One) => {}
+            Some(Major::Other(version)) => {
+                ignored.add(version, Reason::OtherMajor);
+                return (Self::default(), ignored);
+            }
+            Some(Major::Unreadable) => ignored.add("version", Reason::NotAVersion),
+        }
+        let mut features = Self::default();
+        match settings.get("features") {
+            None => {}
+            Some(Value::Array(members)) => {
+                for member in members {
+                    features.read_member(member, &mut ignored);
+                }
+            }
+            Some(_) => ignored.add("features", Reason::NotAnArray),
+        }
+        (features, ignored)
+    }
+
+    /// Reads tags as they are written on a command line or in a configuration.
+    ///
+    /// ```
+    /// use mcp_vary::feature::Features;
+    ///
+    /// let (features, ignored) = Features::from_tags("agent,format=json".split(','));
+    /// assert!(features.has("format=json") && ignored.is_empty());
+    /// ```
+    #[must_use]
+    pub fn from_tags<'a>(tags: impl IntoIterator<Item = &'a str>) -> (Self, Ignored) {
+        let (mut features, mut ignored) = Default::default();
+        for tag in tags {
+            Self::read_tag(&mut features, tag, &mut ignored);
+        }
+        (features, ignored)
+    }
+
+    /// The settings by which a client declares these features.
+    #[must_use]
+    pub fn to_settings(&self) -> Value {
+        let tags: Vec<_> = self.tags().map(FeatureTag::as_str).collect();
+        json!({"version": "1.0", "features": tags})
+    }
+
+    /// The tags, in the order of declaration.
+    pub fn tags(&self) -> impl ExactSizeIterator<Item = &FeatureTag> {
+        self.tags.iter()
+    }
+
+    /// Whether no tag was declared.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tags.is_empty()
+    }
+
+    /// Whether `tag` is present, absent or undeclared.
+    ///
+    /// `tag` may have any form: `state("format=json")` is absent after `format!=json`, and
+    /// `state("!interactive")` is the opposite of `state("interactive")`. What is no tag is
+    /// undeclared. A value is not a presence: after `x-acme=1`, `x-acme` is undeclared. `agent`
+    /// with `human` leaves both undeclared.
+    #[must_use]
+    pub fn state(&self, tag: &str) -> Presence {
+        tag.parse()
+            .map_or(Presence::Undeclared, |tag| self.state_of(&tag))
+    }
+
+    /// Like [`state`](Self::state), of a tag that is already read.
+    #[must_use]
+    pub fn state_of(&self, tag: &FeatureTag) -> Presence {
+        let key = tag.key();
+        match (tag.form(), tag.value()) {
+            (Form::Equality, Some(value)) => self.state_of_value(key, value),
+            (Form::Inequality, Some(value)) => self.state_of_value(key, value).opposite(),
+            (Form::Negation, _) => self.state_of_key(key).opposite(),
+            _ => self.state_of_key(key),
+        }
+    }
+
+    /// Whether `tag` was declared, and not declared absent as well.
+    #[must_use]
+    pub fn has(&self, tag: &str) -> bool {
+        self.state(tag) == Presence::Present
+    }
+
+    /// Whether the client declared that it lacks `tag`. Never true of what it did not mention.
+    #[must_use]
+    pub fn denies(&self, tag: &str) -> bool {
+        self.state(tag) == Presence::Absent
+    }
+
+    /// The first value declared for `key`, excluded values skipped.
+    #[must_use]
+    pub fn value(&self, key: &str) -> Option<&str> {
+        self.values(key).next()
+    }
+
+    /// The values declared for `key`, the preferred first, excluded values skipped.
+    pub fn values(&self, key: &str) -> impl Iterator<Item = &str> {
+        let denied = self.declares(Form::Negation, key, None);
+        self.tags
+            .iter()
+            .filter(move |tag| !denied && tag.form() == Form::Equality && tag.key() == key)
+            .filter_map(FeatureTag::value)
+            .filter(move |value| !self.declares(Form::Inequality, key, Some(value)))
+    }
+
+    /// Whether the content is for an agent: declared `agent`, and not `human` as well.
+    #[must_use]
+    pub fn agent(&self) -> bool {
+        self.audience() == Some(Audience::Agent)
+    }
+
+    /// Whether the content is for a person: declared `human`, and not `agent` as well.
+    #[must_use]
+    pub fn human(&self) -> bool {
+        self.audience() == Some(Audience::Human)
+    }
+
+    /// Who reads the content; undeclared when the client said neither, or both.
+    #[must_use]
+    pub fn audience(&self) -> Option<Audience> {
+        [("agent", Audience::Agent), ("human", Audience::Human)]
+            .into_iter()
+            .find_map(|(tag, audience)| self.has(tag).then_some(audience))
+    }
+
+    /// Whether the client can show dialogs.
+    #[must_use]
+    pub fn interactive(&self) -> bool {
+        self.has("interactive")
+    }
+
+    /// Whether the client said that it can sample. Unlocks no request: the declared capability does.
+    #[must_use]
+    pub fn sampling(&self) -> bool {
+        self.has("sampling")
+    }
+
+    /// Whether the client said that it can elicit. Unlocks no request: the declared capability does.
+    #[must_use]
+    pub fn elicitation(&self) -> bool {
+        self.has("elicitation")
+    }
+
+    /// The preferred format, when the client declared one that is known.
+    #[must_use]
+    pub fn format(&self) -> Option<Format> {
+        self.formats().next()
+    }
+
+    /// The known formats that the client declared, the preferred first.
+    pub fn formats(&self) -> impl Iterator<Item = Format> {
+        self.values("format").filter_map(Format::from_value)
+    }
+
+    /// The preferred verbosity; `standard` when none was declared.
+    #[must_use]
+    pub fn verbosity(&self) -> Verbosity {
+        self.values("verbosity")
+            .find_map(Verbosity::from_value)
+            .unwrap_or_default()
+    }
+
+    /// The format of a result that can be given in any of the `supported` formats.
+    ///
+    /// An explicit format beats anything inferred: the first that is supported. Only without one,
+    /// an agent gets JSON (as text and as the structured value) and a person gets markdown. None
+    /// leaves the server's own default.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary::feature::{Features, Format};
+    ///
+    /// let choose = |tags: &[&str]| {
+    ///     let (features, _) = Features::from_tags(tags.iter().copied());
+    ///     features.choose_format(&[Format::Markdown, Format::Json])
+    /// };
+    /// assert_eq!(choose(&["human", "format=json"]), Some(Format::Json));
+    /// assert_eq!(choose(&["format=text", "format=markdown"]), Some(Format::Markdown));
+    /// assert_eq!(choose(&["agent"]), Some(Format::Json));
+    /// assert_eq!(choose(&[]), None);
+    ///
+    /// // Asked for what the server does not have: nothing is inferred instead.
+    /// assert_eq!(choose(&["human", "format=text"]), None);
+    /// ```
+    #[must_use]
+    pub fn choose_format(&self, supported: &[Format]) -> Option<Format> {
+        if self.format().is_some() {
+            return self.formats().find(|format| supported.contains(format));
+        }
+        let inferred = match self.audience()? {
+            Audience::Agent => Format::Json,
+            Audience::Human => Format::Markdown,
+        };
+        let excluded = self.state_of_value("format", inferred.as_str()) == Presence::Absent;
+        (!excluded && supported.contains(&inferred)).then_some(inferred)
+    }
+
+    fn read_member(&mut self, member: &Value, ignored: &mut Ignored) {
+        match member {
+            Value::String(tag) => self.read_tag(tag, ignored),
+            other if self.is_full() => ignored.add(kind(other), Reason::TooMany(MAX_TAGS)),
+            Value::Number(number) => ignored.add(&number.to_string(), Reason::NotAString),
+            other => ignored.add(kind(other), Reason::NotAString),
+        }
+    }
+
+    fn read_tag(&mut self, tag: &str, ignored: &mut Ignored) {
+        if self.is_full() {
+            return ignored.add(tag, Reason::TooMany(MAX_TAGS));
+        }
+        match tag.parse() {
+            Ok(tag) => self.insert(tag),
+            Err(error) => ignored.add(tag, Reason::Tag(error)),
+        }
+    }
+
+    fn insert(&mut self, tag: FeatureTag) {
+        if !self.is_full() && !self.tags.contains(&tag) {
+            self.tags.push(tag);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.tags.len() == MAX_TAGS
+    }
+
+    fn declares(&self, form: Form, key: &str, value: Option<&str>) -> bool {
+        self.tags
+            .iter()
+            .any(|tag| tag.form() == form && tag.key() == key && tag.value() == value)
+    }
+
+    /// What was said of `key` itself, `agent` with `human` taken as it was said.
+    fn declared_state(&self, key: &str) -> Presence {
+        if self.declares(Form::Negation, key, None) {
+            Presence::Absent
+        } else if self.declares(Form::Presence, key, None) {
+            Presence::Present
+        } else {
+            Presence::Undeclared
+        }
+    }
+
+    fn state_of_key(&self, key: &str) -> Presence {
+        let state = self.declared_state(key);
+        let rival = match key {
+            "agent" => "human",
+            "human" => "agent",
+            _ => return state,
+        };
+        if state == Presence::Present && self.declared_state(rival) == Presence::Present {
+            return Presence::Undeclared;
+        }
+        state
+    }
+
+    fn state_of_value(&self, key: &str, value: &str) -> Presence {
+        if self.declares(Form::Negation, key, None)
+            || self.declares(Form::Inequality, key, Some(value))
+        {
+            Presence::Absent
+        } else if self.declares(Form::Equality, key, Some(value)) {
+            Presence::Present
+        } else {
+            Presence::Undeclared
+        }
+    }
+}
+
+impl Declaration for Features {
+    const ID: &'static str = CONTENT_NEGOTIATION;
+
+    fn read(settings: &Value) -> (Self, Ignored) {
+        Self::read(settings)
+    }
+}
+
+/// Takes the first [`MAX_TAGS`], each once.
+impl FromIterator<FeatureTag> for Features {
+    fn from_iter<I: IntoIterator<Item = FeatureTag>>(tags: I) -> Self {
+        let mut features = Self::default();
+        for tag in tags {
+            features.insert(tag);
+        }
+        features
+    }
+}
+
+/// What a client said of a tag.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "yes, no and nothing are all there is"
+)]
+pub enum Presence {
+    /// It has it.
+    Present,
+    /// It said that it lacks it.
+    Absent,
+    /// It said nothing, or contradicts itself without a safe side.
+    Undeclared,
+}
+
+impl Presence {
+    /// Present for absent and the other way round; undeclared stays.
+    #[must_use]
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Present => Self::Absent,
+            Self::Absent => Self::Present,
+            Self::Undeclared => Self::Undeclared,
+        }
+    }
+}
+
+/// Who reads the content.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[non_exhaustive]
+pub enum Audience {
+    /// A model or program.
+    Agent,
+    /// A person.
+    Human,
+}
+
+/// The form of the content: `format=…`.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[non_exhaustive]
+pub enum Format {
+    /// The structured value.
+    Json,
+    /// Plain prose without markup.
+    Text,
+    /// Markdown.
+    Markdown,
+}
+
+impl Format {
+    /// All formats of the registry.
+    pub const ALL: [Self; 3] = [Self::Json, Self::Text, Self::Markdown];
+
+    /// The value after `format=`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Text => "text",
+            Self::Markdown => "markdown",
+        }
+    }
+
+    /// The format that `value` names, in exactly this case.
+    #[must_use]
+    pub fn from_value(value: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.as_str() == value)
+    }
+}
+
+/// How much content: `verbosity=…`.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[non_exhaustive]
+pub enum Verbosity {
+    /// Without what carries nothing.
+    Compact,
+    /// As it is.
+    #[default]
+    Standard,
+    /// With more.
+    Verbose,
+}
+
+impl Verbosity {
+    /// All levels of the registry.
+    pub const ALL: [Self; 3] = [Self::Compact, Self::Standard, Self::Verbose];
+
+    /// The value after `verbosity=`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Compact => "compact",
+            Self::Standard => "standard",
+            Self::Verbose => "verbose",
+        }
+    }
+
+    /// The level that `value` names, in exactly this case.
+    #[must_use]
+    pub fn from_value(value: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.as_str() == value)
+    }
+}
+
+enum Major<'a> {
+    One,
+    Other(&'a str),
+    Unreadable,
+}
+
+/// The major version that `version` names: the number before the first `.`, `-` or `+`.
+fn major(version: &Value) -> Major<'_> {
+    let Some(text) = version.as_str() else {
+        return Major::Unreadable;
+    };
+    let number = text.split(['.', '-', '+']).next().unwrap_or_default();
+    if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
+        return Major::Unreadable;
+    }
+    match number.trim_start_matches('0') {
+        "1" => Major::One,
+        _ => Major::Other(text),
+    }
+}
+
+/// What stands in a log for a value that is no string.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(true) => "true",
+        Value::Bool(false) => "false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,219 @@
+//! Variant hints: what a client says so that a server can rank its variants.
+//!
+//! Source: the server variants extension, "VariantHints".
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::extension::{Declaration, SERVER_VARIANTS};
+use crate::ignored::{Ignored, Reason};
+
+/// How many hint keys are read.
+pub const MAX_KEYS: usize = 32;
+
+/// The longest hint key, in bytes.
+pub const MAX_KEY: usize = 128;
+
+/// How many values are read of one key.
+pub const MAX_VALUES: usize = 16;
+
+/// The longest hint value, in bytes.
+pub const MAX_VALUE: usize = 128;
+
+/// The longest description, in bytes.
+pub const MAX_DESCRIPTION: usize = 2048;
+
+/// The hint by which a client asks for experimental variants: `"status": "experimental"`.
+pub const STATUS: &str = "status";
+
+/// What a client said about itself to help rank variants.
+///
+/// # Properties
+///
+/// Within the limits above. A key has at least one value, each once, the preferred first.
+/// The description was written by a client: show it to no model as if it were ours.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::hints::VariantHints;
+/// use serde_json::json;
+///
+/// let settings = json!({"variantHints": {"hints": {
+///     "modelFamily": "anthropic",
+///     "useCase": ["planning", 5, "execution"],
+///     "contextSize": {"max": 8000},
+/// }}});
+/// let (hints, ignored) = VariantHints::read(&settings);
+/// assert_eq!(hints.values("modelFamily"), ["anthropic"]);
+/// assert_eq!(hints.values("useCase"), ["planning", "execution"]);
+/// assert!(hints.values("contextSize").is_empty());
+/// assert_eq!(ignored.count(), 2);
+/// ```
+#[derive(Clone, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct VariantHints {
+    description: Option<String>,
+    hints: BTreeMap<String, Vec<String>>,
+}
+
+impl VariantHints {
+    /// Reads the extension's settings: `{"variantHints": {"description": …, "hints": {…}}}`.
+    #[must_use]
+    pub fn read(settings: &Value) -> (Self, Ignored) {
+        let (mut read, mut ignored) = (Self::default(), Ignored::default());
+        match (settings, settings.get("variantHints")) {
+            (Value::Object(_), None) => {}
+            (_, Some(Value::Object(members))) => read.read_members(members, &mut ignored),
+            (_, Some(_)) => ignored.add("variantHints", Reason::NotAnObject),
+            (_, None) => ignored.add("settings", Reason::NotAnObject),
+        }
+        (read, ignored)
+    }
+
+    /// Hints from keys and their values, the preferred value first; the limits hold here too.
+    ///
+    /// ```
+    /// use mcp_vary::hints::VariantHints;
+    ///
+    /// let (hints, _) = VariantHints::from_pairs([("useCase", "planning"), ("useCase", "execution")]);
+    /// assert_eq!(hints.values("useCase"), ["planning", "execution"]);
+    /// ```
+    #[must_use]
+    pub fn from_pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> (Self, Ignored) {
+        let (mut read, mut ignored) = (Self::default(), Ignored::default());
+        for (key, value) in pairs {
+            if read.has_room_for(key, &mut ignored) {
+                read.add_value(key, value, &mut ignored);
+            }
+        }
+        (read, ignored)
+    }
+
+    /// The settings by which a client declares these hints.
+    #[must_use]
+    pub fn to_settings(&self) -> Value {
+        let mut hints = Map::new();
+        if let Some(description) = &self.description {
+            hints.insert("description".to_owned(), json!(description));
+        }
+        if !self.hints.is_empty() {
+            hints.insert("hints".to_owned(), json!(self.hints));
+        }
+        if hints.is_empty() {
+            return json!({});
+        }
+        json!({ "variantHints": hints })
+    }
+
+    /// What the client wrote about its context, for a reader that treats it as hostile.
+    #[must_use]
+    pub fn description(&self) -> Option<&str> {
+        self.description.as_deref()
+    }
+
+    /// The values of `key`, the preferred first; empty when there is none.
+    #[must_use]
+    pub fn values(&self, key: &str) -> &[String] {
+        self.hints.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// Keys and values, sorted by key.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.hints
+            .iter()
+            .map(|(key, values)| (key.as_str(), values.as_slice()))
+    }
+
+    /// Whether nothing was said.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.description.is_none() && self.hints.is_empty()
+    }
+
+    /// Whether the client asked for experimental variants, by the hint [`STATUS`].
+    #[must_use]
+    pub fn asks_for_experimental(&self) -> bool {
+        self.values(STATUS)
+            .iter()
+            .any(|value| value == "experimental")
+    }
+
+    fn read_members(&mut self, members: &Map<String, Value>, ignored: &mut Ignored) {
+        match members.get("description") {
+            None => {}
+            Some(Value::String(text)) if text.len() > MAX_DESCRIPTION => {
+                ignored.add("description", Reason::TooLong(MAX_DESCRIPTION));
+            }
+            Some(Value::String(text)) => self.description = Some(text.clone()),
+            Some(_) => ignored.add("description", Reason::NotAString),
+        }
+        match members.get("hints") {
+            None => {}
+            Some(Value::Object(hints)) => {
+                for (key, value) in hints {
+                    self.read_hint(key, value, ignored);
+                }
+            }
+            Some(_) => ignored.add("hints", Reason::NotAnObject),
+        }
+    }
+
+    fn read_hint(&mut self, key: &str, value: &Value, ignored: &mut Ignored) {
+        if !self.has_room_for(key, ignored) {
+            return;
+        }
+        match value {
+            Value::String(value) => self.add_value(key, value, ignored),
+            Value::Array(values) => {
+                for value in values {
+                    match value {
+                        Value::String(value) => self.add_value(key, value, ignored),
+                        _ => ignored.add(key, Reason::NotAString),
+                    }
+                }
+            }
+            _ => ignored.add(key, Reason::NotStrings),
+        }
+    }
+
+    fn has_room_for(&self, key: &str, ignored: &mut Ignored) -> bool {
+        let reason = if key.is_empty() {
+            Reason::Empty
+        } else if key.len() > MAX_KEY {
+            Reason::TooLong(MAX_KEY)
+        } else if self.hints.len() == MAX_KEYS && !self.hints.contains_key(key) {
+            Reason::TooMany(MAX_KEYS)
+        } else {
+            return true;
+        };
+        ignored.add(key, reason);
+        false
+    }
+
+    fn add_value(&mut self, key: &str, value: &str, ignored: &mut Ignored) {
+        let held = self.values(key);
+        if held.iter().any(|other| other == value) {
+            return;
+        }
+        let reason = if value.is_empty() {
+            Reason::Empty
+        } else if value.len() > MAX_VALUE {
+            Reason::TooLong(MAX_VALUE)
+        } else if held.len() == MAX_VALUES {
+            Reason::TooMany(MAX_VALUES)
+        } else {
+            let values = self.hints.entry(key.to_owned()).or_default();
+            return values.push(value.to_owned());
+        };
+        ignored.add(key, reason);
+    }
+}
+
+impl Declaration for VariantHints {
+    const ID: &'static str = SERVER_VARIANTS;
+
+    fn read(settings: &Value) -> (Self, Ignored) {
+        Self::read(settings)
+    }
+}

@@ -1,0 +1,146 @@
+//! What was dropped from a peer's settings, in words that are safe to log.
+
+use std::fmt;
+
+/// How many entries are described; all are counted.
+pub const DESCRIBED: usize = 16;
+
+/// How much of an entry is shown, in characters after escaping.
+const SHOWN: usize = 64;
+
+/// The entries of a peer's settings that had no effect, and why.
+///
+/// # Properties
+///
+/// Bounded whatever the peer sends: every entry is counted, the first [`DESCRIBED`] are described.
+/// A description is printable ASCII: what a peer wrote is escaped and cut, so that it cannot forge
+/// a log line.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::feature::Features;
+/// use serde_json::json;
+///
+/// let (features, ignored) = Features::read(&json!({"features": ["agent", "format=\n", 7]}));
+/// assert!(features.agent());
+/// assert_eq!(ignored.count(), 2);
+/// assert_eq!(
+///     ignored.to_string(),
+///     r#"`format=\n`: a value holds only printable ASCII without `=`, `!`, `,`, `;`, not '\n'; `7`: not a string"#,
+/// );
+/// ```
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Ignored {
+    entries: Vec<Entry>,
+    count: usize,
+}
+
+/// One entry that had no effect.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Entry {
+    /// The entry, or the key it stood under: escaped and cut.
+    pub what: String,
+    /// Why it had no effect.
+    pub reason: Reason,
+}
+
+/// Why an entry had no effect.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Reason {
+    /// An object is asked for.
+    #[error("not an object")]
+    NotAnObject,
+    /// An array is asked for.
+    #[error("not an array")]
+    NotAnArray,
+    /// A string is asked for.
+    #[error("not a string")]
+    NotAString,
+    /// A string or an array of strings is asked for.
+    #[error("not a string or an array of strings")]
+    NotStrings,
+    /// The entry is the empty string.
+    #[error("empty")]
+    Empty,
+    /// The entry is longer than the limit, in bytes.
+    #[error("longer than {0} bytes")]
+    TooLong(usize),
+    /// There are more entries than the limit; this one is past it.
+    #[error("more than {0} entries")]
+    TooMany(usize),
+    /// A version of the extension that changes its meaning.
+    #[error("not a version 1.x, so the extension counts as undeclared")]
+    OtherMajor,
+    /// A version that is no version.
+    #[error("not a version, so 1.0 is assumed")]
+    NotAVersion,
+    /// A feature tag outside the grammar.
+    #[error(transparent)]
+    Tag(#[from] crate::feature::TagError),
+}
+
+impl Ignored {
+    /// Counts `what`, and describes it if there is room.
+    pub fn add(&mut self, what: &str, reason: Reason) {
+        self.count += 1;
+        if self.entries.len() < DESCRIBED {
+            let what = shown(what);
+            self.entries.push(Entry { what, reason });
+        }
+    }
+
+    /// Takes over what `other` holds.
+    pub fn append(&mut self, other: Self) {
+        self.count += other.count;
+        let room = DESCRIBED - self.entries.len();
+        self.entries.extend(other.entries.into_iter().take(room));
+    }
+
+    /// How many entries were ignored.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Whether nothing was ignored.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The first [`DESCRIBED`] of them.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+}
+
+impl fmt::Display for Ignored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, entry) in self.entries.iter().enumerate() {
+            let separator = if at > 0 { "; " } else { "" };
+            write!(f, "{separator}`{}`: {}", entry.what, entry.reason)?;
+        }
+        match self.count - self.entries.len() {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
+    }
+}
+
+/// `text` escaped to printable ASCII and cut.
+pub(crate) fn shown(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        let escaped = c.escape_default();
+        if out.len() + escaped.len() > SHOWN {
+            out.push_str("...");
+            break;
+        }
+        out.extend(escaped);
+    }
+    out
+}

@@ -1,0 +1,398 @@
+//! Predicates: an author's condition over a client's features.
+//!
+//! A client declares [tags](crate::feature); an author asks for them. The two grammars are
+//! different: only a predicate has `&`, ranges and `*`. The ranges are those of RFC 2295, section 6.3.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::feature::{FeatureTag, Features, Form, Presence, TagError};
+use crate::ignored::shown;
+
+/// How many conditions one predicate joins.
+pub const MAX_TERMS: usize = 16;
+
+/// A condition over features.
+///
+/// # Grammar
+///
+/// ```text
+/// predicate = "*" / term *( "&" term )          ; spaces around terms are free
+/// term      = tag                               ; see FeatureTag
+///           / key "=[" [ number ] "-" [ number ] "]"
+/// number    = 1*digit                           ; up to 18446744073709551615
+/// ```
+///
+/// | term | holds when the client |
+/// |---|---|
+/// | `*` | is any client |
+/// | `agent` | declared it, and not its absence |
+/// | `!interactive` | declared its absence; saying nothing is not enough |
+/// | `format=json` | declared this value, and did not exclude it |
+/// | `verbosity!=verbose` | did not declare this value; saying nothing is enough |
+/// | `x-acme-max-tokens=[1000-]` | declared a number for it, the highest of which is at least 1000 |
+///
+/// `!tag` needs a declaration because only a declared absence takes content away. Neither a value
+/// that starts with `[` nor one that holds `&` can be asked for.
+///
+/// # Properties
+///
+/// What is printed reads back as the same predicate. No term stands twice or beside its opposite,
+/// since such a predicate is a slip.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::feature::Features;
+/// use mcp_vary::predicate::Predicate;
+///
+/// let predicate: Predicate = "agent & !interactive & verbosity!=verbose".parse()?;
+/// let holds = |tags: &[&str]| predicate.matches(&Features::from_tags(tags.iter().copied()).0);
+/// assert!(holds(&["agent", "!interactive"]));
+/// assert!(!holds(&["agent", "!interactive", "verbosity=verbose"]));
+///
+/// // Not interactive because it said so, not because it said nothing.
+/// assert!(!holds(&["agent"]));
+/// # Ok::<(), mcp_vary::predicate::PredicateError>(())
+/// ```
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Predicate {
+    /// Empty for `*`.
+    terms: Vec<Term>,
+}
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+enum Term {
+    Tag(FeatureTag),
+    Range(Range),
+}
+
+/// `key=[from-to]`
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct Range {
+    /// A tag of the form of a presence: a checked key.
+    key: FeatureTag,
+    from: Option<u64>,
+    to: Option<u64>,
+}
+
+/// How much a predicate asks for: the more, the more specific.
+///
+/// What a term implies is less specific than the term: `x=5` before `x=[1-9]` before `x!=7`.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[non_exhaustive]
+pub struct Specificity {
+    /// Terms that need a declaration: all but exclusions.
+    pub asked: usize,
+    /// Those of them that are no ranges.
+    pub exact: usize,
+    /// Exclusions: `key!=value`.
+    pub excluded: usize,
+}
+
+impl Predicate {
+    /// `*`: holds for every client.
+    #[must_use]
+    pub fn any() -> Self {
+        Self::default()
+    }
+
+    /// Whether it holds for every client.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// Whether it holds for a client with these features.
+    #[must_use]
+    pub fn matches(&self, features: &Features) -> bool {
+        self.terms.iter().all(|term| term.matches(features))
+    }
+
+    /// How much it asks for.
+    #[must_use]
+    pub fn specificity(&self) -> Specificity {
+        let mut specificity = Specificity::default();
+        for term in &self.terms {
+            match term {
+                Term::Tag(tag) if tag.form() == Form::Inequality => specificity.excluded += 1,
+                Term::Tag(_) => {
+                    specificity.asked += 1;
+                    specificity.exact += 1;
+                }
+                Term::Range(_) => specificity.asked += 1,
+            }
+        }
+        specificity
+    }
+}
+
+impl Term {
+    fn matches(&self, features: &Features) -> bool {
+        match self {
+            Self::Tag(tag) if tag.form() == Form::Inequality => {
+                // Its state is the opposite of the equality's: absent is "has this value".
+                features.state_of(tag) != Presence::Absent
+            }
+            Self::Tag(tag) => features.state_of(tag) == Presence::Present,
+            Self::Range(range) => range.matches(features),
+        }
+    }
+
+    /// Whether no client satisfies both.
+    fn contradicts(&self, other: &Self) -> bool {
+        let (Self::Tag(one), Self::Tag(other)) = (self, other) else {
+            return false;
+        };
+        let forms = (one.form(), other.form());
+        one.key() == other.key()
+            && one.value() == other.value()
+            && matches!(
+                forms,
+                (Form::Presence, Form::Negation)
+                    | (Form::Negation, Form::Presence)
+                    | (Form::Equality, Form::Inequality)
+                    | (Form::Inequality, Form::Equality)
+            )
+    }
+}
+
+impl Range {
+    fn matches(&self, features: &Features) -> bool {
+        let highest = features.values(self.key.key()).filter_map(number).max();
+        highest.is_some_and(|n| {
+            self.from.is_none_or(|from| from <= n) && self.to.is_none_or(|to| n <= to)
+        })
+    }
+}
+
+/// The alternative for a client: of those whose predicate holds the most specific, of equally
+/// specific ones the first.
+///
+/// None when no predicate holds; [`Alternatives`] rules that out.
+pub fn choose<'a, T>(alternatives: &'a [(Predicate, T)], features: &Features) -> Option<&'a T> {
+    let mut best: Option<(Specificity, &T)> = None;
+    for (predicate, alternative) in alternatives {
+        let specificity = predicate.specificity();
+        let better = best.is_none_or(|(so_far, _)| specificity > so_far);
+        if better && predicate.matches(features) {
+            best = Some((specificity, alternative));
+        }
+    }
+    best.map(|(_, alternative)| alternative)
+}
+
+/// Alternatives under predicates, of which there is always one for a client.
+///
+/// # Properties
+///
+/// The last is unconditional, and no other is.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::feature::Features;
+/// use mcp_vary::predicate::Alternatives;
+///
+/// let alternatives = Alternatives::new(vec![
+///     ("agent".parse()?, "terse"),
+///     ("agent & format=json".parse()?, "structured"),
+///     ("*".parse()?, "plain"),
+/// ])?;
+/// let choose = |tags: &str| *alternatives.choose(&Features::from_tags(tags.split(',')).0);
+/// assert_eq!(choose("agent,format=json"), "structured");
+/// assert_eq!(choose("agent"), "terse");
+/// assert_eq!(choose("human"), "plain");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Alternatives<T> {
+    conditional: Vec<(Predicate, T)>,
+    otherwise: T,
+}
+
+impl<T> Alternatives<T> {
+    /// Checks that the last alternative, and only that, is unconditional.
+    ///
+    /// # Errors
+    ///
+    /// When it is not, or when there is no alternative.
+    pub fn new(mut alternatives: Vec<(Predicate, T)>) -> Result<Self, AlternativesError> {
+        let Some((last, otherwise)) = alternatives.pop() else {
+            return Err(AlternativesError::Empty);
+        };
+        if !last.is_any() {
+            return Err(AlternativesError::LastIsConditional(last));
+        }
+        match alternatives.iter().position(|(one, _)| one.is_any()) {
+            Some(at) => Err(AlternativesError::Unreachable(at)),
+            None => Ok(Self {
+                conditional: alternatives,
+                otherwise,
+            }),
+        }
+    }
+
+    /// The alternative for a client.
+    #[must_use]
+    pub fn choose(&self, features: &Features) -> &T {
+        choose(&self.conditional, features).unwrap_or(&self.otherwise)
+    }
+}
+
+/// Why a list of alternatives cannot answer every client.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AlternativesError {
+    /// There is none.
+    #[error("there is no alternative; add one under `*`")]
+    Empty,
+    /// The last holds only for some clients.
+    #[error("the last alternative has the condition `{0}`; add one under `*` after it")]
+    LastIsConditional(Predicate),
+    /// This one, counted from 0, is unconditional, so the last is never chosen.
+    #[error("alternative number {} is under `*`, so the last is never chosen; remove one", .0 + 1)]
+    Unreachable(usize),
+}
+
+impl FromStr for Predicate {
+    type Err = PredicateError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.trim() == "*" {
+            return Ok(Self::any());
+        }
+        if text.trim().is_empty() {
+            return Err(PredicateError::Empty);
+        }
+        let mut terms: Vec<Term> = Vec::new();
+        for part in text.split('&') {
+            let term: Term = part.trim().parse()?;
+            if terms.len() == MAX_TERMS {
+                return Err(PredicateError::TooMany);
+            }
+            if terms.contains(&term) {
+                return Err(PredicateError::Twice(term.to_string()));
+            }
+            if let Some(other) = terms.iter().find(|other| other.contradicts(&term)) {
+                return Err(PredicateError::Never(other.to_string(), term.to_string()));
+            }
+            terms.push(term);
+        }
+        Ok(Self { terms })
+    }
+}
+
+impl FromStr for Term {
+    type Err = PredicateError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once("=[") {
+            Some((key, _)) if key.ends_with('!') => Err(PredicateError::Range(shown(text))),
+            Some((key, range)) => parse_range(key, range)?
+                .map(Self::Range)
+                .ok_or_else(|| PredicateError::Range(shown(text))),
+            None => tag(text).map(Self::Tag),
+        }
+    }
+}
+
+/// Reads what stands before `=[` and after it; none when it is no range.
+fn parse_range(key: &str, range: &str) -> Result<Option<Range>, PredicateError> {
+    let key = tag(key)?;
+    let Some((from, to)) = range.strip_suffix(']').and_then(|r| r.split_once('-')) else {
+        return Ok(None);
+    };
+    let bound = |text: &str| match text {
+        "" => Some(None),
+        digits => digits.parse().ok().filter(|_| is_number(digits)).map(Some),
+    };
+    let (Some(from), Some(to)) = (bound(from), bound(to)) else {
+        return Ok(None);
+    };
+    let empty = matches!((from, to), (Some(from), Some(to)) if from > to);
+    let plain = key.form() == Form::Presence;
+    Ok((plain && !empty).then_some(Range { key, from, to }))
+}
+
+fn tag(text: &str) -> Result<FeatureTag, PredicateError> {
+    text.parse()
+        .map_err(|error| PredicateError::Tag(shown(text), error))
+}
+
+/// The number that a client's value is; one that is too large counts as the largest.
+fn number(value: &str) -> Option<u64> {
+    is_number(value).then(|| value.parse().unwrap_or(u64::MAX))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+impl TryFrom<String> for Predicate {
+    type Error = PredicateError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<Predicate> for String {
+    fn from(predicate: Predicate) -> Self {
+        predicate.to_string()
+    }
+}
+
+impl fmt::Display for Predicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_any() {
+            return f.write_str("*");
+        }
+        for (at, term) in self.terms.iter().enumerate() {
+            let separator = if at > 0 { " & " } else { "" };
+            write!(f, "{separator}{term}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Range { key, from, to } = match self {
+            Self::Tag(tag) => return tag.fmt(f),
+            Self::Range(range) => range,
+        };
+        write!(f, "{key}=[")?;
+        from.map_or(Ok(()), |from| write!(f, "{from}"))?;
+        f.write_str("-")?;
+        to.map_or(Ok(()), |to| write!(f, "{to}"))?;
+        f.write_str("]")
+    }
+}
+
+/// Why a text is not a predicate.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PredicateError {
+    /// There is no text.
+    #[error("a condition is not empty; write `*` for every client")]
+    Empty,
+    /// More than [`MAX_TERMS`].
+    #[error("a condition joins at most {MAX_TERMS} terms")]
+    TooMany,
+    /// A term that is no tag.
+    #[error("`{0}` is no term: {1}")]
+    Tag(String, #[source] TagError),
+    /// A term that is no range.
+    #[error("`{0}` is no range; write `key=[1000-]`, `key=[-4000]` or `key=[1000-4000]`")]
+    Range(String),
+    /// A term that stands twice.
+    #[error("`{0}` stands twice; remove one")]
+    Twice(String),
+    /// Two terms that never hold together.
+    #[error("`{0}` and `{1}` never hold together; remove one")]
+    Never(String, String),
+}

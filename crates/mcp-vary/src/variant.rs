@@ -1,0 +1,497 @@
+//! Variants: the faces that a server offers.
+//!
+//! Source: the server variants extension, "ServerVariant" and "InitializeResult".
+
+mod date;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+pub use self::date::{Date, DateError};
+use crate::ignored::shown;
+
+/// The longest identifier of a variant, in bytes.
+pub const MAX_ID: usize = 128;
+
+/// The identifier of a variant: 1 to [`MAX_ID`] bytes without control characters.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::variant::VariantId;
+///
+/// let id: VariantId = "claude-optimized".parse()?;
+/// assert_eq!(id.as_str(), "claude-optimized");
+///
+/// // "Freeform string that servers define": spaces and letters of any script are fine.
+/// assert!("kompakt für Bahnhöfe".parse::<VariantId>().is_ok());
+/// assert!("".parse::<VariantId>().is_err());
+/// # Ok::<(), mcp_vary::variant::VariantIdError>(())
+/// ```
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct VariantId(String);
+
+impl VariantId {
+    /// The identifier as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for VariantId {
+    type Err = VariantIdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.to_owned().try_into()
+    }
+}
+
+impl TryFrom<String> for VariantId {
+    type Error = VariantIdError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        match text.chars().find(|c| c.is_control()) {
+            _ if text.is_empty() => Err(VariantIdError::Empty),
+            _ if text.len() > MAX_ID => Err(VariantIdError::TooLong),
+            Some(c) => Err(VariantIdError::Control(c)),
+            None => Ok(Self(text)),
+        }
+    }
+}
+
+impl From<VariantId> for String {
+    fn from(id: VariantId) -> Self {
+        id.0
+    }
+}
+
+impl std::borrow::Borrow<str> for VariantId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl PartialEq<str> for VariantId {
+    fn eq(&self, other: &str) -> bool {
+        self.0 == other
+    }
+}
+
+impl PartialEq<&str> for VariantId {
+    fn eq(&self, other: &&str) -> bool {
+        self.0 == *other
+    }
+}
+
+impl fmt::Display for VariantId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Why a text is not a variant's identifier.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum VariantIdError {
+    /// There is no text.
+    #[error("the identifier of a variant is empty")]
+    Empty,
+    /// The text is longer than [`MAX_ID`] bytes.
+    #[error("the identifier of a variant has at most {MAX_ID} bytes")]
+    TooLong,
+    /// The text holds a control character.
+    #[error("the identifier of a variant holds the control character '{}'", .0.escape_default())]
+    Control(char),
+}
+
+/// One face of a server, as it stands in `availableVariants`.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::variant::{ServerVariant, Status};
+///
+/// let variant = ServerVariant::new("compact".parse()?, "For tight context budgets")
+///     .with_hint("contextSize", "compact");
+/// assert_eq!(
+///     serde_json::to_string(&variant).unwrap(),
+///     r#"{"id":"compact","description":"For tight context budgets","hints":{"contextSize":"compact"},"status":"stable"}"#,
+/// );
+///
+/// // A variant that says nothing of its status is stable.
+/// let variant: ServerVariant = serde_json::from_str(r#"{"id": "a", "description": ""}"#).unwrap();
+/// assert_eq!(variant.status, Status::Stable);
+/// # Ok::<(), mcp_vary::variant::VariantIdError>(())
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ServerVariant {
+    /// Unique among the variants of a server.
+    pub id: VariantId,
+    /// For users, and for models that choose: use case, characteristics, trade-offs.
+    pub description: String,
+    /// What the variant is made for, for ranking.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hints: BTreeMap<String, String>,
+    /// How settled it is.
+    #[serde(default)]
+    pub status: Status,
+    /// How to move on, when it is deprecated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deprecation_info: Option<DeprecationInfo>,
+    /// Decides between variants of equal score and status: the lower comes first. Not on the wire.
+    #[serde(skip)]
+    pub priority: u32,
+}
+
+impl ServerVariant {
+    /// A stable variant without hints.
+    #[must_use]
+    pub fn new(id: VariantId, description: impl Into<String>) -> Self {
+        Self {
+            id,
+            description: description.into(),
+            hints: BTreeMap::new(),
+            status: Status::Stable,
+            deprecation_info: None,
+            priority: 0,
+        }
+    }
+
+    /// Adds a hint.
+    #[must_use]
+    pub fn with_hint(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.hints.insert(key.into(), value.into());
+        self
+    }
+
+    /// Sets the status.
+    #[must_use]
+    pub fn with_status(mut self, status: Status) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// Makes the variant deprecated, and says how to move on.
+    #[must_use]
+    pub fn deprecated(mut self, info: DeprecationInfo) -> Self {
+        self.status = Status::Deprecated;
+        self.deprecation_info = Some(info);
+        self
+    }
+
+    /// Sets the priority.
+    #[must_use]
+    pub fn with_priority(mut self, priority: u32) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// The variant for a reader who sees only some: a replacement that is hidden is not named.
+    #[must_use]
+    pub fn seen_by(&self, sees: impl Fn(&VariantId) -> bool) -> Self {
+        let mut seen = self.clone();
+        if let Some(info) = &mut seen.deprecation_info {
+            info.replacement = info.replacement.take().filter(sees);
+        }
+        seen
+    }
+}
+
+/// How settled a variant is.
+///
+/// The order is from the most settled to the least.
+#[derive(
+    Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd, Deserialize, Serialize,
+)]
+#[serde(rename_all = "lowercase")]
+#[expect(clippy::exhaustive_enums, reason = "the extension names these three")]
+pub enum Status {
+    /// For general use.
+    #[default]
+    Stable,
+    /// May change without notice.
+    Experimental,
+    /// Will be removed.
+    Deprecated,
+}
+
+impl Status {
+    /// The word on the wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Stable => "stable",
+            Self::Experimental => "experimental",
+            Self::Deprecated => "deprecated",
+        }
+    }
+}
+
+/// How to move on from a deprecated variant.
+#[derive(Clone, Debug, Eq, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct DeprecationInfo {
+    /// Why, and how to migrate.
+    pub message: String,
+    /// The variant to use instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replacement: Option<VariantId>,
+    /// When the variant is planned to go: a date, or a date and time, as RFC 3339 writes them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removal_date: Option<String>,
+}
+
+impl DeprecationInfo {
+    /// Only a message.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            replacement: None,
+            removal_date: None,
+        }
+    }
+}
+
+/// The variants of a server, checked.
+///
+/// # Properties
+///
+/// In the order of declaration; identifiers are unique; at least one is stable; every replacement
+/// is another variant of the list; every date can be read.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Variants {
+    all: Vec<ServerVariant>,
+}
+
+impl Variants {
+    /// Checks `declared` as a whole.
+    ///
+    /// `today` decides only whether a date is past, which warns: "servers SHOULD continue to
+    /// support the variant until that date", and what happens then is the operator's to say.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes, not only the first.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary::variant::{Date, ServerVariant, Status, Variants};
+    ///
+    /// let today: Date = "2026-11-20".parse()?;
+    /// let a = ServerVariant::new("a".parse()?, "").with_status(Status::Experimental);
+    /// let mistakes = Variants::new(vec![a.clone(), a], today).unwrap_err();
+    /// assert_eq!(
+    ///     mistakes.to_string(),
+    ///     "variant `a` is declared twice; rename one; \
+    ///      no variant is stable; the default must be: mark one as stable",
+    /// );
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new(
+        declared: Vec<ServerVariant>,
+        today: Date,
+    ) -> Result<(Self, Vec<Warning>), Mistakes> {
+        let (mut mistakes, mut warnings) = (Vec::new(), Vec::new());
+        let mut ids = BTreeSet::new();
+        for variant in &declared {
+            if !ids.insert(&variant.id) {
+                mistakes.push(Mistake::Twice(variant.id.clone()));
+            }
+        }
+        if !declared.iter().any(|v| v.status == Status::Stable) {
+            mistakes.push(Mistake::NoneStable);
+        }
+        for variant in &declared {
+            if let Some(info) = &variant.deprecation_info {
+                check_info(variant, info, &ids, today, &mut mistakes, &mut warnings);
+            }
+        }
+        match mistakes.is_empty() {
+            true => Ok((Self { all: declared }, warnings)),
+            false => Err(Mistakes(mistakes)),
+        }
+    }
+
+    /// Reads and checks variants as a configuration writes them, each in the form of the wire.
+    ///
+    /// # Errors
+    ///
+    /// All mistakes; a variant that cannot be read does not hide those of the others.
+    pub fn read(declared: &[Value], today: Date) -> Result<(Self, Vec<Warning>), Mistakes> {
+        let mut readable = Vec::new();
+        let mut mistakes = Vec::new();
+        for (index, value) in declared.iter().enumerate() {
+            match ServerVariant::deserialize(value) {
+                Ok(variant) => readable.push(variant),
+                Err(error) => mistakes.push(Mistake::Unreadable(index, error.to_string())),
+            }
+        }
+        match Self::new(readable, today) {
+            Ok(checked) if mistakes.is_empty() => Ok(checked),
+            Ok(_) => Err(Mistakes(mistakes)),
+            Err(more) => {
+                mistakes.extend(more.0);
+                Err(Mistakes(mistakes))
+            }
+        }
+    }
+
+    /// The variant `id`.
+    #[must_use]
+    pub fn get(&self, id: &str) -> Option<&ServerVariant> {
+        self.all.iter().find(|variant| variant.id == *id)
+    }
+
+    /// The variants, in the order of declaration.
+    pub fn iter(&self) -> std::slice::Iter<'_, ServerVariant> {
+        self.all.iter()
+    }
+
+    /// The variants, in the order of declaration.
+    #[must_use]
+    pub fn as_slice(&self) -> &[ServerVariant] {
+        &self.all
+    }
+}
+
+impl<'a> IntoIterator for &'a Variants {
+    type Item = &'a ServerVariant;
+    type IntoIter = std::slice::Iter<'a, ServerVariant>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+fn check_info(
+    variant: &ServerVariant,
+    info: &DeprecationInfo,
+    ids: &BTreeSet<&VariantId>,
+    today: Date,
+    mistakes: &mut Vec<Mistake>,
+    warnings: &mut Vec<Warning>,
+) {
+    let id = || variant.id.clone();
+    if variant.status != Status::Deprecated {
+        warnings.push(Warning::NotDeprecated(id()));
+    }
+    match &info.replacement {
+        Some(other) if *other == variant.id => mistakes.push(Mistake::ReplacesItself(id())),
+        Some(other) if !ids.contains(other) => {
+            mistakes.push(Mistake::UnknownReplacement(id(), other.clone()));
+        }
+        _ => {}
+    }
+    match info
+        .removal_date
+        .as_deref()
+        .map(|text| (text, text.parse()))
+    {
+        None => {}
+        Some((_, Ok(date))) if date < today => warnings.push(Warning::PastDate(id(), date)),
+        Some((_, Ok(_))) => {}
+        Some((text, Err(_))) => mistakes.push(Mistake::Date(id(), text.to_owned())),
+    }
+}
+
+/// Everything that is wrong with a list of variants.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Mistakes(Vec<Mistake>);
+
+impl Mistakes {
+    /// Each of them; there is at least one.
+    #[must_use]
+    pub fn all(&self) -> &[Mistake] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, mistake) in self.0.iter().enumerate() {
+            let separator = if at > 0 { "; " } else { "" };
+            write!(f, "{separator}{mistake}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Mistakes {}
+
+/// One thing that is wrong with a list of variants.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Mistake {
+    /// The value at this index is no variant.
+    #[error("variant number {} cannot be read: {}", .0 + 1, .1)]
+    Unreadable(usize, String),
+    /// The identifier is taken.
+    #[error("variant `{}` is declared twice; rename one", shown(.0.as_str()))]
+    Twice(VariantId),
+    /// Nothing can be the default.
+    #[error("no variant is stable; the default must be: mark one as stable")]
+    NoneStable,
+    /// The replacement is the variant itself.
+    #[error("variant `{}` names itself as its replacement; name another", shown(.0.as_str()))]
+    ReplacesItself(VariantId),
+    /// The replacement does not exist.
+    #[error("variant `{}` names the replacement `{}`, which is not declared", shown(.0.as_str()), shown(.1.as_str()))]
+    UnknownReplacement(VariantId, VariantId),
+    /// The removal date cannot be read.
+    #[error("variant `{}` has the removal date `{}`; write it as 2027-01-31", shown(.0.as_str()), shown(.1))]
+    Date(VariantId, String),
+}
+
+/// What is allowed and probably not meant.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Warning {
+    /// The removal date is past; the variant is still served.
+    #[error("variant `{}` was to be removed on {}; it is still served", shown(.0.as_str()), .1)]
+    PastDate(VariantId, Date),
+    /// There is deprecation information, and the status is not `deprecated`.
+    #[error("variant `{}` has deprecation information and is not deprecated", shown(.0.as_str()))]
+    NotDeprecated(VariantId),
+}
+
+/// The settings by which a server offers `variants`, in this order.
+///
+/// "Servers SHOULD omit the field rather than returning an empty array", and without variants the
+/// whole key says nothing: none for none. `moreVariantsAvailable` is written only when true.
+///
+/// ```
+/// use mcp_vary::variant::{ServerVariant, to_settings};
+/// use serde_json::json;
+///
+/// let compact = ServerVariant::new("compact".parse()?, "short");
+/// let offered = json!([{"id": "compact", "description": "short", "status": "stable"}]);
+/// assert_eq!(to_settings([&compact], false), Some(json!({"availableVariants": offered})));
+/// assert_eq!(to_settings([], true), None);
+/// # Ok::<(), mcp_vary::variant::VariantIdError>(())
+/// ```
+#[must_use]
+pub fn to_settings<'a>(
+    variants: impl IntoIterator<Item = &'a ServerVariant>,
+    more: bool,
+) -> Option<Value> {
+    let variants: Vec<_> = variants.into_iter().collect();
+    if variants.is_empty() {
+        return None;
+    }
+    let mut settings = json!({ "availableVariants": variants });
+    if more {
+        settings["moreVariantsAvailable"] = Value::Bool(true);
+    }
+    Some(settings)
+}

@@ -1,0 +1,143 @@
+//! A day of the calendar.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A day, read from an RFC 3339 date or date and time.
+///
+/// Of a date and time the day counts as written, in its own offset: what is compared are days.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::variant::Date;
+///
+/// let removal: Date = "2027-03-01T00:00:00Z".parse()?;
+/// assert_eq!(removal.days_since("2027-02-27".parse()?), 2);
+/// assert_eq!(Date::from_unix(0).to_string(), "1970-01-01");
+/// assert!("2027-02-29".parse::<Date>().is_err());
+/// # Ok::<(), mcp_vary::variant::DateError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Date {
+    year: u16,
+    month: u8,
+    day: u8,
+}
+
+/// A text is not a date that the calendar has, as RFC 3339 writes it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("not a date of the calendar; write it as 2027-01-31")]
+#[non_exhaustive]
+pub struct DateError;
+
+impl Date {
+    /// The day in UTC that is `seconds` after the start of 1970. After the year 9999, its last day.
+    #[must_use]
+    pub fn from_unix(seconds: u64) -> Self {
+        let mut days = seconds / 86_400;
+        for year in 1970..=9999 {
+            for month in 1..=12 {
+                let length = u64::from(days_in(year, month));
+                if days < length {
+                    // Less than the length of a month.
+                    let day = days as u8 + 1;
+                    return Self { year, month, day };
+                }
+                days -= length;
+            }
+        }
+        Self {
+            year: 9999,
+            month: 12,
+            day: 31,
+        }
+    }
+
+    /// How many days this is after `earlier`; negative when it is before.
+    #[must_use]
+    pub fn days_since(self, earlier: Self) -> i64 {
+        self.number() - earlier.number()
+    }
+
+    /// The number of the day, counted from the year 0.
+    fn number(self) -> i64 {
+        let years = i64::from(self.year);
+        let before = (years - 1).max(0);
+        let leap_days = before / 4 - before / 100 + before / 400 + i64::from(years > 0);
+        let months: i64 = (1..self.month)
+            .map(|m| i64::from(days_in(self.year, m)))
+            .sum();
+        years * 365 + leap_days + months + i64::from(self.day)
+    }
+}
+
+impl FromStr for Date {
+    type Err = DateError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (date, rest) = text.split_at_checked(10).ok_or(DateError)?;
+        let year = field(date, 0, 4)?;
+        let month = field(date, 5, 2)? as u8;
+        let day = field(date, 8, 2)? as u8;
+        let separated = &date[4..5] == "-" && &date[7..8] == "-";
+        let exists = (1..=12).contains(&month) && (1..=days_in(year, month)).contains(&day);
+        if separated && exists && (rest.is_empty() || is_time(rest)) {
+            return Ok(Self { year, month, day });
+        }
+        Err(DateError)
+    }
+}
+
+impl fmt::Display for Date {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
+    }
+}
+
+/// The `width` digits that stand at `at`.
+fn field(text: &str, at: usize, width: usize) -> Result<u16, DateError> {
+    let digits = text.get(at..at + width).ok_or(DateError)?;
+    if !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(DateError);
+    }
+    digits.parse().map_err(|_| DateError)
+}
+
+/// `Thh:mm:ss[.f…](Z|±hh:mm)`
+fn is_time(text: &str) -> bool {
+    let below = |at, width, limit| field(text, at, width).is_ok_and(|n| n < limit);
+    let bytes = text.as_bytes();
+    let starts = matches!(bytes.first(), Some(b'T' | b't' | b' '));
+    // A leap second is the 61st.
+    let clock = below(1, 2, 24) && below(4, 2, 60) && below(7, 2, 61);
+    let colons = bytes.get(3) == Some(&b':') && bytes.get(6) == Some(&b':');
+    starts && clock && colons && text.get(9..).is_some_and(is_offset)
+}
+
+/// `[.f…](Z|±hh:mm)`
+fn is_offset(text: &str) -> bool {
+    let text = match text.strip_prefix('.') {
+        Some(fraction) => match fraction.trim_start_matches(|c: char| c.is_ascii_digit()) {
+            rest if rest.len() < fraction.len() => rest,
+            _ => return false,
+        },
+        None => text,
+    };
+    let below = |at, limit| field(text, at, 2).is_ok_and(|n| n < limit);
+    match text.as_bytes() {
+        [b'Z' | b'z'] => true,
+        [b'+' | b'-', _, _, b':', _, _] => below(1, 24) && below(4, 60),
+        _ => false,
+    }
+}
+
+fn days_in(year: u16, month: u8) -> u8 {
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    match month {
+        2 if leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
