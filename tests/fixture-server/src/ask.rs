@@ -1,0 +1,68 @@
+//! What the server asks clients for: a form, a sampled message, the roots.
+
+use rmcp::model::{
+    CreateMessageRequest, CreateMessageRequestParams, ElicitRequest, ElicitRequestParams,
+    InputRequest, InputRequiredResult, InputResponses, JsonObject, ListRootsRequest,
+    SamplingMessage,
+};
+use serde_json::{Value, json};
+
+/// A form with the JSON Schema `schema`, which must be one that forms may have.
+pub(crate) fn form(message: &str, schema: Value) -> ElicitRequestParams {
+    ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: message.to_owned(),
+        requested_schema: serde_json::from_value(schema).expect("our own forms are valid"),
+    }
+}
+
+/// A form with one required field.
+pub(crate) fn field(message: &str, name: &str, kind: &str) -> InputRequest {
+    let schema = json!({
+        "type": "object",
+        "properties": { name: { "type": kind } },
+        "required": [name]
+    });
+    InputRequest::Elicitation(ElicitRequest::new(form(message, schema)))
+}
+
+/// The parameters of a request to sample an answer to `prompt`.
+pub(crate) fn sampling(prompt: &str) -> CreateMessageRequestParams {
+    CreateMessageRequestParams::new(vec![SamplingMessage::user_text(prompt)], 100)
+}
+
+/// A request to sample an answer to `prompt`.
+pub(crate) fn sample(prompt: &str) -> InputRequest {
+    InputRequest::CreateMessage(CreateMessageRequest::new(sampling(prompt)))
+}
+
+/// A request for the client's roots.
+pub(crate) fn roots() -> InputRequest {
+    InputRequest::ListRoots(ListRootsRequest::default())
+}
+
+/// The result that asks for all of `requests`, each under its key.
+pub(crate) fn required<const N: usize>(
+    requests: [(&str, InputRequest); N],
+    state: Option<String>,
+) -> InputRequiredResult {
+    let requests = requests.map(|(key, request)| (key.to_owned(), request));
+    InputRequiredResult::new(Some(requests.into()), state)
+}
+
+/// The client's response under `key`; one that is no object is as good as none, so it is asked for again.
+pub(crate) fn response<'a>(
+    responses: Option<&'a InputResponses>,
+    key: &str,
+) -> Option<&'a JsonObject> {
+    responses?.get(key)?.as_object()
+}
+
+/// A field of a filled form, as text.
+pub(crate) fn filled(response: &JsonObject, name: &str) -> String {
+    match response.get("content").and_then(|form| form.get(name)) {
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+        None => "nothing".to_owned(),
+    }
+}

@@ -1,0 +1,52 @@
+//! What a test can pin about the server.
+
+use std::num::NonZeroUsize;
+
+use clap::{Args, ValueEnum};
+use rmcp::model::ProtocolVersion;
+
+/// How the server behaves; the default is everything the SDK can do.
+#[derive(Args, Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// Which protocol revisions are spoken.
+    #[arg(long, value_enum, default_value_t)]
+    pub era: Era,
+    /// Lists come in pages of this many items; without it in one page.
+    #[arg(long, value_name = "N")]
+    pub page_size: Option<NonZeroUsize>,
+    /// HTTP: answer with JSON instead of a stream where nothing but the result is sent, outside sessions.
+    #[arg(long)]
+    pub json_response: bool,
+    /// HTTP: no sessions for clients with `initialize`.
+    #[arg(long)]
+    pub stateless: bool,
+}
+
+/// A set of protocol revisions.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+#[non_exhaustive]
+pub enum Era {
+    /// Those with `initialize`: 2025-11-25 and earlier. `server/discover` is an unknown method.
+    Legacy,
+    /// Those without: 2026-07-28. `initialize` is refused.
+    Modern,
+    /// All of them.
+    #[default]
+    Both,
+}
+
+impl Era {
+    /// The revisions of this era that the SDK knows, oldest first.
+    pub(crate) fn versions(self) -> Vec<ProtocolVersion> {
+        ProtocolVersion::KNOWN_VERSIONS
+            .iter()
+            .filter(|version| match self {
+                Self::Legacy => version.has_initialize(),
+                Self::Modern => !version.has_initialize(),
+                Self::Both => true,
+            })
+            .cloned()
+            .collect()
+    }
+}

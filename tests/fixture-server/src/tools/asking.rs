@@ -1,0 +1,138 @@
+//! Tools that send the client a request of their own while it waits for them, as sessions allow.
+
+use rmcp::ErrorData;
+use rmcp::model::{
+    CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock, CreateMessageResult,
+    ElicitRequestParams, ElicitResult,
+};
+use serde_json::{Value, json};
+
+use crate::ask;
+use crate::tools::Call;
+
+pub(crate) async fn answer(call: &Call<'_>) -> Option<Result<CallToolResponse, ErrorData>> {
+    let answer = match call.name() {
+        "test_sampling" => sample(call).await,
+        "test_elicitation" => match call.text("message") {
+            Ok(message) => elicit(call, ask::form(message, user_and_email())).await,
+            Err(error) => Err(error),
+        },
+        "test_elicitation_sep1034_defaults" => {
+            elicit(call, ask::form("Everything has a default", defaults())).await
+        }
+        "test_elicitation_sep1330_enums" => {
+            elicit(call, ask::form("Choose in five ways", enums())).await
+        }
+        "test_missing_capability" => needs_sampling(call),
+        _ => return None,
+    };
+    Some(answer.map(Into::into))
+}
+
+async fn sample(call: &Call<'_>) -> Result<CallToolResult, ErrorData> {
+    let request = ask::sampling(call.text("prompt")?);
+    Ok(match call.context.peer.create_message(request).await {
+        Ok(message) => says(format!("LLM response: {}", first_text(&message))),
+        Err(error) => fails(format!("the client did not sample: {error}")),
+    })
+}
+
+async fn elicit(call: &Call<'_>, form: ElicitRequestParams) -> Result<CallToolResult, ErrorData> {
+    Ok(match call.context.peer.create_elicitation(form).await {
+        Ok(ElicitResult {
+            action, content, ..
+        }) => says(format!(
+            "User response: action={}, content={}",
+            json!(action).as_str().unwrap_or_default(),
+            content.unwrap_or_default()
+        )),
+        Err(error) => fails(format!("the client did not ask its user: {error}")),
+    })
+}
+
+fn needs_sampling(call: &Call<'_>) -> Result<CallToolResult, ErrorData> {
+    let capabilities = call.context.client_capabilities().unwrap_or_default();
+    if capabilities.sampling.is_none() {
+        return Err(ErrorData::missing_required_client_capability(
+            ClientCapabilities::builder().enable_sampling().build(),
+        ));
+    }
+    Ok(says("the client can sample".to_owned()))
+}
+
+fn first_text(result: &CreateMessageResult) -> String {
+    let content = result.message.content.first();
+    let text = content.and_then(|content| content.as_text());
+    text.map_or_else(|| "no text".to_owned(), |text| text.text.clone())
+}
+
+fn says(text: String) -> CallToolResult {
+    CallToolResult::success(vec![ContentBlock::text(text)])
+}
+
+fn fails(text: String) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(text)])
+}
+
+fn user_and_email() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "username": { "type": "string", "description": "User's response" },
+            "email": { "type": "string", "description": "User's email address" }
+        },
+        "required": ["username", "email"]
+    })
+}
+
+/// A field of each primitive type with a default (SEP-1034).
+fn defaults() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "name": { "type": "string", "default": "John Doe" },
+            "age": { "type": "integer", "default": 30 },
+            "score": { "type": "number", "default": 95.5 },
+            "status": {
+                "type": "string",
+                "enum": ["active", "inactive", "pending"],
+                "default": "active"
+            },
+            "verified": { "type": "boolean", "default": true }
+        },
+        "required": []
+    })
+}
+
+/// The five forms of a choice (SEP-1330).
+fn enums() -> Value {
+    let titled = |noun: &str| {
+        json!([
+            { "const": "value1", "title": format!("First {noun}") },
+            { "const": "value2", "title": format!("Second {noun}") },
+            { "const": "value3", "title": format!("Third {noun}") }
+        ])
+    };
+    let plain = json!(["option1", "option2", "option3"]);
+    json!({
+        "type": "object",
+        "properties": {
+            "untitledSingle": { "type": "string", "enum": plain },
+            "titledSingle": { "type": "string", "oneOf": titled("Option") },
+            "legacyEnum": {
+                "type": "string",
+                "enum": ["opt1", "opt2", "opt3"],
+                "enumNames": ["Option One", "Option Two", "Option Three"]
+            },
+            "untitledMulti": {
+                "type": "array",
+                "items": { "type": "string", "enum": plain }
+            },
+            "titledMulti": {
+                "type": "array",
+                "items": { "anyOf": titled("Choice") }
+            }
+        },
+        "required": []
+    })
+}
