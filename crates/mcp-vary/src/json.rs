@@ -161,15 +161,36 @@ impl<'de> Visitor<'de> for MembersVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut object = Members::default();
         while let Some((Key(key), value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
-            if object.contains(&key) {
-                return Err(serde::de::Error::custom(format_args!(
-                    "the key {key:?} is given twice"
-                )));
-            }
             object.members.push((key, Cow::Borrowed(value.get())));
         }
-        Ok(object)
+        match repeated_key(&object.members) {
+            Some(key) => Err(serde::de::Error::custom(given_twice(key))),
+            None => Ok(object),
+        }
     }
+}
+
+/// A key that `members` holds more than once.
+///
+/// A few keys are compared with each other, many are sorted: no object takes quadratic time.
+fn repeated_key<'m, V>(members: &'m [(Cow<'_, str>, V)]) -> Option<&'m str> {
+    if members.len() <= 16 {
+        let mut keys = members.iter().enumerate();
+        return keys.find_map(|(at, (key, _))| {
+            let before = &members[..at];
+            before.iter().any(|(k, _)| k == key).then_some(key.as_ref())
+        });
+    }
+    let mut keys: Vec<&str> = members.iter().map(|(key, _)| key.as_ref()).collect();
+    keys.sort_unstable();
+    keys.windows(2)
+        .find_map(|pair| (pair[0] == pair[1]).then_some(pair[0]))
+}
+
+/// The sentence about a key that stands twice; a peer's key is cut.
+fn given_twice(key: &str) -> String {
+    let cut: String = key.chars().take(64).collect();
+    format!("the key {cut:?} is given twice")
 }
 
 /// A key, borrowed where it holds no escape.
@@ -334,6 +355,44 @@ impl<'a> Json<'a> {
         }
     }
 
+    /// Whether both are the same JSON value: members in any order, numbers by what they count.
+    ///
+    /// Numbers whose exponent does not fit 64 bits are the same only when spelled alike.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary::json::Json;
+    ///
+    /// let value = Json::parse(r#"{"a": 1.0, "b": [1e2]}"#)?;
+    /// assert!(value.is_same(&Json::parse(r#"{"b": [100], "a": 1}"#)?));
+    ///
+    /// // Neither goes through a float: these differ in the last of 17 digits.
+    /// assert!(!Json::parse("10000000000000001")?.is_same(&Json::parse("10000000000000000")?));
+    /// # Ok::<(), mcp_vary::json::JsonError>(())
+    /// ```
+    #[must_use]
+    pub fn is_same(&self, other: &Json<'_>) -> bool {
+        match (self, other) {
+            (Self::Null, Json::Null) => true,
+            (Self::Bool(this), Json::Bool(other)) => this == other,
+            (Self::Number(this), Json::Number(other)) => {
+                this == other || decimal(this).is_some_and(|this| Some(this) == decimal(other))
+            }
+            (Self::String(this), Json::String(other)) => this == other,
+            (Self::Array(this), Json::Array(other)) => {
+                this.len() == other.len() && this.iter().zip(other).all(|(a, b)| a.is_same(b))
+            }
+            (Self::Object(this), Json::Object(other)) => {
+                let (this, other) = (by_key(this), by_key(other));
+                let same =
+                    |(a, b): (&Member<'_, '_>, &Member<'_, '_>)| a.0 == b.0 && a.1.is_same(b.1);
+                this.len() == other.len() && this.iter().zip(&other).all(same)
+            }
+            _ => false,
+        }
+    }
+
     /// The member `key` of an object.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Self> {
@@ -370,6 +429,38 @@ impl<'a> Json<'a> {
     }
 }
 
+type Member<'m, 'a> = (&'m str, &'m Json<'a>);
+
+fn by_key<'m, 'a>(members: &'m [(Cow<'a, str>, Json<'a>)]) -> Vec<Member<'m, 'a>> {
+    let mut sorted: Vec<_> = members.iter().map(|(k, v)| (k.as_ref(), v)).collect();
+    sorted.sort_unstable_by_key(|(key, _)| *key);
+    sorted
+}
+
+/// What a number counts: its sign, its digits without zeros at either end, and the power of ten.
+///
+/// Zero has no digits and no sign. None when the exponent is beyond counting.
+fn decimal(spelling: &str) -> Option<(bool, String, i64)> {
+    let (mantissa, exponent) = match spelling.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),
+        None => (spelling, 0),
+    };
+    let is_negative = mantissa.starts_with('-');
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = [whole.trim_start_matches('-'), fraction].concat();
+    let significant = digits.trim_end_matches('0');
+    let zeros = i64::try_from(digits.len() - significant.len()).ok()?;
+    let shift = zeros - i64::try_from(fraction.len()).ok()?;
+    match significant.trim_start_matches('0') {
+        "" => Some((false, String::new(), 0)),
+        significant => Some((
+            is_negative,
+            significant.to_owned(),
+            exponent.checked_add(shift)?,
+        )),
+    }
+}
+
 struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -395,7 +486,6 @@ impl<'a> Reader<'a> {
     fn object(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
         self.at += 1;
         let mut members = Vec::new();
-        let mut keys = std::collections::BTreeSet::new();
         self.space();
         if self.eat(b'}') {
             return Ok(Json::Object(members));
@@ -406,9 +496,6 @@ impl<'a> Reader<'a> {
                 return Err(self.error("expected a key"));
             }
             let key = self.string()?;
-            if !keys.insert(key.clone()) {
-                return Err(self.error(&format!("the key {key:?} is given twice")));
-            }
             self.space();
             if !self.eat(b':') {
                 return Err(self.error("expected `:`"));
@@ -416,7 +503,10 @@ impl<'a> Reader<'a> {
             members.push((key, self.value(depth + 1)?));
             self.space();
             if self.eat(b'}') {
-                return Ok(Json::Object(members));
+                return match repeated_key(&members) {
+                    Some(key) => Err(self.error(&given_twice(key))),
+                    None => Ok(Json::Object(members)),
+                };
             }
             if !self.eat(b',') {
                 return Err(self.error("expected `,` or `}`"));

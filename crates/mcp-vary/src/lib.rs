@@ -11,4 +11,6 @@ pub mod ignored;
 pub mod json;
 pub mod predicate;
 pub mod rank;
+pub mod render;
+pub mod shape;
 pub mod variant;

@@ -1,0 +1,330 @@
+//! JSON as CommonMark with tables.
+
+use std::borrow::Cow;
+
+use super::{Line, Table, are_lines, fits_line, is_multiline, lines, on_one_line};
+use crate::json::Json;
+
+/// The first heading; the one above it belongs to whoever embeds the text.
+const FIRST_LEVEL: usize = 2;
+
+/// CommonMark knows no deeper heading.
+const LAST_LEVEL: usize = 6;
+
+/// A string up to this many characters that needs escapes reads better as code.
+const LONGEST_CODE: usize = 80;
+
+const LINE: Line = Line {
+    string: |out, text| string(out, text, Place::Line),
+    key: |out, key| escaped(out, key, Place::Line),
+    open_array: "\\[",
+};
+
+const CELL: Line = Line {
+    string: |out, text| string(out, text, Place::Cell),
+    key: |out, key| escaped(out, key, Place::Cell),
+    open_array: "\\[",
+};
+
+/// `value` as markdown.
+///
+/// # Properties
+///
+/// The text is what the value says and nothing else: no character of a key or string is markup,
+/// raw HTML or a table's border. Only a string that is an `http` or `https` URL as a whole becomes
+/// a link. Strings of several lines stand in a fence, with their line breaks as `\n`.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::{json::Json, render};
+///
+/// let value = Json::parse(r#"{"location": "Bern", "temperature_c": 8.0}"#)?;
+/// assert_eq!(render::markdown(&value), "- **location**: Bern\n- **temperature_c**: 8.0");
+///
+/// // A table; what would be markup is escaped.
+/// let value = Json::parse(r#"[{"name": "R|D", "share": 10}, {"name": "<b>", "share": 9.50}]"#)?;
+/// assert_eq!(
+///     render::markdown(&value),
+///     "| name | share |\n| --- | ---: |\n| R\\|D | 10 |\n| \\<b> | 9.50 |",
+/// );
+/// # Ok::<(), mcp_vary::json::JsonError>(())
+/// ```
+#[must_use]
+pub fn markdown(value: &Json<'_>) -> String {
+    let mut writer = Writer::default();
+    writer.block(value, FIRST_LEVEL);
+    writer.out.truncate(writer.out.trim_end_matches('\n').len());
+    writer.out
+}
+
+#[derive(Default)]
+struct Writer {
+    out: String,
+}
+
+impl Writer {
+    fn block(&mut self, value: &Json<'_>, level: usize) {
+        self.gap();
+        match value {
+            Json::Object(members) if !members.is_empty() => self.members(members, level),
+            Json::Array(elements) if !elements.is_empty() => self.elements(elements, level),
+            Json::String(text) if is_multiline(text) => self.fence(text, ""),
+            line => self.line(line),
+        }
+    }
+
+    /// What fits a line first: below a heading it would seem to belong to that section.
+    fn members(&mut self, members: &[(Cow<'_, str>, Json<'_>)], level: usize) {
+        let is_item = |value: &Json<'_>| {
+            level > LAST_LEVEL || fits_line(value) || matches!(value, Json::String(_))
+        };
+        for (key, value) in members.iter().filter(|(_, value)| is_item(value)) {
+            self.out.push_str("- **");
+            escaped(&mut self.out, key, Place::Line);
+            match value {
+                Json::String(text) if is_multiline(text) => {
+                    self.out.push_str("**:\n\n  ");
+                    self.fence(text, "  ");
+                }
+                value => {
+                    self.out.push_str("**: ");
+                    LINE.write(&mut self.out, value, usize::MAX);
+                    self.out.push('\n');
+                }
+            }
+        }
+        for (key, value) in members.iter().filter(|(_, value)| !is_item(value)) {
+            self.heading(level, |out| escaped(out, key, Place::Line));
+            self.block(value, level + 1);
+        }
+    }
+
+    fn elements(&mut self, elements: &[Json<'_>], level: usize) {
+        if let Some(table) = Table::of(elements, &CELL) {
+            self.table(&table);
+        } else if level > LAST_LEVEL || are_lines(elements) {
+            self.items(elements);
+        } else {
+            for (at, element) in elements.iter().enumerate() {
+                self.heading(level, |out| out.push_str(&(at + 1).to_string()));
+                self.block(element, level + 1);
+            }
+        }
+    }
+
+    /// Numbers beside each other, anything else below.
+    fn items(&mut self, elements: &[Json<'_>]) {
+        if elements
+            .iter()
+            .all(|e| !matches!(e, Json::String(_) | Json::Array(_) | Json::Object(_)))
+        {
+            LINE.list(&mut self.out, elements, usize::MAX);
+            self.out.push('\n');
+            return;
+        }
+        for element in elements {
+            self.out.push_str("- ");
+            match element {
+                Json::String(text) if is_multiline(text) => self.fence(text, "  "),
+                element => self.line(element),
+            }
+        }
+    }
+
+    /// One line that begins a block: what would open another kind of block is escaped.
+    fn line(&mut self, value: &Json<'_>) {
+        let line = LINE.whole(value);
+        let at = block_opener(&line);
+        let (before, after) = line.split_at(at.unwrap_or(0));
+        self.out.push_str(before);
+        self.out.push_str(if at.is_some() { "\\" } else { "" });
+        self.out.push_str(after);
+        self.out.push('\n');
+    }
+
+    fn heading(&mut self, level: usize, write: impl FnOnce(&mut String)) {
+        self.gap();
+        self.out.extend(std::iter::repeat_n('#', level));
+        self.out.push(' ');
+        write(&mut self.out);
+        self.out.push('\n');
+    }
+
+    fn table(&mut self, table: &Table) {
+        for column in &table.columns {
+            self.out.push_str("| ");
+            self.out.push_str(&column.label);
+            self.out.push(' ');
+        }
+        self.out.push_str("|\n");
+        for column in &table.columns {
+            self.out
+                .push_str(if column.numeric { "| ---: " } else { "| --- " });
+        }
+        self.out.push_str("|\n");
+        for row in 0..table.rows {
+            for column in &table.columns {
+                self.out.push_str("| ");
+                self.out.push_str(&column.cells[row]);
+                self.out.push(' ');
+            }
+            self.out.push_str("|\n");
+        }
+    }
+
+    /// `text` between fences longer than any run of backticks in it.
+    ///
+    /// A lone `\r` ends a line for CommonMark too, and would leave an indented fence early.
+    fn fence(&mut self, text: &str, indent: &str) {
+        let fence = "`".repeat(longest_run(text, '`').max(2) + 1);
+        self.out.push_str(&fence);
+        self.out.push('\n');
+        for line in lines(text) {
+            self.out.push_str(if line.is_empty() { "" } else { indent });
+            self.out.push_str(line);
+            self.out.push('\n');
+        }
+        self.out.push_str(indent);
+        self.out.push_str(&fence);
+        self.out.push('\n');
+    }
+
+    /// An empty line before the next block.
+    fn gap(&mut self) {
+        if !self.out.is_empty() && !self.out.ends_with("\n\n") {
+            self.out.push('\n');
+        }
+    }
+}
+
+/// Where a string is written.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Line,
+    Cell,
+}
+
+fn string(out: &mut String, text: &str, place: Place) {
+    if is_safe_url(text) {
+        out.push('<');
+        out.push_str(text);
+        out.push('>');
+    } else {
+        escaped(out, text, place);
+    }
+}
+
+/// Writes `text` on one line so that it reads as itself: as it is, escaped, or as code.
+fn escaped(out: &mut String, text: &str, place: Place) {
+    let text = on_one_line(text);
+    if text.is_empty() {
+        out.push_str("\"\"");
+        return;
+    }
+    let has_edge = text.starts_with(char::is_whitespace) || text.ends_with(char::is_whitespace);
+    // A border ends a cell even within code.
+    let may_be_code = place == Place::Line || !text.contains('|');
+    if may_be_code && has_edge {
+        return code(out, &text);
+    }
+    let start = out.len();
+    let count = escape(out, &text, place);
+    if may_be_code && count > 1 && text.chars().count() <= LONGEST_CODE {
+        out.truncate(start);
+        code(out, &text);
+    }
+}
+
+/// Writes `text` with a backslash before each character that CommonMark would read as markup.
+///
+/// Returns how many there were. As few as possible: `snake_case`, `R&D`, `C:\temp` stay.
+fn escape(out: &mut String, text: &str, place: Place) -> usize {
+    let mut count = 0;
+    let mut rest = text;
+    let mut before_run = ' ';
+    while let Some(c) = rest.chars().next() {
+        let after = &rest[c.len_utf8()..];
+        let next = after.chars().next();
+        let is_markup = match c {
+            '`' | '*' | '[' | '<' | '~' => true,
+            '|' => place == Place::Cell,
+            '_' => !before_run.is_alphanumeric() || !is_word_after_run(after),
+            '&' => is_entity(after),
+            '\\' => next.is_none_or(|next| next.is_ascii_punctuation()),
+            '#' => next.is_none(),
+            _ => false,
+        };
+        if is_markup {
+            out.push('\\');
+            count += 1;
+        }
+        out.push(c);
+        if c != '_' {
+            before_run = c;
+        }
+        rest = after;
+    }
+    count
+}
+
+/// Whether a letter or digit follows the underscores that `rest` begins with.
+///
+/// Looks at a few only, so that a line of underscores is not looked at once for each.
+fn is_word_after_run(rest: &str) -> bool {
+    let after = rest.chars().take(8).find(|c| *c != '_');
+    after.is_some_and(char::is_alphanumeric)
+}
+
+/// Whether what follows a `&` makes it a character reference; the longest has 32 characters.
+fn is_entity(rest: &str) -> bool {
+    let name = rest
+        .bytes()
+        .take(34)
+        .take_while(|b| b.is_ascii_alphanumeric() || *b == b'#');
+    let length = name.count();
+    length > 0 && rest.as_bytes().get(length) == Some(&b';')
+}
+
+fn code(out: &mut String, text: &str) {
+    let fence = "`".repeat(longest_run(text, '`') + 1);
+    let touches = text.starts_with('`') || text.ends_with('`');
+    let strips = text.starts_with(' ') && text.ends_with(' ') && text.trim() != "";
+    let pad = if touches || strips { " " } else { "" };
+    for part in [&fence, pad, text, pad, &fence] {
+        out.push_str(part);
+    }
+}
+
+fn longest_run(text: &str, of: char) -> usize {
+    text.split(|c| c != of).map(str::len).max().unwrap_or(0)
+}
+
+/// Where a line needs a backslash in order not to open a heading, a quote, a list or a break.
+fn block_opener(line: &str) -> Option<usize> {
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let digits = line.len() - rest.len();
+    let is_marker = |rest: &str| rest.chars().next().is_none_or(char::is_whitespace);
+    if digits > 0 {
+        let after = rest.strip_prefix(['.', ')']);
+        return (digits < 10 && after.is_some_and(is_marker)).then_some(digits);
+    }
+    let opens = match line.strip_prefix(['-', '+']) {
+        Some(after) => is_marker(after) || line.starts_with("--"),
+        None => line.starts_with(['#', '>']),
+    };
+    opens.then_some(0)
+}
+
+/// Whether `text` is a URL whose link leads where it says: http(s), plain characters, no user part.
+fn is_safe_url(text: &str) -> bool {
+    let rest = text
+        .strip_prefix("https://")
+        .or_else(|| text.strip_prefix("http://"));
+    let Some(rest) = rest else {
+        return false;
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&b);
+    !authority.is_empty() && !authority.contains('@') && rest.bytes().all(is_plain)
+}

@@ -1,0 +1,326 @@
+//! JSON values as text for people: [`markdown`] and [`text`].
+//!
+//! Both are total and lossless in what they say: every key and every scalar of the value appears,
+//! numbers, dates and unicode as they are spelled. They are neutral to language: no word is added,
+//! no date rewritten, no number grouped or rounded. The output is linear in the input.
+//!
+//! An object is a list of its members, an array of objects a table, what nests goes into
+//! sections. A table is given up for sections where it would be wider than a reader's eye:
+//! more than [`MOST_COLUMNS`] columns, a cell over [`LONGEST_CELL`] bytes, rows that are mostly
+//! holes. What nests deeper than sections go stands on one line, as `key: value, key: value`.
+
+mod markdown;
+mod text;
+
+pub use self::markdown::markdown;
+pub use self::text::text;
+
+use std::borrow::Cow;
+
+use crate::json::Json;
+
+/// A table with more columns than this becomes sections.
+pub const MOST_COLUMNS: usize = 16;
+
+/// A cell longer than this, in bytes, makes sections of its table.
+pub const LONGEST_CELL: usize = 400;
+
+/// What stands for a line break where a value has one line only.
+const LINE_BREAK: &str = " ↵ ";
+
+/// Rows longer than this on average, in bytes, are read better as sections.
+const WIDEST_ROW: usize = 300;
+
+/// A list of strings up to this many bytes stands on one line.
+const SHORT_LIST: usize = 120;
+
+/// Objects in a column are opened into columns of their own this deep.
+const OPENED_COLUMNS: usize = 3;
+
+/// Sparse tables are hard to read, and their holes would cost more than their content.
+const MOST_CELLS_PER_VALUE: usize = 4;
+
+/// How a value is written on one line.
+struct Line {
+    /// Writes a string.
+    string: fn(&mut String, &str),
+    /// Writes a key.
+    key: fn(&mut String, &str),
+    /// Opens an array within an array or object.
+    open_array: &'static str,
+}
+
+impl Line {
+    /// Writes `value` on one line; false, with part of it written, when that takes `room` bytes or more.
+    fn write(&self, out: &mut String, value: &Json<'_>, room: usize) -> bool {
+        let end = out.len().saturating_add(room);
+        self.write_until(out, value, end)
+    }
+
+    fn write_until(&self, out: &mut String, value: &Json<'_>, end: usize) -> bool {
+        match value {
+            Json::Array(elements) if !elements.is_empty() => self.list(out, elements, end),
+            Json::Object(members) if !members.is_empty() => {
+                for (at, (key, value)) in members.iter().enumerate() {
+                    out.push_str(if at > 0 { ", " } else { "" });
+                    if !has_room(out, key, end) {
+                        return false;
+                    }
+                    (self.key)(out, key);
+                    out.push_str(": ");
+                    if !self.nested(out, value, end) {
+                        return false;
+                    }
+                }
+                true
+            }
+            Json::String(text) => {
+                let fits = has_room(out, text, end);
+                if fits {
+                    (self.string)(out, text);
+                }
+                fits && out.len() < end
+            }
+            Json::Number(spelling) if !has_room(out, spelling, end) => false,
+            scalar_or_empty => {
+                scalar_or_empty.write(out);
+                out.len() < end
+            }
+        }
+    }
+
+    fn list(&self, out: &mut String, elements: &[Json<'_>], end: usize) -> bool {
+        for (at, element) in elements.iter().enumerate() {
+            out.push_str(if at > 0 { ", " } else { "" });
+            if !self.nested(out, element, end) {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn nested(&self, out: &mut String, value: &Json<'_>, end: usize) -> bool {
+        let (open, close) = match value {
+            Json::Array(elements) if !elements.is_empty() => (self.open_array, "]"),
+            Json::Object(members) if !members.is_empty() => ("{", "}"),
+            _ => ("", ""),
+        };
+        out.push_str(open);
+        let fits = self.write_until(out, value, end);
+        out.push_str(close);
+        fits
+    }
+
+    /// `value` on one line, however long.
+    fn whole(&self, value: &Json<'_>) -> String {
+        let mut out = String::new();
+        self.write(&mut out, value, usize::MAX);
+        out
+    }
+}
+
+/// Whether `text` could fit. Asked before it is written: a megabyte must not be copied to learn
+/// that it does not fit, once per level of nesting.
+fn has_room(out: &str, text: &str, end: usize) -> bool {
+    text.len() < end.saturating_sub(out.len())
+}
+
+/// Whether `value` reads well on one line: a scalar, nothing, or a short list of scalars.
+fn fits_line(value: &Json<'_>) -> bool {
+    match value {
+        Json::Object(members) => members.is_empty(),
+        Json::Array(elements) => is_short_list(elements),
+        Json::String(text) => !is_multiline(text),
+        _ => true,
+    }
+}
+
+/// Whether `elements` are scalars that read well beside each other: no text, or little of it.
+fn is_short_list(elements: &[Json<'_>]) -> bool {
+    let strings = elements.iter().filter_map(Json::as_str);
+    elements.iter().all(|element| !is_container(element))
+        && strings.clone().map(str::len).sum::<usize>() <= SHORT_LIST
+        && strings
+            .clone()
+            .all(|text| !text.contains([',', '\n', '\r']))
+}
+
+/// Whether every element of `elements` reads well on a line of its own.
+fn are_lines(elements: &[Json<'_>]) -> bool {
+    elements.iter().all(|element| match element {
+        Json::String(_) => true,
+        other => fits_line(other),
+    })
+}
+
+fn is_container(value: &Json<'_>) -> bool {
+    matches!(value, Json::Array(_) | Json::Object(_))
+}
+
+fn is_multiline(text: &str) -> bool {
+    text.contains(['\n', '\r'])
+}
+
+/// The lines of `text`, whichever way they end; a break at the very end begins no further line.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let text = text
+        .strip_suffix("\r\n")
+        .or_else(|| text.strip_suffix(['\n', '\r']))
+        .unwrap_or(text);
+    text.split('\n')
+        .flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'))
+}
+
+/// `text` without line breaks.
+fn on_one_line(text: &str) -> Cow<'_, str> {
+    if is_multiline(text) {
+        Cow::Owned(lines(text).collect::<Vec<_>>().join(LINE_BREAK))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Rows under columns, every cell written.
+struct Table {
+    rows: usize,
+    columns: Vec<Column>,
+}
+
+struct Column {
+    label: String,
+    /// Whether every value in it is a number.
+    numeric: bool,
+    cells: Vec<String>,
+}
+
+impl Table {
+    /// `elements` as a table, when they are objects and a table of them can be read.
+    ///
+    /// Columns are the union of keys, first seen first. Objects in a column become columns of
+    /// their own, `from.station`, where that stays within the limits.
+    fn of(elements: &[Json<'_>], line: &Line) -> Option<Self> {
+        if elements.is_empty() || !elements.iter().all(|e| e.as_object().is_some()) {
+            return None;
+        }
+        let values: Vec<_> = elements.iter().map(Some).collect();
+        let mut cells = Cells::default();
+        if !cells.collect(&values, "", OPENED_COLUMNS, line) || !cells.labels_differ() {
+            cells = Cells::default();
+            if !cells.collect(&values, "", 0, line) {
+                return None;
+            }
+        }
+        let filled = cells
+            .columns
+            .iter()
+            .map(|(_, cells)| cells.iter().flatten().count());
+        let most = filled.sum::<usize>() * MOST_CELLS_PER_VALUE + 64;
+        if cells.columns.is_empty() || elements.len() * cells.columns.len() > most {
+            return None;
+        }
+        cells.write(elements.len(), line)
+    }
+}
+
+/// The values of a table, one label and one value per row for each column.
+#[derive(Default)]
+struct Cells<'v, 'a> {
+    columns: Vec<(String, Vec<Option<&'v Json<'a>>>)>,
+}
+
+impl<'v, 'a> Cells<'v, 'a> {
+    /// Adds a column for each key in `rows`; false when they are too many.
+    fn collect(
+        &mut self,
+        rows: &[Option<&'v Json<'a>>],
+        prefix: &str,
+        open: usize,
+        line: &Line,
+    ) -> bool {
+        let Some(keys) = union_of_keys(rows) else {
+            return false;
+        };
+        for key in keys {
+            let cells: Vec<_> = rows
+                .iter()
+                .map(|row| row.and_then(|row| row.get(key)))
+                .collect();
+            let mut label = prefix.to_owned();
+            (line.key)(&mut label, key);
+            if open > 0 && cells.iter().flatten().all(|cell| has_members(cell)) {
+                label.push('.');
+                if !self.collect(&cells, &label, open - 1, line) {
+                    return false;
+                }
+            } else {
+                self.columns.push((label, cells));
+            }
+            if self.columns.len() > MOST_COLUMNS {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Whether no key with a point in it meets an opened column of the same name.
+    fn labels_differ(&self) -> bool {
+        let labels = self.columns.iter().map(|(label, _)| label);
+        labels.collect::<std::collections::BTreeSet<_>>().len() == self.columns.len()
+    }
+
+    fn write(&self, rows: usize, line: &Line) -> Option<Table> {
+        let mut columns = Vec::with_capacity(self.columns.len());
+        let mut size = 0;
+        for (label, values) in &self.columns {
+            let mut cells = Vec::with_capacity(rows);
+            for value in values {
+                let mut cell = String::new();
+                if let Some(value) = value
+                    && !line.write(&mut cell, value, LONGEST_CELL)
+                {
+                    return None;
+                }
+                size += cell.len();
+                cells.push(cell);
+            }
+            columns.push(Column {
+                label: label.clone(),
+                numeric: is_numeric(values),
+                cells,
+            });
+        }
+        (size <= rows * WIDEST_ROW).then_some(Table { rows, columns })
+    }
+}
+
+/// The keys of `rows`, first seen first, unless they are more than [`MOST_COLUMNS`].
+fn union_of_keys<'v>(rows: &[Option<&'v Json<'_>>]) -> Option<Vec<&'v str>> {
+    let mut keys: Vec<&str> = Vec::new();
+    for (key, _) in rows
+        .iter()
+        .flatten()
+        .filter_map(|row| row.as_object())
+        .flatten()
+    {
+        if !keys.contains(&key.as_ref()) {
+            if keys.len() == MOST_COLUMNS {
+                return None;
+            }
+            keys.push(key);
+        }
+    }
+    Some(keys)
+}
+
+fn has_members(value: &Json<'_>) -> bool {
+    value.as_object().is_some_and(|members| !members.is_empty())
+}
+
+fn is_numeric(values: &[Option<&Json<'_>>]) -> bool {
+    let mut given = values
+        .iter()
+        .flatten()
+        .filter(|v| !matches!(v, Json::Null))
+        .peekable();
+    given.peek().is_some() && given.all(|value| matches!(value, Json::Number(_)))
+}

@@ -1,0 +1,484 @@
+//! The result of `tools/call`.
+
+use std::borrow::Cow;
+
+use super::repeat::{Relation, relations};
+use crate::feature::{Features, Format, Verbosity};
+use crate::json::{Json, JsonError, Members, elements, string};
+use crate::render;
+
+/// The member of a result's `_meta` that says what was applied; a result with it is never shaped.
+pub const META_APPLIED: &str = "vary/applied";
+
+/// What the client's list says of the tool.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "callers spell out both facts")]
+pub struct ToolFacts {
+    /// The client was given an `outputSchema`, so it expects a `structuredContent`.
+    pub output_schema: bool,
+    /// The tool drives a user interface (`_meta.ui`), which reads `structuredContent`.
+    pub ui: bool,
+}
+
+/// What the operator and the client's protocol revision allow.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "callers override some of the defaults"
+)]
+pub struct Policy<'a> {
+    /// JSON always stands in `content` and in `structuredContent`: clients exist that read one only.
+    pub always_both: bool,
+    /// A text that is exactly one JSON document becomes the structured value under `format=json`.
+    pub lift: bool,
+    /// The client's revision allows a `structuredContent` that is no object (2026-07-28 on).
+    pub non_object_structured: bool,
+    /// The client declared the extension, so it is told what was applied.
+    pub report: bool,
+    /// The active variant, for the report.
+    pub variant: Option<&'a str>,
+}
+
+impl Default for Policy<'_> {
+    /// Lifts; everything else is off.
+    fn default() -> Self {
+        Self {
+            always_both: false,
+            lift: true,
+            non_object_structured: false,
+            report: false,
+            variant: None,
+        }
+    }
+}
+
+/// What became of a result.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a result is sent as it was, or it is not"
+)]
+pub enum Shaped {
+    /// The server's result goes out byte for byte.
+    Unchanged,
+    /// `result` goes out instead.
+    Changed {
+        /// The `result` member as JSON text.
+        result: String,
+        /// What was done.
+        applied: Applied,
+    },
+}
+
+/// What was done to a result.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Applied {
+    /// The form of its content.
+    pub format: Format,
+    /// How much of it there is; none when the client declared no verbosity.
+    pub verbosity: Option<Verbosity>,
+}
+
+/// Shapes `result`, the `result` member of a `tools/call` answer, for a client with `features`.
+///
+/// | chosen format | `content` | `structuredContent` |
+/// |---|---|---|
+/// | `agent` and `format=json`, both declared | no text | as written |
+/// | `format=json` | its JSON as one text | as written |
+/// | `agent` alone | as it was; JSON where it repeats the value | as written |
+/// | `format=markdown`, `human` alone | rendered where it repeats the value | only for a schema or UI |
+/// | `format=text` | the same without markup | only for a schema or UI |
+///
+/// # Properties
+///
+/// Images, audio, links, embedded resources and blocks of unknown types stay in place as the bytes
+/// they were, and so do unknown members. The structured value is kept as written or left out, never
+/// altered, and never left out where the client was given a schema. Text that says something of its
+/// own is kept, except where the client asked for JSON. Shaping a shaped result changes nothing.
+///
+/// Errors, input-required results, task handles and results that say that they were shaped are
+/// unchanged, and so is everything for a client that declared nothing usable.
+///
+/// Total: what is no result of a tool, nests too deep or repeats a key is unchanged.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::feature::Features;
+/// use mcp_vary::shape::{Policy, Shaped, ToolFacts, tool_result};
+///
+/// let shape = |tags: &[&str], result: &str| {
+///     let (features, _) = Features::from_tags(tags.iter().copied());
+///     match tool_result(result, &features, ToolFacts::default(), &Policy::default()) {
+///         Shaped::Changed { result, .. } => result,
+///         Shaped::Unchanged => result.to_owned(),
+///     }
+/// };
+/// let result = r#"{"content": [{"type": "text", "text": "{\"c\": 8.0}"}], "structuredContent": {"c": 8.0}}"#;
+/// assert_eq!(
+///     shape(&["agent", "format=json"], result),
+///     r#"{"content":[],"structuredContent":{"c": 8.0}}"#,
+/// );
+/// assert_eq!(
+///     shape(&["human"], result),
+///     r#"{"content":[{"type":"text","text":"- **c**: 8.0"}]}"#,
+/// );
+///
+/// // Looks like JSON, is none: nothing is made up.
+/// let result = r#"{"content": [{"type": "text", "text": "[{'rows': 2}]"}]}"#;
+/// assert_eq!(shape(&["agent", "format=json"], result), result);
+/// ```
+#[must_use]
+pub fn tool_result(
+    result: &str,
+    features: &Features,
+    tool: ToolFacts,
+    policy: &Policy<'_>,
+) -> Shaped {
+    let Some(format) = features.choose_format(&Format::ALL) else {
+        return Shaped::Unchanged;
+    };
+    let shaping = Shaping {
+        format,
+        explicit: features.format().is_some(),
+        agent: features.agent(),
+        tool,
+        policy: *policy,
+    };
+    let applied = Applied {
+        format,
+        verbosity: declares_verbosity(features).then_some(Verbosity::Standard),
+    };
+    match shaping.shape(result, applied) {
+        Ok(Some(result)) => Shaped::Changed { result, applied },
+        // A result that cannot be read is the client's to judge.
+        Ok(None) | Err(_) => Shaped::Unchanged,
+    }
+}
+
+fn declares_verbosity(features: &Features) -> bool {
+    features.values("verbosity").next().is_some()
+}
+
+struct Shaping<'p> {
+    format: Format,
+    /// Whether the client named the format, or it follows from its audience.
+    explicit: bool,
+    agent: bool,
+    tool: ToolFacts,
+    policy: Policy<'p>,
+}
+
+/// What is new in a result.
+#[derive(Default)]
+struct Outcome {
+    /// `content`, where it is no longer what it was.
+    content: Option<String>,
+    /// The structured value that was found in a text.
+    lifted: Option<String>,
+}
+
+impl Shaping<'_> {
+    /// The shaped result; none when it is as it should be.
+    fn shape(&self, text: &str, applied: Applied) -> Result<Option<String>, JsonError> {
+        let mut result = Members::parse(text)?;
+        let meta = match result.get("_meta") {
+            None | Some("null") => Members::default(),
+            Some(meta) => Members::parse(meta)?,
+        };
+        if !is_shapeable(&result) || meta.contains(META_APPLIED) {
+            return Ok(None);
+        }
+        let blocks = result.get("content").map_or(Ok(Vec::new()), blocks)?;
+        let written = result.get("structuredContent");
+        let structured = written.filter(|value| *value != "null");
+        let outcome = match self.format {
+            Format::Json => self.json(&blocks, structured)?,
+            Format::Text => self.prose(&blocks, structured, render::text)?,
+            Format::Markdown => self.prose(&blocks, structured, render::markdown)?,
+        };
+        let is_new = outcome.content.is_some() || outcome.lifted.is_some();
+        let leaves_out = written.is_some_and(|value| self.leaves_out(value, is_new));
+        let is_said = self.policy.report && self.format == Format::Json && structured.is_some();
+        if !is_new && !leaves_out && !is_said {
+            return Ok(None);
+        }
+        let report = self.policy.report.then(|| self.report(meta, applied));
+        let has_content = result.contains("content");
+        if leaves_out {
+            result.remove("structuredContent");
+        }
+        if let Some(content) = outcome.content.or((!has_content).then(|| "[]".to_owned())) {
+            result.set("content", content);
+        }
+        if let Some(lifted) = outcome.lifted {
+            result.set("structuredContent", lifted);
+        }
+        if let Some(report) = report {
+            result.set("_meta", report);
+        }
+        Ok(Some(result.to_json()))
+    }
+
+    /// JSON: alone in `structuredContent`, or there and as text.
+    fn json(&self, blocks: &[Block<'_>], structured: Option<&str>) -> Result<Outcome, JsonError> {
+        let Some(structured) = structured else {
+            return Ok(self.lift(blocks));
+        };
+        let is_object = structured.starts_with('{');
+        if self.is_strict() && (is_object || self.policy.non_object_structured) {
+            return Ok(Outcome::content(replace(blocks, &[], Goes::All, None)));
+        }
+        let value = Json::parse(structured)?;
+        let texts = texts(blocks);
+        let relations = relations(&value, &texts);
+        // An author's words stay for a client that did not ask for JSON, and beside a user
+        // interface, whose data is not for the model.
+        let goes = if self.explicit && !self.tool.ui {
+            Goes::All
+        } else {
+            Goes::Repeating
+        };
+        let is_wanted = !texts.is_empty() || !self.tool.ui || self.policy.always_both;
+        let json = is_wanted.then(|| value.to_json());
+        let content = replace(blocks, &relations, goes, json.as_deref());
+        Ok(Outcome::content(content))
+    }
+
+    /// A result without a structured value: its one text may be JSON.
+    ///
+    /// Scalars are prose: `42` is an answer, not a document.
+    fn lift(&self, blocks: &[Block<'_>]) -> Outcome {
+        let texts = texts(blocks);
+        let Some(value) = document(&texts) else {
+            return Outcome::default();
+        };
+        let json = value.to_json();
+        // What the schema says is unknown here, so that a value made up could break it.
+        let may_lift = self.policy.lift && self.explicit && !self.tool.output_schema;
+        if may_lift && (value.as_object().is_some() || self.policy.non_object_structured) {
+            let text = (!self.is_strict()).then_some(json.as_str());
+            return Outcome {
+                content: replace(blocks, &[Relation::Repeats], Goes::All, text),
+                lifted: Some(json),
+            };
+        }
+        let content = replace(blocks, &[Relation::Repeats], Goes::All, Some(&json));
+        Outcome::content(content)
+    }
+
+    /// Markdown or plain text, where JSON stood or nothing.
+    fn prose(
+        &self,
+        blocks: &[Block<'_>],
+        structured: Option<&str>,
+        render: fn(&Json<'_>) -> String,
+    ) -> Result<Outcome, JsonError> {
+        let texts = texts(blocks);
+        let Some(structured) = structured else {
+            return Ok(Outcome::content(render_each(blocks, |_| true, render)));
+        };
+        let value = Json::parse(structured)?;
+        let relations = relations(&value, &texts);
+        if relations.contains(&Relation::IsValue) {
+            let is_value = |at: usize| relations[at] == Relation::IsValue;
+            return Ok(Outcome::content(render_each(blocks, is_value, render)));
+        }
+        let is_wanted = relations.contains(&Relation::Repeats) || texts.is_empty() && !self.tool.ui;
+        let rendering = is_wanted.then(|| render(&value));
+        let content = replace(blocks, &relations, Goes::Repeating, rendering.as_deref());
+        Ok(Outcome::content(content))
+    }
+
+    /// The seed's test case 1: the client itself declared both tags, and the operator lets it.
+    fn is_strict(&self) -> bool {
+        self.agent && self.explicit && !self.policy.always_both
+    }
+
+    /// Whether `structuredContent`, as `written`, goes.
+    ///
+    /// A `null` stands for nothing, unless a schema may ask for it. It goes with the next change,
+    /// or by itself where the client reads `content` only.
+    fn leaves_out(&self, written: &str, is_new: bool) -> bool {
+        let is_prose = self.format != Format::Json;
+        if written == "null" {
+            let may_be_value = self.tool.output_schema && self.policy.non_object_structured;
+            return !may_be_value && (is_prose || is_new);
+        }
+        is_prose && !self.tool.output_schema && !self.tool.ui
+    }
+
+    /// `_meta` with what was applied.
+    fn report(&self, mut meta: Members<'_>, applied: Applied) -> String {
+        let mut report = Members::default();
+        report.set("format", string(applied.format.as_str()));
+        if let Some(verbosity) = applied.verbosity {
+            report.set("verbosity", string(verbosity.as_str()));
+        }
+        if let Some(variant) = self.policy.variant {
+            report.set("variant", string(variant));
+        }
+        meta.set(META_APPLIED, report.to_json());
+        meta.to_json()
+    }
+}
+
+impl Outcome {
+    fn content(content: Option<String>) -> Self {
+        Self {
+            content,
+            lifted: None,
+        }
+    }
+}
+
+/// Whether `result` is what a tool answered in the end, and went well.
+fn is_shapeable(result: &Members<'_>) -> bool {
+    let is_complete = match result.get("resultType") {
+        Some(_) => result.get_str("resultType").as_deref() == Some("complete"),
+        None => true,
+    };
+    is_complete
+        && matches!(result.get("isError"), None | Some("false" | "null"))
+        && !result.contains("task")
+        && (result.contains("content") || result.contains("structuredContent"))
+}
+
+/// One block of `content`.
+struct Block<'a> {
+    written: &'a str,
+    /// The text, in a text block.
+    text: Option<String>,
+}
+
+fn blocks(content: &str) -> Result<Vec<Block<'_>>, JsonError> {
+    let block = |written| Block {
+        written,
+        text: text_of(written),
+    };
+    Ok(elements(content)?.into_iter().map(block).collect())
+}
+
+/// The text of a text block that can be read; any other block passes as it is.
+fn text_of(block: &str) -> Option<String> {
+    let block = Members::parse(block).ok()?;
+    let is_text = block.get_str("type").as_deref() == Some("text");
+    is_text.then(|| block.get_str("text")).flatten()
+}
+
+fn texts<'b>(blocks: &'b [Block<'_>]) -> Vec<&'b str> {
+    blocks
+        .iter()
+        .filter_map(|block| block.text.as_deref())
+        .collect()
+}
+
+/// The object or array that the one text of `texts` is.
+fn document<'t>(texts: &[&'t str]) -> Option<Json<'t>> {
+    match texts {
+        [text] => container(text),
+        _ => None,
+    }
+}
+
+fn container(text: &str) -> Option<Json<'_>> {
+    if !text.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
+    Json::parse(text).ok()
+}
+
+/// Which texts go.
+#[derive(Clone, Copy, PartialEq)]
+enum Goes {
+    All,
+    Repeating,
+}
+
+/// `content` without the texts that go, `text` in the place of the first of them.
+///
+/// `text` takes over the annotations of a text that said the same. Without any text at all it
+/// comes first. None when everything stays as it was.
+fn replace(
+    blocks: &[Block<'_>],
+    relations: &[Relation],
+    goes: Goes,
+    text: Option<&str>,
+) -> Option<String> {
+    let mut text = text;
+    let mut changed = false;
+    let mut new: Vec<Cow<'_, str>> = Vec::with_capacity(blocks.len() + 1);
+    if blocks.iter().all(|block| block.text.is_none())
+        && let Some(text) = text
+    {
+        new.push(Cow::Owned(text_block(text)));
+        changed = true;
+    }
+    let mut relations = relations.iter();
+    for block in blocks {
+        let relation = block.text.as_ref().and_then(|_| relations.next());
+        let repeats = relation.is_some_and(|relation| *relation != Relation::Author);
+        let is_going =
+            block.text.is_some() && (goes == Goes::All || relation == Some(&Relation::Repeats));
+        if !is_going || text.is_some() && block.text.as_deref() == text {
+            text = text.filter(|_| !is_going);
+            new.push(Cow::Borrowed(block.written));
+            continue;
+        }
+        changed = true;
+        match text.take() {
+            Some(text) if repeats => new.push(with_text(block.written, text)),
+            Some(text) => new.push(Cow::Owned(text_block(text))),
+            None => {}
+        }
+    }
+    changed.then(|| array(&new))
+}
+
+/// `content` with each text that is JSON and that `may` names by number rendered in its place.
+fn render_each(
+    blocks: &[Block<'_>],
+    may: impl Fn(usize) -> bool,
+    render: fn(&Json<'_>) -> String,
+) -> Option<String> {
+    let mut number = 0..;
+    let mut changed = false;
+    let mut new = Vec::with_capacity(blocks.len());
+    for block in blocks {
+        let text = block
+            .text
+            .as_deref()
+            .filter(|_| number.next().is_some_and(&may));
+        let rendering = text.and_then(container).map(|value| render(&value));
+        new.push(
+            match rendering.filter(|rendering| Some(rendering.as_str()) != text) {
+                Some(rendering) => {
+                    changed = true;
+                    with_text(block.written, &rendering)
+                }
+                None => Cow::Borrowed(block.written),
+            },
+        );
+    }
+    changed.then(|| array(&new))
+}
+
+/// A text block with another text; its annotations stay.
+fn with_text<'b>(block: &str, text: &str) -> Cow<'b, str> {
+    Cow::Owned(Members::parse(block).map_or_else(
+        |_| text_block(text),
+        |mut block| {
+            block.set("text", string(text));
+            block.to_json()
+        },
+    ))
+}
+
+fn text_block(text: &str) -> String {
+    format!(r#"{{"type":"text","text":{}}}"#, string(text))
+}
+
+fn array(elements: &[Cow<'_, str>]) -> String {
+    format!("[{}]", elements.join(","))
+}

@@ -1,0 +1,90 @@
+//! What clients see of results that real servers gave (CN-9, CN-10, CN-12).
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a recording that cannot be read fails its test"
+)]
+
+use mcp_vary::feature::Features;
+use mcp_vary::json::{Json, Members, elements};
+use mcp_vary::render;
+use mcp_vary::shape::{Policy, Shaped, ToolFacts, tool_result};
+
+/// The `result` members of a recording, each under the name of its call.
+fn results(recording: &str) -> Vec<(String, String)> {
+    let calls = elements(recording).unwrap();
+    calls
+        .into_iter()
+        .map(|call| {
+            let call = Members::parse(call).unwrap();
+            let reply = Members::parse(call.get("reply").unwrap()).unwrap();
+            let result = Json::parse(reply.get("result").unwrap()).unwrap();
+            (call.get_str("call").unwrap(), result.to_json())
+        })
+        .collect()
+}
+
+fn shaped(result: &str, tags: &str) -> String {
+    let (features, _) = Features::from_tags(tags.split(','));
+    match tool_result(result, &features, ToolFacts::default(), &Policy::default()) {
+        Shaped::Changed { result, .. } => result,
+        Shaped::Unchanged => "unchanged".to_owned(),
+    }
+}
+
+/// The texts as a reader sees them, everything else as JSON cut short.
+fn seen(result: &str) -> String {
+    let Ok(result) = Members::parse(result) else {
+        return result.to_owned();
+    };
+    let mut out = String::new();
+    for block in elements(result.get("content").unwrap()).unwrap() {
+        match Members::parse(block).unwrap().get_str("text") {
+            Some(text) => out.push_str(&text),
+            None => out.extend(block.chars().take(60)),
+        }
+        out.push('\n');
+    }
+    if let Some(structured) = result.get("structuredContent") {
+        out.push_str("structuredContent: ");
+        out.extend(structured.chars().take(100));
+    }
+    out.trim_end().to_owned()
+}
+
+fn views(recording: &str) -> String {
+    let mut out = String::new();
+    for (call, result) in results(recording) {
+        for tags in [
+            "agent,format=json",
+            "agent",
+            "human,format=markdown",
+            "format=text",
+        ] {
+            let seen = seen(&shaped(&result, tags));
+            out.push_str(&format!("── {call} · {tags}\n{seen}\n\n"));
+        }
+    }
+    out
+}
+
+macro_rules! recordings {
+    ($($name:ident)*) => {$(
+        #[test]
+        fn $name() {
+            let recording = include_str!(concat!("fixtures/tool-results/", stringify!($name), ".json"));
+            insta::assert_snapshot!(views(recording));
+        }
+    )*};
+}
+
+recordings!(budget everything filesystem git memory sqlite time);
+
+#[test]
+fn rows_are_tables_or_sections() {
+    let rows = Json::parse(include_str!("fixtures/rows.json")).unwrap();
+    for (name, value) in rows.as_object().unwrap() {
+        insta::assert_snapshot!(format!("{name}_markdown"), render::markdown(value));
+        insta::assert_snapshot!(format!("{name}_text"), render::text(value));
+    }
+}
