@@ -284,7 +284,9 @@ pub trait Declaration: Default {
     const ID: &'static str;
 
     /// Reads the extension's settings. Never fails: what cannot be used is ignored alone.
-    fn read(settings: &Value) -> (Self, Ignored);
+    ///
+    /// None when the settings as a whole count as undeclared, such as those of another major version.
+    fn read(settings: &Value) -> (Option<Self>, Ignored);
 }
 
 /// A [`Declaration`] with where it was found and what of it was ignored.
@@ -325,8 +327,8 @@ pub fn declared<D: Declaration>(capabilities: &Value) -> Declared<D> {
     let (value, of_settings) = D::read(settings.value());
     ignored.append(of_settings);
     Declared {
-        value,
-        carrier: Some(settings.carrier()),
+        carrier: value.as_ref().map(|_| settings.carrier()),
+        value: value.unwrap_or_default(),
         ignored,
     }
 }

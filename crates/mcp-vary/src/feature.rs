@@ -57,33 +57,12 @@ pub struct Features {
 impl Features {
     /// Reads the extension's settings: `{"version": "1.0", "features": ["agent", …]}`.
     ///
-    /// A missing version is `1.0`; another major version is as if the extension were undeclared.
+    /// A missing version is `1.0`; another major version declares nothing.
+    /// [`declared`](crate::extension::declared) tells that from a declaration without tags.
     #[must_use]
     pub fn read(settings: &Value) -> (Self, Ignored) {
-        let mut ignored = Ignored::default();
-        if !settings.is_object() {
-            ignored.add("settings", Reason::NotAnObject);
-            return (Self::default(), ignored);
-        }
-        match settings.get("version").map(major) {
-            None | Some(Major::One) => {}
-            Some(Major::Other(version)) => {
-                ignored.add(version, Reason::OtherMajor);
-                return (Self::default(), ignored);
-            }
-            Some(Major::Unreadable) => ignored.add("version", Reason::NotAVersion),
-        }
-        let mut features = Self::default();
-        match settings.get("features") {
-            None => {}
-            Some(Value::Array(members)) => {
-                for member in members {
-                    features.read_member(member, &mut ignored);
-                }
-            }
-            Some(_) => ignored.add("features", Reason::NotAnArray),
-        }
-        (features, ignored)
+        let (features, ignored) = <Self as Declaration>::read(settings);
+        (features.unwrap_or_default(), ignored)
     }
 
     /// Reads tags as they are written on a command line or in a configuration.
@@ -341,8 +320,31 @@ impl Features {
 impl Declaration for Features {
     const ID: &'static str = CONTENT_NEGOTIATION;
 
-    fn read(settings: &Value) -> (Self, Ignored) {
-        Self::read(settings)
+    fn read(settings: &Value) -> (Option<Self>, Ignored) {
+        let mut ignored = Ignored::default();
+        if !settings.is_object() {
+            ignored.add("settings", Reason::NotAnObject);
+            return (None, ignored);
+        }
+        match settings.get("version").map(major) {
+            None | Some(Major::One) => {}
+            Some(Major::Other(version)) => {
+                ignored.add(version, Reason::OtherMajor);
+                return (None, ignored);
+            }
+            Some(Major::Unreadable) => ignored.add("version", Reason::NotAVersion),
+        }
+        let mut features = Self::default();
+        match settings.get("features") {
+            None => {}
+            Some(Value::Array(members)) => {
+                for member in members {
+                    features.read_member(member, &mut ignored);
+                }
+            }
+            Some(_) => ignored.add("features", Reason::NotAnArray),
+        }
+        (Some(features), ignored)
     }
 }
 

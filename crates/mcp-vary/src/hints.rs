@@ -61,14 +61,8 @@ impl VariantHints {
     /// Reads the extension's settings: `{"variantHints": {"description": …, "hints": {…}}}`.
     #[must_use]
     pub fn read(settings: &Value) -> (Self, Ignored) {
-        let (mut read, mut ignored) = (Self::default(), Ignored::default());
-        match (settings, settings.get("variantHints")) {
-            (Value::Object(_), None) => {}
-            (_, Some(Value::Object(members))) => read.read_members(members, &mut ignored),
-            (_, Some(_)) => ignored.add("variantHints", Reason::NotAnObject),
-            (_, None) => ignored.add("settings", Reason::NotAnObject),
-        }
-        (read, ignored)
+        let (hints, ignored) = <Self as Declaration>::read(settings);
+        (hints.unwrap_or_default(), ignored)
     }
 
     /// Hints from keys and their values, the preferred value first; the limits hold here too.
@@ -213,7 +207,17 @@ impl VariantHints {
 impl Declaration for VariantHints {
     const ID: &'static str = SERVER_VARIANTS;
 
-    fn read(settings: &Value) -> (Self, Ignored) {
-        Self::read(settings)
+    fn read(settings: &Value) -> (Option<Self>, Ignored) {
+        let (mut hints, mut ignored) = (Self::default(), Ignored::default());
+        if !settings.is_object() {
+            ignored.add("settings", Reason::NotAnObject);
+            return (None, ignored);
+        }
+        match settings.get("variantHints") {
+            None => {}
+            Some(Value::Object(members)) => hints.read_members(members, &mut ignored),
+            Some(_) => ignored.add("variantHints", Reason::NotAnObject),
+        }
+        (Some(hints), ignored)
     }
 }

@@ -142,21 +142,42 @@ impl Term {
         }
     }
 
-    /// Whether no client satisfies both.
+    /// Whether no client satisfies both, whatever the values of others.
     fn contradicts(&self, other: &Self) -> bool {
-        let (Self::Tag(one), Self::Tag(other)) = (self, other) else {
-            return false;
+        let denies = |one: &Self, other: &Self| match one.form() {
+            Form::Negation => !matches!(other.form(), Form::Negation | Form::Inequality),
+            Form::Inequality => other.form() == Form::Equality && one.value() == other.value(),
+            Form::Presence | Form::Equality => false,
         };
-        let forms = (one.form(), other.form());
-        one.key() == other.key()
-            && one.value() == other.value()
-            && matches!(
-                forms,
-                (Form::Presence, Form::Negation)
-                    | (Form::Negation, Form::Presence)
-                    | (Form::Equality, Form::Inequality)
-                    | (Form::Inequality, Form::Equality)
-            )
+        if self.key() == other.key() {
+            return denies(self, other) || denies(other, self);
+        }
+        let audiences = ["agent", "human"];
+        [self, other]
+            .iter()
+            .all(|term| term.form() == Form::Presence && audiences.contains(&term.key()))
+    }
+
+    /// A range asks for a value, as an equality does.
+    fn form(&self) -> Form {
+        match self {
+            Self::Tag(tag) => tag.form(),
+            Self::Range(_) => Form::Equality,
+        }
+    }
+
+    fn key(&self) -> &str {
+        match self {
+            Self::Tag(tag) | Self::Range(Range { key: tag, .. }) => tag.key(),
+        }
+    }
+
+    /// The value that is asked for or excluded; a range has none of its own.
+    fn value(&self) -> Option<&str> {
+        match self {
+            Self::Tag(tag) => tag.value(),
+            Self::Range(_) => None,
+        }
     }
 }
 

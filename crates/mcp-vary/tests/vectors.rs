@@ -1,0 +1,372 @@
+//! The language-neutral cases in `spec/vectors`, run against this library.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use mcp_vary::cursor::{Binding, CursorKeys, open, seal};
+use mcp_vary::error::{Era, Error, Identifier, RpcError, with_active_variant};
+use mcp_vary::extension::{
+    CONTENT_NEGOTIATION, Carrier, Declared, EXTENSIONS, declared, strip_meta,
+};
+use mcp_vary::feature::{FeatureTag, Features, Form, Format, Presence};
+use mcp_vary::hints::VariantHints;
+use mcp_vary::predicate::{Alternatives, Predicate};
+use mcp_vary::rank::{ADVERTISED, Weight, Weights, rank};
+use mcp_vary::variant::{Mistake, ServerVariant, VariantId, Variants, Warning};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// One case of a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    requirement: String,
+    name: String,
+    input: Value,
+    expected: Value,
+}
+
+/// Compares what `actual` makes of every input in `file` with what is expected.
+#[track_caller]
+fn holds(file: &str, actual: impl Fn(&Value) -> Value) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec/vectors");
+    let text = std::fs::read_to_string(path.join(file)).expect("the file is there");
+    let cases: Vec<Case> = serde_json::from_str(&text).expect("the file holds cases");
+    assert!(!cases.is_empty(), "{file} holds no case");
+    let mut names = BTreeSet::new();
+    let mut wrong = Vec::new();
+    for case in &cases {
+        assert!(names.insert(&case.name), "{file}: two are {:?}", case.name);
+        let actual = actual(&case.input);
+        if actual != case.expected {
+            let (id, name) = (&case.requirement, &case.name);
+            wrong.push(format!(
+                "{id} {name}:\n  is  {actual}\n  not {}",
+                case.expected
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{file}:\n{}", wrong.join("\n"));
+}
+
+/// CN-1, CN-2: the grammar of a feature tag.
+#[test]
+fn tags() {
+    holds("tags.json", |input| {
+        let Ok(tag) = string(input).parse::<FeatureTag>() else {
+            return json!("invalid");
+        };
+        let form = match tag.form() {
+            Form::Presence => "presence",
+            Form::Negation => "negation",
+            Form::Equality => "equality",
+            Form::Inequality => "inequality",
+        };
+        let mut parts = json!({"form": form, "key": tag.key()});
+        if let Some(value) = tag.value() {
+            parts["value"] = json!(value);
+        }
+        parts
+    });
+}
+
+/// CN-3, CN-4, CN-5, CN-6, CN-11, CN-22: what is chosen when tags conflict or say nothing.
+#[test]
+fn choice() {
+    holds("choice.json", |input| {
+        let features = features(&input["features"]);
+        let supported: Vec<_> = strings(&input["supported"])
+            .map(|value| Format::from_value(value).unwrap())
+            .collect();
+        let audience = match (features.agent(), features.human()) {
+            (true, true) => unreachable!("never both"),
+            (true, false) => json!("agent"),
+            (false, true) => json!("human"),
+            (false, false) => Value::Null,
+        };
+        let mut choice = json!({
+            "audience": audience,
+            "format": features.choose_format(&supported).map(Format::as_str),
+            "verbosity": features.verbosity().as_str(),
+        });
+        for tag in strings(&input["ask"]) {
+            choice["states"][tag] = json!(state(&features, tag));
+        }
+        for key in strings(&input["keys"]) {
+            choice["values"][key] = json!(features.values(key).collect::<Vec<_>>());
+        }
+        choice
+    });
+}
+
+/// EXT-2, EXT-5, EXT-6, EXT-7, CN-1, CN-2, CN-11, SV-4: settings are read tolerantly.
+#[test]
+fn settings() {
+    holds("settings.json", |input| {
+        let capabilities = &input["capabilities"];
+        if input["extension"] == CONTENT_NEGOTIATION {
+            let declared: Declared<Features> = declared(capabilities);
+            let tags: Vec<_> = declared.value.tags().map(FeatureTag::as_str).collect();
+            json!({
+                "carrier": carrier(declared.carrier),
+                "features": tags,
+                "ignored": declared.ignored.count(),
+            })
+        } else {
+            let declared: Declared<VariantHints> = declared(capabilities);
+            let mut hints = json!({});
+            for (key, values) in declared.value.iter() {
+                hints[key] = json!(values);
+            }
+            json!({
+                "carrier": carrier(declared.carrier),
+                "description": declared.value.description(),
+                "hints": hints,
+                "ignored": declared.ignored.count(),
+            })
+        }
+    });
+}
+
+/// EXT-9: an upstream server sees nothing of what the gateway negotiates.
+#[test]
+fn stripping() {
+    holds("stripping.json", |input| {
+        strip_meta(string(input), EXTENSIONS).map_or(json!("invalid"), |text| json!(text))
+    });
+}
+
+/// CN-20: predicates and the choice between alternatives.
+#[test]
+fn predicates() {
+    holds("predicates.json", |input| {
+        let features = features(&input["features"]);
+        if let Some(predicate) = input.get("predicate") {
+            let predicate = string(predicate).parse::<Predicate>();
+            return predicate.map_or(json!("invalid"), |p| json!(p.matches(&features)));
+        }
+        let alternatives = strings(&input["alternatives"])
+            .enumerate()
+            .map(|(at, predicate)| (predicate.parse().unwrap(), at))
+            .collect();
+        Alternatives::new(alternatives).map_or(json!("invalid"), |a| json!(a.choose(&features)))
+    });
+}
+
+/// SV-1: what is refused, and what only warns, when variants are declared.
+#[test]
+fn variants() {
+    holds("variants.json", |input| {
+        let declared = input["variants"].as_array().unwrap();
+        match Variants::read(declared, string(&input["today"]).parse().unwrap()) {
+            Ok((variants, warnings)) => json!({
+                "served": variants.iter().map(|variant| &variant.id).collect::<Vec<_>>(),
+                "warnings": warnings.iter().map(warning).collect::<Vec<_>>(),
+            }),
+            Err(mistakes) => {
+                json!({"mistakes": mistakes.all().iter().map(mistake).collect::<Vec<_>>()})
+            }
+        }
+    });
+}
+
+/// SV-3, SV-5: the order of variants, their scores, and which are advertised.
+#[test]
+fn ranking() {
+    holds("ranking.json", |input| {
+        let (hints, _) = VariantHints::read(&json!({"variantHints": {"hints": input["hints"]}}));
+        let variants: Vec<_> = input["variants"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(variant)
+            .collect();
+        let ranking = rank(&variants, &hints, &weights(&input["weights"]));
+        let limit = input["limit"]
+            .as_u64()
+            .map_or(ADVERTISED, |n| n.try_into().unwrap());
+        let (advertised, more) = ranking.advertise(limit);
+        json!({
+            "order": ranking.ids().collect::<Vec<_>>(),
+            "scores": ranking.entries().iter().map(|entry| entry.score).collect::<Vec<_>>(),
+            "advertised": advertised,
+            "more": more,
+        })
+    });
+}
+
+/// SV-13: a cursor opens only where it was made.
+#[test]
+fn cursors() {
+    holds("cursors.json", |input| {
+        let (sealed, opened) = (&input["sealed"], &input["opened"]);
+        let (sealed_for, active) = (id(&sealed["variant"]), id(&opened["variant"]));
+        let seal_key = CursorKeys::new(key(&input["sealKey"]));
+        let mut cursor = seal(
+            &seal_key,
+            &binding(sealed, &sealed_for),
+            string(&input["inner"]),
+        );
+        if let Some(keep) = input["keep"].as_i64() {
+            let length = i64::try_from(cursor.len()).unwrap();
+            let keep = if keep < 0 { length + keep } else { keep };
+            cursor.truncate(keep.try_into().unwrap());
+        }
+        if let Some(literal) = input["cursor"].as_str() {
+            literal.clone_into(&mut cursor);
+        }
+        let mut keys = input["openKeys"].as_array().unwrap().iter().map(key);
+        let keys = CursorKeys::new(keys.next().unwrap()).with_previous(keys);
+        match open(&keys, &binding(opened, &active), &cursor) {
+            Ok(inner) => json!({"inner": inner}),
+            Err(error) => {
+                let sees = |id: &VariantId| strings(&input["hidden"]).all(|hidden| *id != hidden);
+                json!({"error": wire(&error.into_error(&active, sees).to_rpc())})
+            }
+        }
+    });
+}
+
+/// EXT-4, SV-9, SV-10, SV-12, SV-13: what the client is told.
+#[test]
+fn errors() {
+    holds("errors.json", |input| match input.get("error") {
+        Some(kind) => wire(&error(string(kind), input).to_rpc()),
+        None => {
+            let data = input["upstreamData"].as_str();
+            json!(with_active_variant(data, &id(&input["active"])))
+        }
+    });
+}
+
+fn error(kind: &str, input: &Value) -> Error {
+    let era = || match string(&input["era"]) {
+        "legacy" => Era::Legacy,
+        _ => Era::Modern,
+    };
+    match kind {
+        "invalid-server-variant" => {
+            let available = input
+                .get("available")
+                .map(|all| strings(all).map(|one| one.parse().unwrap()).collect());
+            Error::invalid_variant(&input["requested"], available)
+        }
+        "variants-not-supported" => Error::VariantsNotSupported,
+        "cursor-of-another-variant" => Error::CursorOfAnotherVariant {
+            cursor: id(&input["cursor"]),
+            requested: id(&input["requested"]),
+        },
+        "invalid-cursor" => Error::InvalidCursor {
+            active: id(&input["active"]),
+        },
+        "not-found" => Error::NotFound {
+            what: identifier(input),
+            active: input.get("active").map(id),
+            era: era(),
+        },
+        "required-extension" => Error::RequiredExtension {
+            id: string(&input["id"]).parse().unwrap(),
+            era: era(),
+        },
+        other => unreachable!("no error is {other}"),
+    }
+}
+
+fn identifier(input: &Value) -> Identifier {
+    let named = |key| input.get(key).map(|value| string(value).to_owned());
+    named("tool")
+        .map(Identifier::Tool)
+        .or_else(|| named("prompt").map(Identifier::Prompt))
+        .or_else(|| named("resource").map(Identifier::Resource))
+        .or_else(|| named("subscribed").map(Identifier::SubscribedResource))
+        .expect("something is named")
+}
+
+/// The error as a peer reads it.
+fn wire(error: &RpcError) -> Value {
+    serde_json::from_str(&error.to_json()).unwrap()
+}
+
+fn mistake(mistake: &Mistake) -> &'static str {
+    match mistake {
+        Mistake::Unreadable(..) => "unreadable",
+        Mistake::Twice(_) => "twice",
+        Mistake::NoneStable => "none-stable",
+        Mistake::ReplacesItself(_) => "replaces-itself",
+        Mistake::UnknownReplacement(..) => "unknown-replacement",
+        Mistake::Date(..) => "date",
+        other => unreachable!("no vector has {other:?}"),
+    }
+}
+
+fn warning(warning: &Warning) -> &'static str {
+    match warning {
+        Warning::PastDate(..) => "past-date",
+        Warning::NotDeprecated(_) => "not-deprecated",
+        other => unreachable!("no vector has {other:?}"),
+    }
+}
+
+/// A variant with a priority, which the wire does not carry.
+fn variant(value: &Value) -> ServerVariant {
+    let mut variant = ServerVariant::deserialize(value).unwrap();
+    if let Some(priority) = value["priority"].as_u64() {
+        variant.priority = priority.try_into().unwrap();
+    }
+    variant
+}
+
+fn weights(value: &Value) -> Weights {
+    let mut weights = Weights::default();
+    for (key, pair) in value.as_object().into_iter().flatten() {
+        let [first, step] = <[i32; 2]>::deserialize(pair).unwrap();
+        weights.hints.insert(key.clone(), Weight { first, step });
+    }
+    weights
+}
+
+fn features(tags: &Value) -> Features {
+    Features::from_tags(strings(tags)).0
+}
+
+fn state(features: &Features, tag: &str) -> &'static str {
+    let state = features.state(tag);
+    assert_eq!(features.has(tag), state == Presence::Present);
+    assert_eq!(features.denies(tag), state == Presence::Absent);
+    match state {
+        Presence::Present => "present",
+        Presence::Absent => "absent",
+        Presence::Undeclared => "undeclared",
+    }
+}
+
+fn carrier(carrier: Option<Carrier>) -> Option<String> {
+    carrier.map(|carrier| carrier.path().join("."))
+}
+
+fn binding<'a>(value: &'a Value, variant: &'a VariantId) -> Binding<'a> {
+    Binding {
+        variant,
+        method: string(&value["method"]),
+        principal: string(&value["principal"]),
+    }
+}
+
+fn id(value: &Value) -> VariantId {
+    string(value).parse().unwrap()
+}
+
+fn key(hex: &Value) -> [u8; 32] {
+    let digit = |at| u8::from_str_radix(&string(hex)[at..at + 2], 16).unwrap();
+    std::array::from_fn(|at| digit(2 * at))
+}
+
+#[track_caller]
+fn string(value: &Value) -> &str {
+    value.as_str().expect("a string")
+}
+
+/// The strings of an array; of nothing none.
+fn strings(value: &Value) -> impl Iterator<Item = &str> {
+    value.as_array().into_iter().flatten().map(string)
+}
