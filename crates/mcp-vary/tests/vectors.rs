@@ -1,5 +1,10 @@
 //! The language-neutral cases in `spec/vectors`, run against this library.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a vector that cannot be read is a test that fails"
+)]
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
