@@ -179,7 +179,7 @@ fn is_portable(schema: &Json<'_>, root: bool) -> bool {
 }
 
 /// Where a `$ref` points, within its own schema.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Reference {
     /// `#`, `#/$defs/a`
     Pointer(Vec<String>),
@@ -200,6 +200,18 @@ impl Reference {
         let token = |token: &str| token.replace("~1", "/").replace("~0", "~");
         Some(Self::Pointer(pointer.split('/').map(token).collect()))
     }
+
+    /// The definition that it leads to or through, as keyword and name.
+    fn definition(self) -> Option<(String, String)> {
+        let Self::Pointer(tokens) = self else {
+            return None;
+        };
+        let mut tokens = tokens.into_iter();
+        let keyword = tokens
+            .next()
+            .filter(|keyword| DEFINITIONS.contains(&keyword.as_str()))?;
+        Some((keyword, tokens.next()?))
+    }
 }
 
 fn percent_decoded(text: &str) -> Option<String> {
@@ -212,19 +224,20 @@ fn percent_decoded(text: &str) -> Option<String> {
     String::from_utf8(decoded).ok()
 }
 
-/// Every reference in `json`, in data too; nothing when one leads out of it.
-fn references(json: &Json<'_>) -> Option<Vec<Reference>> {
-    let mut references = Some(Vec::new());
+/// Every reference in `json`, in data too; nothing when one leads out of it, or when there are more
+/// than anyone writes.
+fn references(json: &Json<'_>) -> Option<BTreeSet<Reference>> {
+    let mut found = BTreeSet::new();
+    let mut all = true;
     visit(json, &mut |key, value| {
         // Where the value is no string, `$ref` is the name of a property.
         if let (true, Some(text)) = (REFERENCES.contains(&key), value.as_str()) {
-            references = references.take().and_then(|mut all| {
-                all.push(Reference::parse(text)?);
-                Some(all)
-            });
+            let reference = Reference::parse(text).filter(|_| found.len() < MOST_REFERENCES);
+            all &= reference.is_some();
+            found.extend(reference);
         }
     });
-    references
+    all.then_some(found)
 }
 
 /// Whether pointers below the root may start elsewhere than at the root.
@@ -259,15 +272,12 @@ fn used_definitions(schema: &Json<'_>) -> BTreeSet<(String, String)> {
     retain(&mut rest, |keyword, _| !DEFINITIONS.contains(&keyword));
     let mut pending = references(&rest).unwrap_or_default();
     let mut used = BTreeSet::new();
-    while let Some(reference) = pending.pop() {
-        let Reference::Pointer(tokens) = reference else {
+    while let Some(reference) = pending.pop_first() {
+        let Some((keyword, name)) = reference.definition() else {
             continue;
         };
-        let [keyword, name, ..] = tokens.as_slice() else {
-            continue;
-        };
-        let definition = schema.get(keyword).and_then(|named| named.get(name));
-        if DEFINITIONS.contains(&keyword.as_str()) && used.insert((keyword.clone(), name.clone())) {
+        if used.insert((keyword.clone(), name.clone())) {
+            let definition = schema.get(&keyword).and_then(|named| named.get(&name));
             pending.extend(definition.and_then(references).unwrap_or_default());
         }
     }
@@ -305,6 +315,8 @@ fn retain<'a>(json: &mut Json<'a>, mut keep: impl FnMut(&str, &mut Json<'a>) -> 
 
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
+/// A schema with more different references is listed as it is: each costs a walk.
+const MOST_REFERENCES: usize = 1000;
 
 const DRAFT_4: &str = "json-schema.org/draft-04/schema";
 /// Newest first.
@@ -467,6 +479,18 @@ mod tests {
             r##"{"title":"T","properties":{"a":{"$id":"https://example.com/a","$ref":"#/title"}}}"##,
             r##"{"$schema":"http://json-schema.org/draft-04/schema#","title":"T","items":{"id":"a","$ref":"#"}}"##,
         ]);
+    }
+
+    #[test]
+    fn more_references_than_anyone_writes_leave_the_schema_as_it_is() {
+        let schema = |references: usize| {
+            let part = |at| format!(r##""{at}":{{}},"to {at}":{{"$ref":"#/properties/{at}"}}"##);
+            let parts: Vec<String> = (0..references).map(part).collect();
+            format!(r#"{{"title":"T","properties":{{{}}}}}"#, parts.join(","))
+        };
+        let many = schema(MOST_REFERENCES);
+        compacts(&[(&many, &many.replace(r#""title":"T","#, ""))]);
+        stays(&[&schema(MOST_REFERENCES + 1)]);
     }
 
     #[test]

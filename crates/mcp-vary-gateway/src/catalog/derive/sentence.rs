@@ -436,6 +436,8 @@ mod tests {
             assert!(first.chars().count() <= LONGEST);
             assert!(!first.contains('\n'));
             assert_eq!(first.is_empty(), text.trim().is_empty());
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(words.contains(first.trim_end_matches('…')), "{first:?} of {words:?}");
         }
     }
 }
