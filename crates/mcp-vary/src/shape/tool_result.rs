@@ -85,8 +85,7 @@ pub struct Applied {
 /// | chosen format | `content` | `structuredContent` |
 /// |---|---|---|
 /// | `agent` and `format=json`, both declared | no text | as written |
-/// | `format=json` | its JSON as one text | as written |
-/// | `agent` alone | as it was; JSON where it repeats the value | as written |
+/// | `format=json`, `agent` alone | the value's JSON as one text | as written |
 /// | `format=markdown`, `human` alone | rendered where it repeats the value | only for a schema or UI |
 /// | `format=text` | the same without markup | only for a schema or UI |
 ///
@@ -95,7 +94,7 @@ pub struct Applied {
 /// Images, audio, links, embedded resources and blocks of unknown types stay in place as the bytes
 /// they were, and so do unknown members. The structured value is kept as written or left out, never
 /// altered, and never left out where the client was given a schema. Text that says something of its
-/// own is kept, except where the client asked for JSON. Shaping a shaped result changes nothing.
+/// own is kept beside markdown, plain text, and the data of a user interface. Shaping a shaped result changes nothing.
 ///
 /// Errors, input-required results, task handles and results that say that they were shaped are
 /// unchanged, and so is everything for a client that declared nothing usable.
@@ -198,18 +197,22 @@ impl Shaping<'_> {
             Format::Text => self.prose(&blocks, structured, render::text)?,
             Format::Markdown => self.prose(&blocks, structured, render::markdown)?,
         };
-        let is_new = outcome.content.is_some() || outcome.lifted.is_some();
+        // Every revision requires `content`, even an empty one.
+        let content = match outcome.content {
+            None if !result.contains("content") => Some("[]".to_owned()),
+            content => content,
+        };
+        let is_new = content.is_some() || outcome.lifted.is_some();
         let leaves_out = written.is_some_and(|value| self.leaves_out(value, is_new));
         let is_said = self.policy.report && self.format == Format::Json && structured.is_some();
         if !is_new && !leaves_out && !is_said {
             return Ok(None);
         }
         let report = self.policy.report.then(|| self.report(meta, applied));
-        let has_content = result.contains("content");
         if leaves_out {
             result.remove("structuredContent");
         }
-        if let Some(content) = outcome.content.or((!has_content).then(|| "[]".to_owned())) {
+        if let Some(content) = content {
             result.set("content", content);
         }
         if let Some(lifted) = outcome.lifted {
@@ -233,12 +236,11 @@ impl Shaping<'_> {
         let value = Json::parse(structured)?;
         let texts = texts(blocks);
         let relations = relations(&value, &texts);
-        // An author's words stay for a client that did not ask for JSON, and beside a user
-        // interface, whose data is not for the model.
-        let goes = if self.explicit && !self.tool.ui {
-            Goes::All
-        } else {
+        // The data of a user interface is not for the model: there the author's words stay.
+        let goes = if self.tool.ui {
             Goes::Repeating
+        } else {
+            Goes::All
         };
         let is_wanted = !texts.is_empty() || !self.tool.ui || self.policy.always_both;
         let json = is_wanted.then(|| value.to_json());

@@ -1,0 +1,481 @@
+//! What holds of every value and every result (CN-7 to CN-12, CN-19, TR-3, TR-4).
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a case that cannot be read fails its test"
+)]
+
+use mcp_vary::feature::Features;
+use mcp_vary::json::{Json, Members, elements, string};
+use mcp_vary::render;
+use mcp_vary::shape::{Policy, Shaped, ToolFacts, tool_result};
+use proptest::prelude::*;
+use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
+
+/// Strings that markdown, tables and terminals trip over, and ordinary ones.
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-zA-Z0-9 äß東😀_.-]{0,12}",
+        "[-+*_\\[\\]()<>#|`~\\\\!&;:=.$@ \t\r\n1a東]{0,16}",
+        "\\PC{0,8}",
+        prop::sample::select(vec![
+            "<script>alert(1)</script>",
+            "[x](http://evil.test)",
+            "![x](y)",
+            "<http://a.test>",
+            "https://a.test/b_c?d=1|2",
+            "https://a.test/b?c=(d)*",
+            "https://a@b.test",
+            "&lt;b&gt;",
+            "# h",
+            "- x",
+            "1. x",
+            "1) x",
+            "> q",
+            "```\nx\n```",
+            "~~~\nx",
+            "---",
+            "a\n---\nb",
+            "a\n===",
+            "    code",
+            "\tcode",
+            "[a]: http://b.test",
+            "[^1]",
+            "- [x] done",
+            "| a | b |\n| - | - |",
+            "C:\\temp\\*",
+            "a\\|b",
+            "`a|b`",
+            "``",
+            " ` ",
+            "a\r\nb",
+            "a\rb",
+            "\u{a0}x\u{a0}",
+            "x  ",
+            "\\",
+            "snake_case_name",
+            "_a_",
+            "__a__",
+            "*a*",
+            "~a~",
+            "5 * 3 < 20 && x[0] > 1",
+            "R&D",
+            "$1$",
+            "null",
+            "{\"a\":1}",
+            "[1]",
+            "5",
+            "a, b",
+            "\u{2028}",
+            "a\u{85}b",
+            "<a@b.test>",
+            "a_",
+            "_",
+        ])
+        .prop_map(str::to_owned),
+    ]
+}
+
+fn scalar() -> impl Strategy<Value = Json<'static>> {
+    let number = prop_oneof!["-?(0|[1-9][0-9]{0,20})(\\.[0-9]{1,4})?([eE][+-]?[0-9]{1,2})?"];
+    prop_oneof![
+        1 => Just(Json::Null),
+        1 => any::<bool>().prop_map(Json::Bool),
+        3 => number.prop_map(|number| Json::Number(number.into())),
+        5 => text().prop_map(|text| Json::String(text.into())),
+    ]
+}
+
+fn object(
+    keys: impl Strategy<Value = String>,
+    values: impl Strategy<Value = Json<'static>>,
+    most: usize,
+) -> impl Strategy<Value = Json<'static>> {
+    prop::collection::btree_map(keys, values, 0..most)
+        .prop_map(|members| Json::Object(members.into_iter().map(|(k, v)| (k.into(), v)).collect()))
+}
+
+fn value() -> impl Strategy<Value = Json<'static>> {
+    scalar().prop_recursive(6, 60, 6, |inner| {
+        let row = object("[a-d]", inner.clone(), 5);
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Json::Array),
+            object(text(), inner, 6),
+            prop::collection::vec(row, 0..5).prop_map(Json::Array),
+        ]
+    })
+}
+
+/// Calls `see` with every key and scalar, as text.
+fn each_text(value: &Json<'_>, see: &mut impl FnMut(&str)) {
+    match value {
+        Json::Array(elements) => elements.iter().for_each(|element| each_text(element, see)),
+        Json::Object(members) => members.iter().for_each(|(key, value)| {
+            see(key);
+            each_text(value, see);
+        }),
+        Json::String(text) => see(text),
+        scalar => see(&scalar.to_json()),
+    }
+}
+
+/// `text` without what a rendering may do to it: line breaks are marked, edges of space go.
+fn squeezed(text: &str) -> String {
+    let is_kept = |c: &char| !c.is_whitespace() && *c != '↵';
+    text.replace('\0', "\u{fffd}")
+        .chars()
+        .filter(is_kept)
+        .collect()
+}
+
+#[track_caller]
+fn says_all(rendered: &str, value: &Json<'_>) {
+    let rendered = squeezed(rendered);
+    each_text(value, &mut |text| {
+        assert!(
+            rendered.contains(&squeezed(text)),
+            "{text:?} is missing from {rendered:?}"
+        );
+    });
+}
+
+fn parse(markdown: &str) -> Parser<'_> {
+    let options = Options::ENABLE_TABLES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_GFM;
+    Parser::new_ext(markdown, options)
+}
+
+/// The text that a reader of `markdown` sees; fails on markup that only data can have brought.
+#[track_caller]
+fn seen(markdown: &str, value: &Json<'_>) -> String {
+    let mut urls = Vec::new();
+    each_text(value, &mut |text| urls.push(text.to_owned()));
+    let mut out = String::new();
+    for event in parse(markdown) {
+        match event {
+            Event::Text(text) | Event::Code(text) => out.push_str(&text),
+            Event::Start(Tag::Link {
+                link_type,
+                dest_url,
+                ..
+            }) => {
+                assert_eq!(link_type, LinkType::Autolink, "{markdown}");
+                assert!(urls.iter().any(|url| **url == *dest_url), "{markdown}");
+            }
+            Event::Start(
+                Tag::Paragraph
+                | Tag::Heading { .. }
+                | Tag::List(None)
+                | Tag::Item
+                | Tag::Strong
+                | Tag::Table(_)
+                | Tag::TableHead
+                | Tag::TableRow
+                | Tag::TableCell
+                | Tag::CodeBlock(pulldown_cmark::CodeBlockKind::Fenced(_)),
+            )
+            | Event::End(_) => {}
+            // Between two items of a loose list, or two lines: never inside a value.
+            other => panic!("{other:?} in {markdown}"),
+        }
+    }
+    out
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn markdown_says_everything_and_nothing_else(value in value()) {
+        let markdown = render::markdown(&value);
+        says_all(&seen(&markdown, &value), &value);
+    }
+
+    #[test]
+    fn text_says_everything(value in value()) {
+        says_all(&render::text(&value), &value);
+    }
+
+    #[test]
+    fn renderings_are_no_larger_than_a_multiple_of_the_value(value in value()) {
+        let size = value.to_json().len();
+        prop_assert!(render::markdown(&value).len() <= 40 * size + 100);
+        prop_assert!(render::text(&value).len() <= 40 * size + 2000);
+    }
+
+    #[test]
+    fn rows_of_scalars_are_one_table(
+        rows in prop::collection::vec(object("[a-e]", scalar(), 6), 1..8)
+    ) {
+        let columns = {
+            let keys = rows.iter().flat_map(|row| row.as_object().unwrap()).map(|(key, _)| key);
+            keys.collect::<std::collections::BTreeSet<_>>().len()
+        };
+        prop_assume!(columns > 0);
+        let (mut found, mut cells) = (0, 0);
+        let value = Json::Array(rows.clone());
+        let markdown = render::markdown(&value);
+        for event in parse(&markdown) {
+            found += usize::from(event == Event::End(TagEnd::TableRow));
+            cells += usize::from(event == Event::End(TagEnd::TableCell));
+        }
+        prop_assert_eq!(found, rows.len(), "{}", markdown);
+        prop_assert_eq!(cells, columns * (rows.len() + 1), "{}", markdown);
+        // Columns without markup, or lines where they would be too wide.
+        let lines = render::text(&value).lines().count();
+        prop_assert!(lines >= rows.len());
+    }
+}
+
+/// Blocks that are no text, or not one that can be read.
+const OTHERS: &[&str] = &[
+    r#"{"type":"image", "data":"aGk=","mimeType":"image/png"}"#,
+    r#"{"type":"audio","data":"aGk=", "mimeType":"audio/wav"}"#,
+    r#"{"type":"resource_link","uri":"file:///a","name":"a","size":1.0}"#,
+    r#"{"type":"resource","resource":{"uri":"file:///a","text":"{\"a\":1}"}}"#,
+    r#"{"type":"hologram","text":"{\"a\": 1}"}"#,
+    r#"{"text":"no type"}"#,
+    r#"{"type":"text","text":7}"#,
+    r#"{"type":"text","type":"text","text":"twice"}"#,
+    r#"{"type":"text","text":"\ud800"}"#,
+    "null",
+];
+
+const TAGS: &[&str] = &[
+    "agent",
+    "human",
+    "!agent",
+    "format=json",
+    "format=markdown",
+    "format=text",
+    "format=xml",
+    "format!=json",
+    "verbosity=compact",
+    "interactive",
+];
+
+#[derive(Clone, Debug)]
+struct Case {
+    value: Json<'static>,
+    structured: bool,
+    blocks: Vec<String>,
+    others: Vec<String>,
+    error: bool,
+    tags: Vec<&'static str>,
+    tool: ToolFacts,
+    policy: Policy<'static>,
+}
+
+impl Case {
+    fn result(&self) -> String {
+        let structured = format!(r#""structuredContent": {},"#, self.value.to_json());
+        format!(
+            r#"{{"content": [{}], {} "isError": {}, "x-more": 1.10}}"#,
+            self.blocks.join(","),
+            if self.structured {
+                structured.as_str()
+            } else {
+                ""
+            },
+            self.error,
+        )
+    }
+
+    fn shape(&self, result: &str) -> String {
+        let (features, _) = Features::from_tags(self.tags.iter().copied());
+        match tool_result(result, &features, self.tool, &self.policy) {
+            Shaped::Changed { result, .. } => result,
+            Shaped::Unchanged => result.to_owned(),
+        }
+    }
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let value = value();
+    let texts = prop::collection::vec((0..8_usize, text()), 0..5);
+    let tags = prop::sample::subsequence(TAGS, 0..4).prop_shuffle();
+    let switches = any::<[bool; 7]>();
+    (value, texts, tags, switches, 0..20_u8).prop_map(|(value, texts, tags, on, error)| {
+        let mut blocks = Vec::new();
+        let mut others = Vec::new();
+        for (kind, text) in texts {
+            let text = match kind {
+                0 => value.to_json(),
+                1 => serde_json::to_string_pretty(
+                    &serde_json::from_str::<serde_json::Value>(&value.to_json()).unwrap(),
+                )
+                .unwrap(),
+                2..=4 => {
+                    let other = OTHERS[(kind * 31 + text.len()) % OTHERS.len()].to_owned();
+                    others.push(other.clone());
+                    blocks.push(other);
+                    continue;
+                }
+                _ => text,
+            };
+            blocks.push(format!(
+                r#"{{"type":"text", "text":{}, "x": 1.10}}"#,
+                string(&text)
+            ));
+        }
+        Case {
+            value,
+            structured: on[0],
+            blocks,
+            others,
+            error: error == 0,
+            tags,
+            tool: ToolFacts {
+                output_schema: on[1],
+                ui: on[2],
+            },
+            policy: Policy {
+                always_both: on[3],
+                lift: on[4],
+                non_object_structured: on[5],
+                report: on[6],
+                variant: None,
+            },
+        }
+    })
+}
+
+/// A result with a structured value that is not `null`.
+fn structured() -> impl Strategy<Value = Case> {
+    case().prop_map(|mut case| {
+        if case.value == Json::Null {
+            case.value = Json::Object(Vec::new());
+        }
+        case.structured = true;
+        case
+    })
+}
+
+/// A schema that `value` meets and hardly another does.
+fn schema_of(value: &serde_json::Value) -> serde_json::Value {
+    match value {
+        serde_json::Value::Object(members) => {
+            let properties: serde_json::Map<_, _> = members
+                .iter()
+                .map(|(key, value)| (key.clone(), schema_of(value)))
+                .collect();
+            serde_json::json!({
+                "type": "object",
+                "required": members.keys().collect::<Vec<_>>(),
+                "properties": properties,
+                "additionalProperties": false,
+            })
+        }
+        other => serde_json::json!({"const": other}),
+    }
+}
+
+/// The blocks of `result` that are no text.
+fn others(result: &str) -> Vec<String> {
+    let result = Members::parse(result).unwrap();
+    let blocks = elements(result.get("content").unwrap()).unwrap();
+    let is_other = |block: &&str| {
+        Members::parse(block).map_or(true, |block| {
+            block.get_str("type").as_deref() != Some("text") || block.get_str("text").is_none()
+        })
+    };
+    blocks
+        .into_iter()
+        .filter(is_other)
+        .map(str::to_owned)
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_is_no_text_stays_in_order_as_the_bytes_it_was(case in case()) {
+        let shaped = case.shape(&case.result());
+        prop_assert_eq!(others(&shaped), case.others.clone());
+        let shaped = Members::parse(&shaped).unwrap();
+        prop_assert_eq!(shaped.get("x-more"), Some("1.10"));
+    }
+
+    #[test]
+    fn errors_and_clients_that_ask_for_nothing_get_what_the_server_said(mut case in case()) {
+        let tags = std::mem::take(&mut case.tags);
+        prop_assert_eq!(case.shape(&case.result()), case.result());
+        case.tags = tags;
+        case.error = true;
+        prop_assert_eq!(case.shape(&case.result()), case.result());
+    }
+
+    #[test]
+    fn a_result_stays_valid_against_the_schema_that_the_client_was_given(case in structured()) {
+        let mut case = case;
+        case.tool.output_schema = true;
+        let value: serde_json::Value = serde_json::from_str(&case.value.to_json()).unwrap();
+        let shaped = case.shape(&case.result());
+        let shaped = Members::parse(&shaped).unwrap();
+        let kept = shaped.get("structuredContent").unwrap();
+        let schema = jsonschema::validator_for(&schema_of(&value)).unwrap();
+        prop_assert!(schema.is_valid(&serde_json::from_str(kept).unwrap()));
+    }
+
+    #[test]
+    fn a_structured_value_is_kept_as_written_or_left_out(case in structured()) {
+        let shaped = case.shape(&case.result());
+        let shaped = Members::parse(&shaped).unwrap();
+        let kept = shaped.get("structuredContent");
+        prop_assert!(kept.is_none_or(|kept| kept == case.value.to_json()));
+    }
+
+    #[test]
+    fn without_its_structured_value_a_result_says_something(case in structured()) {
+        let shaped = case.shape(&case.result());
+        let shaped = Members::parse(&shaped).unwrap();
+        let blocks = elements(shaped.get("content").unwrap()).unwrap();
+        prop_assert!(shaped.contains("structuredContent") || blocks.len() > case.others.len());
+    }
+
+    #[test]
+    fn shaping_twice_is_shaping_once(case in case()) {
+        let mut case = case;
+        case.policy.report = true;
+        let once = case.shape(&case.result());
+        prop_assert_eq!(case.shape(&once), once);
+        // For JSON it follows from the rules as well.
+        case.policy.report = false;
+        for tags in [vec!["agent", "format=json"], vec!["format=json"]] {
+            case.tags = tags;
+            let once = case.shape(&case.result());
+            prop_assert_eq!(case.shape(&once), once);
+        }
+    }
+
+    #[test]
+    fn any_text_is_shaped_without_a_panic(text in "\\PC*", cut in any::<prop::sample::Index>(), case in case()) {
+        case.shape(&text);
+        let result = case.result();
+        let cut = (0..=cut.index(result.len())).rev().find(|at| result.is_char_boundary(*at)).unwrap();
+        case.shape(&result[..cut]);
+    }
+}
+
+#[test]
+fn the_deepest_value_is_rendered_and_a_deeper_one_is_passed() {
+    let nested =
+        |depth: usize, open: &str, close: &str| open.repeat(depth) + "1" + &close.repeat(depth);
+    for (open, close) in [("[", "]"), (r#"{"a":"#, "}"), (r#"[{"a":"#, "}]")] {
+        let depth = 128 / open.matches(['[', '{']).count();
+        let text = nested(depth, open, close);
+        let value = Json::parse(&text).unwrap();
+        assert!(render::markdown(&value).contains('1') && render::text(&value).contains('1'));
+        let result = format!(
+            r#"{{"content":[],"structuredContent":{}}}"#,
+            nested(depth + 1, open, close)
+        );
+        let (features, _) = Features::from_tags(["human"]);
+        let shaped = tool_result(&result, &features, ToolFacts::default(), &Policy::default());
+        assert_eq!(shaped, Shaped::Unchanged);
+    }
+}
