@@ -2,4 +2,5 @@
 
 pub mod catalog;
 pub mod revision;
+pub mod upstream;
 pub mod wire;

@@ -1,0 +1,167 @@
+//! Which server to connect to, how, and what it may cost.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use http::{HeaderMap, Uri};
+
+/// One server: its name in logs and errors, where it is, and its limits.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct UpstreamConfig {
+    /// The name that the operator gave it.
+    pub name: String,
+    /// Where it is.
+    pub target: Target,
+    /// What it may cost.
+    pub limits: Limits,
+}
+
+impl UpstreamConfig {
+    /// The server `name` at `target`, with the default limits.
+    pub fn new(name: impl Into<String>, target: Target) -> Self {
+        Self {
+            name: name.into(),
+            target,
+            limits: Limits::default(),
+        }
+    }
+
+    /// The same server with other limits.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+}
+
+/// Where a server is.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum Target {
+    /// A program to start; it speaks on its standard streams.
+    Command {
+        /// The program, a path or a name on `PATH`.
+        program: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// What is added to the environment that it inherits.
+        env: BTreeMap<String, String>,
+        /// Where it runs; the gateway's own directory when `None`.
+        cwd: Option<PathBuf>,
+    },
+    /// A streamable HTTP endpoint.
+    Http {
+        /// The endpoint.
+        url: Uri,
+        /// Headers to send with every request, credentials for example.
+        headers: HeaderMap,
+    },
+}
+
+impl Target {
+    /// The program with its arguments, in the gateway's environment and directory.
+    pub fn command(program: impl Into<String>, args: impl IntoIterator<Item = String>) -> Self {
+        Self::Command {
+            program: program.into(),
+            args: args.into_iter().collect(),
+            env: BTreeMap::new(),
+            cwd: None,
+        }
+    }
+
+    /// The endpoint `url`, without further headers.
+    #[must_use]
+    pub fn http(url: Uri) -> Self {
+        Self::Http {
+            url,
+            headers: HeaderMap::new(),
+        }
+    }
+}
+
+/// Without what may be secret: values of the environment and of headers, user and query of a URL.
+impl std::fmt::Debug for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Command { program, args, .. } => f
+                .debug_struct("Command")
+                .field("program", program)
+                .field("args", &args.len())
+                .finish_non_exhaustive(),
+            Self::Http { url, .. } => f
+                .debug_struct("Http")
+                .field("url", &shown(url))
+                .finish_non_exhaustive(),
+        }
+    }
+}
+
+/// `url` as logs and errors may show it: without user, password and query.
+pub(super) fn shown(url: &Uri) -> String {
+    let scheme = url.scheme_str().unwrap_or("http");
+    let host = url.host().unwrap_or("");
+    let port = url.port().map(|port| format!(":{port}"));
+    format!(
+        "{scheme}://{host}{}{}",
+        port.unwrap_or_default(),
+        url.path()
+    )
+}
+
+/// What one server may cost.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Limits {
+    /// From start to ready. Long, since package runners download first.
+    pub handshake: Duration,
+    /// How long `server/discover` on stdio may stay unanswered before `initialize` is tried.
+    pub probe: Duration,
+    /// Opening one HTTP connection.
+    pub connect: Duration,
+    /// A call without any sign of life.
+    pub idle: Duration,
+    /// A message waiting for a process to read its input.
+    pub write: Duration,
+    /// How long a process has to leave after its input was closed, and again after `SIGTERM`.
+    pub grace: Duration,
+    /// One line of a process, and one event of a stream, in bytes.
+    pub line: usize,
+    /// The body of one HTTP reply, in bytes.
+    pub body: usize,
+    /// What may wait for a process to read its input, in bytes.
+    pub outbox: usize,
+    /// Attempts in a row to resume a broken stream.
+    pub resumes: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            handshake: Duration::from_secs(60),
+            probe: Duration::from_secs(5),
+            connect: Duration::from_secs(10),
+            idle: Duration::from_secs(600),
+            write: Duration::from_secs(10),
+            grace: Duration::from_secs(2),
+            line: 16 << 20,
+            body: 64 << 20,
+            outbox: 64 << 20,
+            resumes: 5,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_of_a_target_are_not_shown() {
+        let url = Uri::from_static("https://me:pw@example.org:8443/mcp?key=secret");
+        assert_eq!(shown(&url), "https://example.org:8443/mcp");
+        let debug = format!("{:?}", Target::http(url));
+        assert_eq!(debug, r#"Http { url: "https://example.org:8443/mcp", .. }"#);
+    }
+}

@@ -1,0 +1,236 @@
+//! One message from a server: which kind it is, read from the envelope only.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// What one JSON-RPC message from a server is.
+#[derive(Debug)]
+pub(super) enum Frame<'a> {
+    /// It asks us; `id` is the JSON text of the id.
+    Request { id: &'a str, method: Cow<'a, str> },
+    /// It tells us.
+    Notification {
+        method: Cow<'a, str>,
+        params: Option<&'a str>,
+    },
+    /// It answers the request `id`; without `id`, a request that it could not read.
+    Answer { id: Option<u64>, outcome: Outcome },
+}
+
+/// Where in a message the payload of an answer stands.
+#[derive(Clone, Debug)]
+pub(super) struct Outcome {
+    pub(super) is_error: bool,
+    pub(super) payload: Range<usize>,
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+}
+
+/// A member that is there, `null` included, which serde would read as absent.
+fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(value).map(Some)
+}
+
+impl<'a> Frame<'a> {
+    /// Reads the envelope of `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says why `bytes` is no message: not UTF-8, not JSON, not an object, a repeated
+    /// key of the envelope, or an object that is neither request, notification nor answer.
+    pub(super) fn read(bytes: &'a [u8]) -> Result<Self, String> {
+        let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
+        if !text.trim_start().starts_with('{') {
+            return Err("it is not a JSON object".to_owned());
+        }
+        let envelope: Envelope<'a> =
+            serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
+        envelope.classify(text)
+    }
+}
+
+impl<'a> Envelope<'a> {
+    fn classify(self, text: &'a str) -> Result<Frame<'a>, String> {
+        let id = self.id.map(RawValue::get).filter(|id| *id != "null");
+        if let Some(method) = self.method {
+            let method = string(method).ok_or("its `method` is not a string")?;
+            return Ok(match id {
+                Some(id) => Frame::Request { id, method },
+                None => Frame::Notification {
+                    method,
+                    params: self.params.map(RawValue::get),
+                },
+            });
+        }
+        let (is_error, payload) = match (self.error, self.result) {
+            (Some(error), _) if error.get() != "null" => (true, error),
+            (_, Some(result)) => (false, result),
+            (Some(error), None) => (true, error),
+            (None, None) => return Err("it has no `method`, `result` or `error`".to_owned()),
+        };
+        let id = match id {
+            Some(id) => Some(
+                id.parse()
+                    .map_err(|_| "its `id` is none of ours".to_owned())?,
+            ),
+            None => None,
+        };
+        let payload = range(text, payload.get());
+        Ok(Frame::Answer {
+            id,
+            outcome: Outcome { is_error, payload },
+        })
+    }
+}
+
+/// Where `part`, a slice of `whole`, stands in it.
+fn range(whole: &str, part: &str) -> Range<usize> {
+    let start = part.as_ptr() as usize - whole.as_ptr() as usize;
+    start..start + part.len()
+}
+
+/// The text of a JSON string, borrowed where it holds no escape.
+fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        serde_json::from_str(raw.get()).ok().map(Cow::Owned)
+    } else {
+        Some(Cow::Borrowed(inner))
+    }
+}
+
+/// The messages in `bytes`: itself, or the elements of a batch (2025-03-26).
+pub(super) fn messages(bytes: Bytes) -> Vec<Bytes> {
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    if first != Some(&b'[') {
+        return vec![bytes];
+    }
+    let text = std::str::from_utf8(&bytes).unwrap_or("");
+    match mcp_vary::json::elements(text) {
+        Ok(elements) => elements
+            .into_iter()
+            .map(|element| bytes.slice(range(text, element)))
+            .collect(),
+        Err(_) => vec![bytes],
+    }
+}
+
+/// A JSON-RPC request, or a notification when `id` is `None`, on one line.
+pub(super) fn write(id: Option<u64>, method: &str, params: Option<&str>) -> Bytes {
+    let mut out = String::with_capacity(params.map_or(0, str::len) + method.len() + 64);
+    out.push_str(r#"{"jsonrpc":"2.0","#);
+    if let Some(id) = id {
+        out.push_str(r#""id":"#);
+        out.push_str(&id.to_string());
+        out.push(',');
+    }
+    out.push_str(r#""method":"#);
+    mcp_vary::json::write_string(&mut out, method);
+    if let Some(params) = params {
+        out.push_str(r#","params":"#);
+        // A raw line break can only be white space in JSON, and it would end the message on stdio.
+        if params.contains(['\n', '\r']) {
+            out.push_str(&params.replace(['\n', '\r'], " "));
+        } else {
+            out.push_str(params);
+        }
+    }
+    out.push('}');
+    Bytes::from(out)
+}
+
+/// Our answer to what a server asks: `{}` to a `ping`, a refusal to anything else.
+pub(super) fn write_reply(id: &str, method: &str) -> Bytes {
+    let outcome = if method == "ping" {
+        r#""result":{}"#.to_owned()
+    } else {
+        let message = format!(
+            "this gateway declared no client capability for `{}`, so it cannot be asked for it",
+            super::text::excerpt(method.as_bytes(), 60)
+        );
+        let message = mcp_vary::json::string(&message);
+        format!(r#""error":{{"code":-32601,"message":{message}}}"#)
+    };
+    Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},{outcome}}}"#))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn reads(text: &str, expected: &str) {
+        let read = match Frame::read(text.as_bytes()) {
+            Ok(Frame::Request { id, method }) => format!("request {id} {method}"),
+            Ok(Frame::Notification { method, params }) => format!("tells {method} {params:?}"),
+            Ok(Frame::Answer { id, outcome }) => {
+                let kind = if outcome.is_error { "error" } else { "result" };
+                format!("{kind} {id:?} {}", &text[outcome.payload])
+            }
+            Err(why) => why,
+        };
+        assert!(read.starts_with(expected), "{read}");
+    }
+
+    #[test]
+    fn the_envelope_says_what_a_message_is() {
+        reads(
+            r#"{"id":7,"result":{"a": 1.10}}"#,
+            r#"result Some(7) {"a": 1.10}"#,
+        );
+        reads(r#"{"result":null,"id":7}"#, "result Some(7) null");
+        reads(r#"{"id":7,"error":null,"result":{}}"#, "result Some(7) {}");
+        reads(
+            r#"{"id":7,"error":{"code":1}}"#,
+            r#"error Some(7) {"code":1}"#,
+        );
+        reads(r#"{"id":null,"error":{}}"#, "error None {}");
+        reads(r#" {"id":"x","method":"ping"}"#, r#"request "x" ping"#);
+        reads(r#"{"method":"a\/b"}"#, "tells a/b None");
+        reads(r#"{"method":"a","params":{}}"#, r#"tells a Some("{}")"#);
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused() {
+        reads("Server started", "it is not a JSON object");
+        reads("{", "it is not JSON");
+        reads(r#"{"level":30,"msg":"up"}"#, "it has no `method`");
+        reads(r#"{"id":"7","result":{}}"#, "its `id` is none of ours");
+        reads(
+            r#"{"id":1,"id":2,"result":{}}"#,
+            "it is not JSON: duplicate field",
+        );
+        reads(r#"{"method":1}"#, "its `method` is not a string");
+    }
+
+    #[test]
+    fn a_message_is_one_line() {
+        let line = write(Some(3), "a\"b", Some("{\n\"x\":\r1}"));
+        assert_eq!(
+            line,
+            r#"{"jsonrpc":"2.0","id":3,"method":"a\"b","params":{ "x": 1}}"#
+        );
+    }
+
+    #[test]
+    fn a_batch_is_its_elements() {
+        let all = messages(Bytes::from_static(br#" [{"a":1}, 2]"#));
+        assert_eq!(all, [&br#"{"a":1}"#[..], b"2"]);
+    }
+}

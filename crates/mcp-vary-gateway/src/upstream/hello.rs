@@ -1,0 +1,39 @@
+//! What a server said about itself when the connection was made.
+
+use crate::revision::{Era, Revision};
+
+/// What a server said about itself, each part as the JSON text it was written in.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Hello {
+    /// The revision that the connection speaks; it decides the era.
+    pub revision: Revision,
+    /// The whole result of `initialize` or `server/discover`.
+    pub result: String,
+    /// `serverInfo`, when it is an object.
+    pub server_info: Option<String>,
+    /// `capabilities`, an object.
+    pub capabilities: String,
+    /// `instructions`, when it is a string.
+    pub instructions: Option<String>,
+}
+
+impl Hello {
+    /// The era of the connection.
+    #[must_use]
+    pub fn era(&self) -> Era {
+        self.revision.era()
+    }
+
+    /// Whether the capability `kind` has the flag `flag`, as in `"tools":{"listChanged":true}`.
+    #[must_use]
+    pub fn offers(&self, kind: &str, flag: &str) -> bool {
+        let Ok(capabilities) = mcp_vary::json::Members::parse(&self.capabilities) else {
+            return false;
+        };
+        capabilities
+            .get(kind)
+            .and_then(|kind| mcp_vary::json::Members::parse(kind).ok())
+            .is_some_and(|kind| kind.get(flag) == Some("true"))
+    }
+}

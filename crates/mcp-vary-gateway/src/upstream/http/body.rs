@@ -1,0 +1,83 @@
+//! The body of a reply, bounded.
+
+use bytes::{Bytes, BytesMut};
+use http_body::Body as _;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+
+/// A body on its way into one piece of memory.
+#[derive(Debug)]
+pub(super) struct Collect {
+    body: Incoming,
+    limit: usize,
+    first: Bytes,
+    /// Used from the second frame on; most bodies have one and are not copied.
+    all: BytesMut,
+}
+
+/// Why a body could not be read.
+#[derive(Debug)]
+pub(super) enum BodyError {
+    TooLarge,
+    Broken(hyper::Error),
+}
+
+impl Collect {
+    pub(super) fn new(body: Incoming, limit: usize) -> Self {
+        Self {
+            body,
+            limit,
+            first: Bytes::new(),
+            all: BytesMut::new(),
+        }
+    }
+
+    /// Reads to the end. Safe to drop while it waits, and to call again.
+    pub(super) async fn run(&mut self) -> Result<Bytes, BodyError> {
+        if self.body.size_hint().lower() > self.limit as u64 {
+            return Err(BodyError::TooLarge);
+        }
+        while let Some(frame) = self.body.frame().await {
+            let frame = frame.map_err(BodyError::Broken)?;
+            if let Ok(data) = frame.into_data() {
+                self.push(data)?;
+            }
+        }
+        if self.all.is_empty() {
+            return Ok(std::mem::take(&mut self.first));
+        }
+        Ok(self.all.split().freeze())
+    }
+
+    fn push(&mut self, data: Bytes) -> Result<(), BodyError> {
+        if self.first.len() + self.all.len() + data.len() > self.limit {
+            return Err(BodyError::TooLarge);
+        }
+        if self.first.is_empty() && self.all.is_empty() {
+            self.first = data;
+            return Ok(());
+        }
+        if self.all.is_empty() {
+            self.all.extend_from_slice(&std::mem::take(&mut self.first));
+        }
+        self.all.extend_from_slice(&data);
+        Ok(())
+    }
+}
+
+/// Reads away what follows an answer, so that the connection can be used again.
+pub(super) async fn drain(mut body: Incoming) {
+    let mut rest = DRAIN_BYTES;
+    let all = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            rest = rest.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+            if rest == 0 {
+                return;
+            }
+        }
+    };
+    let _ = tokio::time::timeout(DRAIN_TIME, all).await;
+}
+
+const DRAIN_BYTES: usize = 64 * 1024;
+const DRAIN_TIME: std::time::Duration = std::time::Duration::from_secs(2);

@@ -1,0 +1,256 @@
+//! From an address to a connection that is ready.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use http::{HeaderMap, Uri};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::sync::{Mutex, broadcast, watch};
+
+use super::exchange::{Call, Exchange};
+use super::session::Session;
+use super::{Connection, modern_headers};
+use crate::revision::{Era, Revision};
+use crate::upstream::config::{UpstreamConfig, shown};
+use crate::upstream::error::{ConnectError, UpstreamError};
+use crate::upstream::frame;
+use crate::upstream::handshake::{self, Discovered, Initialized};
+use crate::upstream::hello::Hello;
+use crate::upstream::message::{Answer, Event, Message};
+use crate::upstream::stdio::Purpose;
+
+/// Makes the acquaintance of the server at `url`.
+pub(in crate::upstream) async fn connect(
+    config: &UpstreamConfig,
+    url: &Uri,
+    headers: &HeaderMap,
+    events: &broadcast::Sender<Event>,
+) -> Result<(Arc<Connection>, Hello), ConnectError> {
+    let server: Arc<str> = config.name.as_str().into();
+    let connector = connector(&server, url, config.limits.connect)?;
+    let client = Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(POOL_IDLE)
+        .build(connector);
+    let blank = Session::new(headers, Revision::LATEST_MODERN, true, None, 0);
+    let connection = Arc::new(Connection {
+        server,
+        limits: config.limits.clone(),
+        uri: url.clone(),
+        client,
+        next_id: AtomicU64::new(1),
+        session: ArcSwap::from_pointee(blank),
+        generation: watch::Sender::new(0),
+        renewing: Mutex::new(()),
+        configured: headers.clone(),
+        events: events.clone(),
+        closed: AtomicBool::new(false),
+    });
+    let limit = config.limits.handshake;
+    let hello = match tokio::time::timeout(limit, connection.greet()).await {
+        Ok(hello) => hello?,
+        Err(_elapsed) => {
+            return Err(ConnectError::Timeout {
+                server: Arc::clone(&connection.server),
+                limit,
+                said: "it did not answer `server/discover` or `initialize`".to_owned(),
+            });
+        }
+    };
+    Ok((connection, hello))
+}
+
+fn connector(
+    server: &Arc<str>,
+    url: &Uri,
+    connect: Duration,
+) -> Result<HttpsConnector<HttpConnector>, ConnectError> {
+    let unusable = |what: String| ConnectError::Handshake {
+        server: Arc::clone(server),
+        what,
+    };
+    let mut http = HttpConnector::new();
+    http.enforce_http(false);
+    http.set_nodelay(true);
+    http.set_connect_timeout(Some(connect));
+    http.set_keepalive(Some(KEEPALIVE));
+    let provider = rustls::crypto::ring::default_provider();
+    let builder = HttpsConnectorBuilder::new();
+    let builder = match (url.scheme_str(), url.host()) {
+        (Some("https"), Some(_)) => {
+            builder
+                .with_provider_and_native_roots(provider)
+                .map_err(|error| {
+                    unusable(format!(
+                        "the system's root certificates cannot be read: {error}"
+                    ))
+                })?
+        }
+        (Some("http"), Some(_)) => {
+            let tls = rustls::ClientConfig::builder_with_provider(Arc::new(provider))
+                .with_safe_default_protocol_versions()
+                .map_err(|error| unusable(error.to_string()))?
+                .with_root_certificates(rustls::RootCertStore::empty())
+                .with_no_client_auth();
+            builder.with_tls_config(tls)
+        }
+        _ => {
+            let what = format!(
+                "its address `{}` is neither http:// nor https:// with a host",
+                shown(url)
+            );
+            return Err(unusable(what));
+        }
+    };
+    Ok(builder.https_or_http().enable_http1().wrap_connector(http))
+}
+
+impl Connection {
+    /// Finds out the era: `server/discover` first, `initialize` unless that answers for a modern server.
+    async fn greet(self: &Arc<Self>) -> Result<Hello, ConnectError> {
+        // Half of the time, so that a legacy server that does not answer at all still gets its turn.
+        let limit = self.limits.handshake / 2;
+        let revision = match tokio::time::timeout(limit, self.discover()).await {
+            Ok(Ok(answer)) => match handshake::read_discover(&self.server, &answer)? {
+                Discovered::Modern(hello) => return Ok(hello),
+                Discovered::Legacy(revision) => revision,
+            },
+            Ok(Err(error)) if is_final(&error) => return Err(error.into()),
+            Ok(Err(_)) | Err(_) => Revision::LATEST_LEGACY,
+        };
+        self.initialize(revision).await
+    }
+
+    async fn discover(self: &Arc<Self>) -> Result<Answer, UpstreamError> {
+        let call = self.call("server/discover", &handshake::modern_params(&[]));
+        let call = Call {
+            headers: modern_headers("server/discover", None),
+            ..call
+        };
+        let mut exchange = Exchange::send(Arc::clone(self), self.session.load_full(), call);
+        answer(&mut exchange).await
+    }
+
+    fn call(&self, method: &str, params: &str) -> Call {
+        let id = self
+            .next_id
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Call {
+            id,
+            body: frame::write(Some(id), method, Some(params)),
+            headers: HeaderMap::new(),
+            purpose: Purpose::Handshake,
+        }
+    }
+
+    /// Starts a session and makes it the current one.
+    pub(super) async fn initialize(
+        self: &Arc<Self>,
+        first: Revision,
+    ) -> Result<Hello, ConnectError> {
+        let mut revision = first;
+        for _ in 0..2 {
+            let blank = Session::new(&self.configured, revision, false, None, 0);
+            let call = self.call("initialize", &handshake::initialize_params(revision));
+            let mut exchange = Exchange::send(Arc::clone(self), Arc::new(blank), call);
+            let answer = answer(&mut exchange)
+                .await
+                .map_err(|error| self.explain(error))?;
+            match handshake::read_initialize(&self.server, revision, &answer)? {
+                Initialized::Ready(hello) => {
+                    self.enter(&hello, &exchange).await?;
+                    return Ok(hello);
+                }
+                Initialized::Again(other) => revision = other,
+            }
+        }
+        Err(ConnectError::Revision {
+            server: Arc::clone(&self.server),
+            theirs: format!("{revision} only when asked for another"),
+        })
+    }
+
+    async fn enter(
+        self: &Arc<Self>,
+        hello: &Hello,
+        exchange: &Exchange,
+    ) -> Result<(), ConnectError> {
+        let generation = *self.generation.borrow() + 1;
+        let id = exchange.session_id().cloned();
+        let session = Session::new(&self.configured, hello.revision, true, id, generation);
+        let session = Arc::new(session);
+        let told = frame::write(None, "notifications/initialized", None);
+        self.deliver(&session, &HeaderMap::new(), told).await?;
+        let id = self
+            .next_id
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let ping = Call {
+            id,
+            body: frame::write(Some(id), "ping", None),
+            headers: HeaderMap::new(),
+            purpose: Purpose::Handshake,
+        };
+        let mut ping = Exchange::send(Arc::clone(self), Arc::clone(&session), ping);
+        // Servers register tools right after `notifications/initialized`; once they answer, they have.
+        let pinged = tokio::time::timeout(self.limits.probe, answer(&mut ping)).await;
+        if !matches!(pinged, Ok(Ok(_))) {
+            tracing::debug!(server = %self.server, "ping after initialize not answered");
+        }
+        self.session.store(session);
+        self.generation.send_replace(generation);
+        Ok(())
+    }
+
+    /// Names the usual reason for a refusal of `initialize`.
+    fn explain(&self, error: UpstreamError) -> ConnectError {
+        match &error {
+            UpstreamError::Status {
+                status, excerpt, ..
+            } if matches!(status.as_u16(), 400 | 404 | 405) => ConnectError::Handshake {
+                server: Arc::clone(&self.server),
+                what: format!(
+                    "`{}` answered `initialize` with HTTP {status} ({excerpt}); check the path, \
+                         and note that the HTTP+SSE transport of 2024-11-05 is not supported",
+                    shown(&self.uri)
+                ),
+            },
+            _ => error.into(),
+        }
+    }
+}
+
+/// Whether `initialize` cannot do better.
+fn is_final(error: &UpstreamError) -> bool {
+    match error {
+        UpstreamError::Status { status, .. } => matches!(status.as_u16(), 401 | 403 | 407 | 429),
+        UpstreamError::Misbehaved { .. }
+        | UpstreamError::TooLarge { .. }
+        | UpstreamError::Timeout { .. } => false,
+        UpstreamError::Closed { .. }
+        | UpstreamError::Unreachable { .. }
+        | UpstreamError::Redirect { .. }
+        | UpstreamError::Busy { .. }
+        | UpstreamError::Over { .. } => true,
+    }
+}
+
+async fn answer(exchange: &mut Exchange) -> Result<Answer, UpstreamError> {
+    loop {
+        if let Message::Answer(answer) = exchange.next().await? {
+            return Ok(answer);
+        }
+    }
+}
+
+/// Whether the era is one in which a lost connection is no cancellation.
+pub(super) fn is_legacy(session: &Session) -> bool {
+    session.era == Era::Legacy
+}
+
+const POOL_IDLE: Duration = Duration::from_secs(60);
+const KEEPALIVE: Duration = Duration::from_secs(60);

@@ -1,0 +1,196 @@
+//! A server behind a streamable HTTP endpoint.
+
+mod body;
+mod connect;
+mod exchange;
+mod replies;
+mod session;
+mod standalone;
+mod stream;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use http_body_util::Full;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::ResponseFuture;
+use hyper_util::client::legacy::connect::HttpConnector;
+use tokio::sync::{Mutex, broadcast, watch};
+
+use super::config::Limits;
+use super::error::UpstreamError;
+use super::frame;
+use super::message::{Event, Request, header_value};
+use super::stdio::Purpose;
+use crate::revision::Era;
+
+pub(super) use self::connect::connect;
+use self::exchange::Call;
+pub(super) use self::exchange::Exchange;
+use self::session::Session;
+pub(super) use self::standalone::listen;
+
+/// A connection to one endpoint: a pool of sockets, and what the handshake fixed.
+#[derive(Debug)]
+pub(super) struct Connection {
+    server: Arc<str>,
+    limits: Limits,
+    uri: Uri,
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    next_id: AtomicU64,
+    session: ArcSwap<Session>,
+    /// Counts the sessions; whoever waits for the next one waits for a change.
+    generation: watch::Sender<u64>,
+    renewing: Mutex<()>,
+    configured: HeaderMap,
+    events: broadcast::Sender<Event>,
+    closed: AtomicBool,
+}
+
+impl Connection {
+    /// Sends a request; nothing is awaited, the [`Exchange`] runs in its caller.
+    pub(super) fn request(
+        self: &Arc<Self>,
+        request: Request,
+        purpose: Purpose,
+    ) -> Result<Exchange, UpstreamError> {
+        self.check_open()?;
+        let session = self.session.load_full();
+        let mut headers = HeaderMap::new();
+        if session.era == Era::Modern {
+            headers = modern_headers(&request.method, request.name.as_deref());
+            headers.extend(request.param_headers);
+        }
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let body = frame::write(Some(id), &request.method, request.params.as_deref());
+        let call = Call {
+            id,
+            body,
+            headers,
+            purpose,
+        };
+        Ok(Exchange::send(Arc::clone(self), session, call))
+    }
+
+    pub(super) async fn notify(
+        self: &Arc<Self>,
+        method: &str,
+        params: Option<&str>,
+    ) -> Result<(), UpstreamError> {
+        self.check_open()?;
+        let session = self.session.load_full();
+        let mut headers = HeaderMap::new();
+        if session.era == Era::Modern {
+            headers = modern_headers(method, None);
+        }
+        self.deliver(&session, &headers, frame::write(None, method, params))
+            .await
+    }
+
+    fn check_open(&self) -> Result<(), UpstreamError> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(UpstreamError::Closed {
+                server: Arc::clone(&self.server),
+                reason: "was closed by the gateway".into(),
+            });
+        }
+        Ok(())
+    }
+
+    /// One HTTP request of this session.
+    fn send(
+        &self,
+        method: Method,
+        session: &Session,
+        more: &HeaderMap,
+        body: Bytes,
+    ) -> ResponseFuture {
+        let mut request = http::Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = self.uri.clone();
+        let mut headers = session.headers.clone();
+        for (name, value) in more {
+            headers.insert(name, value.clone());
+        }
+        *request.headers_mut() = headers;
+        self.client.request(request)
+    }
+
+    /// Ends the session, so that the server need not remember it.
+    pub(super) async fn close(&self) {
+        if self.closed.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let session = self.session.load_full();
+        if session.id.is_some() {
+            let farewell = self.send(Method::DELETE, &session, &HeaderMap::new(), Bytes::new());
+            // 405 and silence are both allowed.
+            let _ = tokio::time::timeout(FAREWELL, farewell).await;
+        }
+        let _ = self.events.send(Event::Closed {
+            reason: format!("server `{}` was closed by the gateway", self.server),
+        });
+    }
+
+    fn unreachable(&self, error: &dyn std::error::Error) -> UpstreamError {
+        UpstreamError::Unreachable {
+            server: Arc::clone(&self.server),
+            reason: chain(error),
+        }
+    }
+
+    fn misbehaved(&self, what: impl Into<String>) -> UpstreamError {
+        UpstreamError::Misbehaved {
+            server: Arc::clone(&self.server),
+            what: what.into(),
+        }
+    }
+
+    fn timeout(&self) -> UpstreamError {
+        UpstreamError::Timeout {
+            server: Arc::clone(&self.server),
+            limit: self.limits.idle,
+        }
+    }
+}
+
+/// The headers that mirror the body of a modern request.
+///
+/// Source: MCP 2026-07-28, basic/transports/streamable-http, "Standard Request Headers".
+fn modern_headers(method: &str, name: Option<&str>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(MCP_METHOD, header_value(method));
+    let named = matches!(method, "tools/call" | "resources/read" | "prompts/get");
+    if let Some(name) = name.filter(|_| named) {
+        headers.insert(MCP_NAME, header_value(name));
+    }
+    headers
+}
+
+/// An error with its causes, which say what went wrong below.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.ends_with(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
+const MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const MCP_SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const JSON_OR_STREAM: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+const FAREWELL: std::time::Duration = std::time::Duration::from_secs(5);

@@ -1,0 +1,82 @@
+//! One stream of events, and what is needed to resume it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderValue;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+
+use crate::upstream::sse::{Parser, TooLarge};
+
+/// A stream that is open.
+#[derive(Debug)]
+pub(super) struct Stream {
+    body: Incoming,
+    parser: Parser,
+    /// Where the stream before this one was left.
+    bookmark: Bookmark,
+}
+
+/// Where a stream was left, and when to come back.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bookmark {
+    pub(super) last_id: Option<String>,
+    pub(super) retry: Option<Duration>,
+}
+
+impl Bookmark {
+    /// The value of `Last-Event-ID`.
+    pub(super) fn header(&self) -> Option<HeaderValue> {
+        HeaderValue::from_bytes(self.last_id.as_deref()?.as_bytes()).ok()
+    }
+}
+
+/// What one read of a stream brought.
+#[derive(Debug)]
+pub(super) enum Read {
+    /// The data of events that hold messages, perhaps none.
+    Messages(Vec<Bytes>),
+    /// The stream is over; `Some` says that it broke.
+    End(Option<hyper::Error>),
+}
+
+impl Stream {
+    pub(super) fn new(body: Incoming, limit: usize, bookmark: Bookmark) -> Self {
+        Self {
+            body,
+            parser: Parser::new(limit),
+            bookmark,
+        }
+    }
+
+    /// Reads the next piece. Safe to drop while it waits.
+    pub(super) async fn read(&mut self) -> Result<Read, TooLarge> {
+        match self.body.frame().await {
+            None => Ok(Read::End(None)),
+            Some(Err(error)) => Ok(Read::End(Some(error))),
+            Some(Ok(frame)) => {
+                let piece = frame.into_data().unwrap_or_default();
+                let events = self.parser.feed(&piece)?;
+                let messages = events
+                    .into_iter()
+                    .filter(|event| matches!(event.kind.as_str(), "" | "message"))
+                    .map(|event| event.data);
+                Ok(Read::Messages(messages.collect()))
+            }
+        }
+    }
+
+    /// Where to resume if it ends now.
+    pub(super) fn bookmark(&self) -> Bookmark {
+        let last_id = self.parser.last_id().map(str::to_owned);
+        Bookmark {
+            last_id: last_id.or_else(|| self.bookmark.last_id.clone()),
+            retry: self.parser.retry().or(self.bookmark.retry),
+        }
+    }
+
+    pub(super) fn into_body(self) -> Incoming {
+        self.body
+    }
+}

@@ -1,0 +1,253 @@
+//! What goes to a server, and what comes back.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue};
+
+use super::frame::Outcome;
+
+/// Who a call is made for; an opaque tag, one per session of a client.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[expect(clippy::exhaustive_structs, reason = "a tag is its number")]
+pub struct Owner(pub u64);
+
+/// A request to a server.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Request {
+    /// The method.
+    pub method: Cow<'static, str>,
+    /// The JSON text of the parameters, complete: for a modern server with what
+    /// [`client_meta`](super::Upstream::client_meta) says in `_meta`.
+    pub params: Option<String>,
+    /// The JSON text of `params._meta.progressToken`, unique on this connection.
+    pub progress_token: Option<String>,
+    /// What the `Mcp-Name` header says; encoded here, sent to modern HTTP servers only.
+    pub name: Option<String>,
+    /// `Mcp-Param-*` headers (see [`header_value`]), sent to modern HTTP servers only.
+    pub param_headers: Vec<(HeaderName, HeaderValue)>,
+    /// Whom the call is made for.
+    pub owner: Option<Owner>,
+}
+
+impl Request {
+    /// A request with neither token, name nor owner.
+    pub fn new(method: impl Into<Cow<'static, str>>, params: Option<String>) -> Self {
+        Self {
+            method: method.into(),
+            params,
+            progress_token: None,
+            name: None,
+            param_headers: Vec::new(),
+            owner: None,
+        }
+    }
+
+    /// The same request; progress with this token belongs to it.
+    #[must_use]
+    pub fn with_progress_token(mut self, token: impl Into<String>) -> Self {
+        self.progress_token = Some(token.into());
+        self
+    }
+
+    /// The same request about this tool, prompt or resource.
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// The same request with these `Mcp-Param-*` headers.
+    #[must_use]
+    pub fn with_param_headers(mut self, headers: Vec<(HeaderName, HeaderValue)>) -> Self {
+        self.param_headers = headers;
+        self
+    }
+
+    /// The same request, made for `owner`.
+    #[must_use]
+    pub fn with_owner(mut self, owner: Owner) -> Self {
+        self.owner = Some(owner);
+        self
+    }
+}
+
+/// What comes back for a request: notifications, then exactly one answer.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_enums, reason = "JSON-RPC has no third kind")]
+pub enum Message {
+    /// A notification that belongs to the request, the whole message as it was sent.
+    Notification(Bytes),
+    /// The answer; nothing follows.
+    Answer(Answer),
+}
+
+/// The whole message that answers a request, as it was sent.
+///
+/// # Properties
+///
+/// It is UTF-8, one JSON object, and has a `result` or an `error`. Its `id` is the connection's own.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    message: Bytes,
+    outcome: Outcome,
+}
+
+impl Answer {
+    /// `None` when `message` is no answer.
+    #[cfg(test)]
+    pub(super) fn read(message: Bytes) -> Option<Self> {
+        match super::frame::Frame::read(&message) {
+            Ok(super::frame::Frame::Answer { outcome, .. }) => Some(Self { outcome, message }),
+            _ => None,
+        }
+    }
+
+    pub(super) const fn new(message: Bytes, outcome: Outcome) -> Self {
+        Self { message, outcome }
+    }
+
+    /// The JSON text of `result`, or that of `error`.
+    ///
+    /// # Errors
+    ///
+    /// The error that the server answered.
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "the bytes were checked when they were read"
+    )]
+    pub fn outcome(&self) -> Result<&str, &str> {
+        let payload = &self.message[self.outcome.payload.clone()];
+        let text = std::str::from_utf8(payload).expect("an answer is UTF-8");
+        if self.outcome.is_error {
+            Err(text)
+        } else {
+            Ok(text)
+        }
+    }
+
+    /// The same without the check that it is UTF-8: a slice of the message, not copied.
+    ///
+    /// # Errors
+    ///
+    /// The error that the server answered.
+    pub fn payload(&self) -> Result<Bytes, Bytes> {
+        let payload = self.message.slice(self.outcome.payload.clone());
+        if self.outcome.is_error {
+            Err(payload)
+        } else {
+            Ok(payload)
+        }
+    }
+
+    /// The whole message.
+    #[must_use]
+    pub const fn message(&self) -> &Bytes {
+        &self.message
+    }
+}
+
+/// Which list changed.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[non_exhaustive]
+pub enum Kind {
+    /// `tools/list`
+    Tools,
+    /// `resources/list` and `resources/templates/list`
+    Resources,
+    /// `prompts/list`
+    Prompts,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 3] = [Self::Tools, Self::Resources, Self::Prompts];
+
+    /// The kind whose change the notification `method` tells.
+    pub(super) fn changed_by(method: &str) -> Option<Self> {
+        match method {
+            "notifications/tools/list_changed" => Some(Self::Tools),
+            "notifications/resources/list_changed" => Some(Self::Resources),
+            "notifications/prompts/list_changed" => Some(Self::Prompts),
+            _ => None,
+        }
+    }
+
+    /// Its capability.
+    pub(super) const fn capability(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::Prompts => "prompts",
+        }
+    }
+
+    /// Its member of the filter of `subscriptions/listen`.
+    pub(super) const fn filter(self) -> &'static str {
+        match self {
+            Self::Tools => "toolsListChanged",
+            Self::Resources => "resourcesListChanged",
+            Self::Prompts => "promptsListChanged",
+        }
+    }
+}
+
+/// What a server tells without being asked.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// A list changed, or may have: after an interruption all are told.
+    ListChanged(Kind),
+    /// Another notification that belongs to no request, the whole message.
+    Other(Bytes),
+    /// The connection is gone; nothing follows.
+    Closed {
+        /// How it ended.
+        reason: String,
+    },
+}
+
+/// `text` as the value of `Mcp-Name` or `Mcp-Param-*`: itself where it is plain, else in base64.
+///
+/// The rule is that of the specification, 2026-07-28, `basic/transports/streamable-http`,
+/// "Value Encoding".
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_gateway::upstream::header_value;
+///
+/// assert_eq!(header_value("us-west1"), "us-west1");
+/// assert_eq!(header_value("Hello, 世界"), "=?base64?SGVsbG8sIOS4lueVjA==?=");
+/// assert_eq!(header_value("=?base64?literal?="), "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=");
+/// ```
+#[must_use]
+#[expect(clippy::missing_panics_doc, reason = "base64 is visible ASCII")]
+pub fn header_value(text: &str) -> HeaderValue {
+    let visible = text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
+    let padded = text.starts_with([' ', '\t']) || text.ends_with([' ', '\t']);
+    let sentinel = text.starts_with("=?base64?") && text.ends_with("?=");
+    if visible
+        && !padded
+        && !sentinel
+        && let Ok(value) = HeaderValue::from_str(text)
+    {
+        return value;
+    }
+    use base64::Engine as _;
+    let encoded = base64::engine::general_purpose::STANDARD.encode(text);
+    HeaderValue::try_from(format!("=?base64?{encoded}?=")).expect("base64 is visible ASCII")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::header_value;
+
+    #[test]
+    fn padding_line_breaks_and_emptiness_survive_in_headers() {
+        assert_eq!(header_value(" padded "), "=?base64?IHBhZGRlZCA=?=");
+        assert_eq!(header_value("line1\nline2"), "=?base64?bGluZTEKbGluZTI=?=");
+        assert_eq!(header_value("a b"), "a b");
+        assert_eq!(header_value(""), "");
+    }
+}

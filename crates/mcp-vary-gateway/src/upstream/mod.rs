@@ -1,0 +1,218 @@
+//! One connection to one MCP server, shared by many clients: bytes in, bytes out.
+//!
+//! Nothing is decoded beyond the envelope, so that what the gateway does not understand arrives as it
+//! was sent. [`Upstream::connect`] finds out the server's era by the specification's rules; after that
+//! each [`Request`] becomes an [`Exchange`]: notifications in order, then exactly one answer.
+
+mod config;
+mod error;
+mod frame;
+mod handshake;
+mod hello;
+mod http;
+mod listen;
+mod mailbox;
+mod message;
+pub mod sse;
+mod stdio;
+mod text;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use tokio::sync::broadcast;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+pub use self::config::{Limits, Target, UpstreamConfig};
+pub use self::error::{ConnectError, UpstreamError};
+pub use self::hello::Hello;
+pub use self::message::{Answer, Event, Kind, Message, Owner, Request, header_value};
+use self::stdio::Purpose;
+use crate::revision::Era;
+
+/// A connection to a server that is ready.
+///
+/// # Properties
+///
+/// Dropping it ends the process or the session and everything the connection runs in the background.
+#[derive(Debug)]
+pub struct Upstream {
+    config: UpstreamConfig,
+    hello: Hello,
+    link: Link,
+    events: broadcast::Sender<Event>,
+    client_meta: Vec<(&'static str, String)>,
+    stop: CancellationToken,
+    _stop_when_dropped: DropGuard,
+}
+
+#[derive(Debug)]
+enum Link {
+    Stdio(stdio::Connection),
+    Http(Arc<http::Connection>),
+}
+
+impl Upstream {
+    /// Connects to the server and waits until it is ready.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started or reached, is no MCP server, shares no revision with us, or takes
+    /// longer than its limit.
+    pub async fn connect(config: UpstreamConfig) -> Result<Arc<Self>, ConnectError> {
+        let (events, _) = broadcast::channel(EVENTS);
+        let (link, hello) = match &config.target {
+            Target::Command { .. } => {
+                let (connection, hello) = stdio::connect(&config, &events).await?;
+                (Link::Stdio(connection), hello)
+            }
+            Target::Http { url, headers } => {
+                let (connection, hello) = http::connect(&config, url, headers, &events).await?;
+                (Link::Http(connection), hello)
+            }
+        };
+        tracing::info!(server = %config.name, revision = %hello.revision, "server connected");
+        let stop = CancellationToken::new();
+        let upstream = Arc::new(Self {
+            client_meta: match hello.era() {
+                Era::Legacy => Vec::new(),
+                Era::Modern => handshake::client_meta(),
+            },
+            config,
+            hello,
+            link,
+            events,
+            _stop_when_dropped: stop.clone().drop_guard(),
+            stop,
+        });
+        listen::start(&upstream);
+        Ok(upstream)
+    }
+
+    /// The name that the operator gave the server.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    /// What the server said about itself.
+    #[must_use]
+    pub const fn hello(&self) -> &Hello {
+        &self.hello
+    }
+
+    /// The `_meta` members that each request must carry: key and JSON text. Empty for a legacy server.
+    #[must_use]
+    pub fn client_meta(&self) -> &[(&'static str, String)] {
+        &self.client_meta
+    }
+
+    /// What the server tells without being asked, from now on.
+    #[must_use]
+    pub fn events(&self) -> broadcast::Receiver<Event> {
+        self.events.subscribe()
+    }
+
+    /// Sends a request.
+    ///
+    /// # Errors
+    ///
+    /// When the connection is gone or the server does not take the request.
+    pub async fn request(&self, request: Request) -> Result<Exchange, UpstreamError> {
+        self.open(request, Purpose::Call).await
+    }
+
+    async fn open(&self, request: Request, purpose: Purpose) -> Result<Exchange, UpstreamError> {
+        let inner = match &self.link {
+            Link::Stdio(connection) => Inner::Stdio(connection.request(request, purpose).await?),
+            Link::Http(connection) => Inner::Http(connection.request(request, purpose)?),
+        };
+        Ok(Exchange { inner })
+    }
+
+    /// Sends a notification; `params` is JSON text.
+    ///
+    /// # Errors
+    ///
+    /// When the connection is gone or the server does not take the notification.
+    pub async fn notify(
+        &self,
+        method: impl Into<Cow<'static, str>>,
+        params: Option<String>,
+    ) -> Result<(), UpstreamError> {
+        let method = method.into();
+        match &self.link {
+            Link::Stdio(connection) => connection.notify(&method, params.as_deref()).await,
+            Link::Http(connection) => connection.notify(&method, params.as_deref()).await,
+        }
+    }
+
+    /// Ends the process or the session, and waits until that is done. Calls in flight fail.
+    pub async fn close(&self) {
+        self.stop.cancel();
+        match &self.link {
+            Link::Stdio(connection) => connection.close().await,
+            Link::Http(connection) => connection.close().await,
+        }
+    }
+}
+
+/// One request, until its answer.
+///
+/// # Properties
+///
+/// Notifications come in the order in which the server sent them, then exactly one answer or error.
+/// Dropping it before that cancels the request at the server: on stdio and in legacy HTTP with
+/// `notifications/cancelled`, in modern HTTP by closing its connection.
+#[derive(Debug)]
+pub struct Exchange {
+    inner: Inner,
+}
+
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a box would cost each call an allocation"
+)]
+enum Inner {
+    Stdio(stdio::Exchange),
+    Http(http::Exchange),
+}
+
+impl Exchange {
+    /// The next message. Safe to drop while it waits: nothing is lost.
+    ///
+    /// # Errors
+    ///
+    /// When the call has failed; nothing follows then.
+    pub async fn next(&mut self) -> Result<Message, UpstreamError> {
+        match &mut self.inner {
+            Inner::Stdio(exchange) => exchange.next().await,
+            Inner::Http(exchange) => exchange.next().await,
+        }
+    }
+
+    /// The answer; notifications before it are dropped.
+    ///
+    /// # Errors
+    ///
+    /// When the call has failed.
+    pub async fn answer(mut self) -> Result<Answer, UpstreamError> {
+        loop {
+            if let Message::Answer(answer) = self.next().await? {
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// Cancels the request at the server, as dropping does, and says why where that can be said.
+    pub fn cancel(mut self, reason: Option<&str>) {
+        match &mut self.inner {
+            Inner::Stdio(exchange) => exchange.cancel(reason),
+            Inner::Http(exchange) => exchange.cancel(reason),
+        }
+    }
+}
+
+/// How many events may wait for a subscriber before it misses the oldest.
+const EVENTS: usize = 256;

@@ -1,0 +1,242 @@
+//! From a command to a connection that is ready.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::{Semaphore, broadcast, mpsc, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::flights::Flights;
+use super::process::Process;
+use super::tasks::{self, LastWords, Watch};
+use super::{Connection, Exchange, Purpose, Shared, room};
+use crate::revision::Revision;
+use crate::upstream::config::{Target, UpstreamConfig};
+use crate::upstream::error::{ConnectError, UpstreamError};
+use crate::upstream::handshake::{self, Discovered, Initialized};
+use crate::upstream::hello::Hello;
+use crate::upstream::message::{Answer, Event, Message, Request};
+
+/// Starts the command of `config` and makes the acquaintance of the server.
+pub(in crate::upstream) async fn connect(
+    config: &UpstreamConfig,
+    events: &broadcast::Sender<Event>,
+) -> Result<(Connection, Hello), ConnectError> {
+    let deadline = Instant::now() + config.limits.handshake;
+    let connection = start(config, events)?;
+    match within(deadline, &connection, greet(&connection)).await? {
+        Greeting::Hello(hello) => Ok((connection, hello)),
+        Greeting::Died => {
+            // Some legacy servers end when anything comes before `initialize`.
+            tracing::debug!(server = %config.name, "server ended at server/discover, started again");
+            drop(connection);
+            let connection = start(config, events)?;
+            let hello = within(deadline, &connection, legacy(&connection)).await?;
+            Ok((connection, hello))
+        }
+    }
+}
+
+async fn within<T>(
+    deadline: Instant,
+    connection: &Connection,
+    greeting: impl Future<Output = Result<T, ConnectError>>,
+) -> Result<T, ConnectError> {
+    match tokio::time::timeout_at(deadline, greeting).await {
+        Ok(result) => result,
+        Err(_elapsed) => Err(ConnectError::Timeout {
+            server: Arc::clone(&connection.shared.server),
+            limit: connection.shared.limits.handshake,
+            said: connection.shared.said(),
+        }),
+    }
+}
+
+async fn legacy(connection: &Connection) -> Result<Hello, ConnectError> {
+    let exchange = initialize(connection, Revision::LATEST_LEGACY).await?;
+    finish(connection, exchange, Revision::LATEST_LEGACY).await
+}
+
+/// Starts the process and its tasks.
+fn start(
+    config: &UpstreamConfig,
+    events: &broadcast::Sender<Event>,
+) -> Result<Connection, ConnectError> {
+    let server: Arc<str> = config.name.as_str().into();
+    let mut process = spawn(&server, &config.target)?;
+    let (outbox, queue) = mpsc::unbounded_channel();
+    let shared = Arc::new(Shared {
+        server: Arc::clone(&server),
+        limits: config.limits.clone(),
+        next_id: AtomicU64::new(1),
+        flights: Mutex::new(Flights::default()),
+        outbox,
+        room: Arc::new(Semaphore::new(room(&config.limits) as usize)),
+        events: events.clone(),
+        strays: AtomicU64::new(0),
+        last_stray: Mutex::new(String::new()),
+        last_words: LastWords::default(),
+    });
+    let streams = (
+        process.child.stdin.take(),
+        process.child.stdout.take(),
+        process.child.stderr.take(),
+    );
+    let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
+        let reason = "its standard streams are not there".into();
+        return Err(UpstreamError::Closed { server, reason }.into());
+    };
+    let stop = CancellationToken::new();
+    let (ended, has_ended) = watch::channel(false);
+    tokio::spawn(tasks::supervise(Watch {
+        process,
+        shared: Arc::clone(&shared),
+        stop: stop.clone(),
+        writer: tokio::spawn(tasks::write(stdin, queue)),
+        reader: tokio::spawn(tasks::read(stdout, Arc::clone(&shared))),
+        logger: tokio::spawn(tasks::log(stderr, Arc::clone(&shared))),
+        ended,
+    }));
+    Ok(Connection {
+        shared,
+        _stop_when_dropped: stop.clone().drop_guard(),
+        stop,
+        ended: has_ended,
+    })
+}
+
+fn spawn(server: &Arc<str>, target: &Target) -> Result<Process, ConnectError> {
+    match target {
+        Target::Command {
+            program,
+            args,
+            env,
+            cwd,
+        } => Process::start(server, program, args, env, cwd.as_deref()),
+        Target::Http { .. } => Err(ConnectError::Handshake {
+            server: Arc::clone(server),
+            what: "it has an address, not a command".to_owned(),
+        }),
+    }
+}
+
+enum Greeting {
+    Hello(Hello),
+    Died,
+}
+
+/// Finds out the era: `server/discover` first, `initialize` when that says so or stays unanswered.
+async fn greet(connection: &Connection) -> Result<Greeting, ConnectError> {
+    let request = Request::new("server/discover", Some(handshake::modern_params(&[])));
+    let mut probe = connection.request(request, Purpose::Handshake).await?;
+    let limit = connection.shared.limits.probe;
+    let revision = match tokio::time::timeout(limit, answer(&mut probe)).await {
+        Ok(Ok(answer)) => match handshake::read_discover(&connection.shared.server, &answer)? {
+            Discovered::Modern(hello) => return Ok(Greeting::Hello(hello)),
+            Discovered::Legacy(revision) => revision,
+        },
+        Ok(Err(UpstreamError::Closed { .. })) => return Ok(Greeting::Died),
+        Ok(Err(error)) => return Err(error.into()),
+        Err(_elapsed) => return race(connection, probe).await,
+    };
+    let exchange = initialize(connection, revision).await?;
+    finish(connection, exchange, revision)
+        .await
+        .map(Greeting::Hello)
+}
+
+/// `initialize` beside a probe that is still unanswered: a package runner may still be downloading
+/// a modern server, so that the first answer that fits counts.
+async fn race(connection: &Connection, mut probe: Exchange) -> Result<Greeting, ConnectError> {
+    let server = &connection.shared.server;
+    tracing::debug!(server = %server, "server/discover unanswered, initialize sent");
+    let revision = Revision::LATEST_LEGACY;
+    let mut exchange = initialize(connection, revision).await?;
+    loop {
+        tokio::select! {
+            biased;
+            discovered = answer(&mut probe), if !probe.is_over => match discovered {
+                Ok(answer) => {
+                    if let Discovered::Modern(hello) = handshake::read_discover(server, &answer)? {
+                        return Ok(Greeting::Hello(hello));
+                    }
+                }
+                Err(UpstreamError::Closed { .. }) => return Ok(Greeting::Died),
+                Err(error) => return Err(error.into()),
+            },
+            ready = peek(&mut exchange) => {
+                return complete(connection, ready?, revision).await.map(Greeting::Hello);
+            }
+        }
+    }
+}
+
+async fn peek(exchange: &mut Exchange) -> Result<Answer, ConnectError> {
+    Ok(answer(exchange).await?)
+}
+
+async fn initialize(connection: &Connection, revision: Revision) -> Result<Exchange, ConnectError> {
+    let request = Request::new("initialize", Some(handshake::initialize_params(revision)));
+    Ok(connection.request(request, Purpose::Handshake).await?)
+}
+
+async fn finish(
+    connection: &Connection,
+    mut exchange: Exchange,
+    asked: Revision,
+) -> Result<Hello, ConnectError> {
+    let answer = answer(&mut exchange).await?;
+    complete(connection, answer, asked).await
+}
+
+/// Reads the answer to `initialize`, asks once more if it wants another revision, and completes the handshake.
+async fn complete(
+    connection: &Connection,
+    first: Answer,
+    asked: Revision,
+) -> Result<Hello, ConnectError> {
+    let server = &connection.shared.server;
+    let hello = match handshake::read_initialize(server, asked, &first)? {
+        Initialized::Ready(hello) => hello,
+        Initialized::Again(revision) => {
+            let mut exchange = initialize(connection, revision).await?;
+            let second = answer(&mut exchange).await?;
+            match handshake::read_initialize(server, revision, &second)? {
+                Initialized::Ready(hello) => hello,
+                Initialized::Again(other) => {
+                    return Err(ConnectError::Revision {
+                        server: Arc::clone(server),
+                        theirs: format!("{other} only when asked for another"),
+                    });
+                }
+            }
+        }
+    };
+    connection.notify("notifications/initialized", None).await?;
+    ping(connection).await?;
+    Ok(hello)
+}
+
+/// Servers register tools right after `notifications/initialized`; once they answer again, they have.
+async fn ping(connection: &Connection) -> Result<(), ConnectError> {
+    let request = Request::new("ping", None);
+    let mut exchange = connection.request(request, Purpose::Handshake).await?;
+    let limit = connection.shared.limits.probe;
+    match tokio::time::timeout(limit, answer(&mut exchange)).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => return Err(error.into()),
+        Err(_elapsed) => {
+            tracing::warn!(server = %connection.shared.server, "ping after initialize unanswered");
+        }
+    }
+    Ok(())
+}
+
+async fn answer(exchange: &mut Exchange) -> Result<Answer, UpstreamError> {
+    loop {
+        if let Message::Answer(answer) = exchange.next().await? {
+            return Ok(answer);
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! A server that is a child process and speaks on its standard streams, one message per line.
+
+mod connect;
+mod flights;
+mod lines;
+mod process;
+mod tasks;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use mcp_vary::json::Members;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, watch};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use self::flights::{Flight, Flights};
+use self::tasks::LastWords;
+use super::config::Limits;
+use super::error::UpstreamError;
+use super::frame::{self, Frame};
+use super::mailbox::Mailbox;
+use super::message::{Answer, Event, Kind, Message, Request};
+use super::text::excerpt;
+
+pub(super) use self::connect::connect;
+
+/// A connection to one process. Dropping it ends the process.
+#[derive(Debug)]
+pub(super) struct Connection {
+    shared: Arc<Shared>,
+    stop: CancellationToken,
+    _stop_when_dropped: DropGuard,
+    ended: watch::Receiver<bool>,
+}
+
+/// What the tasks of a connection have in common.
+#[derive(Debug)]
+struct Shared {
+    server: Arc<str>,
+    limits: Limits,
+    next_id: AtomicU64,
+    flights: Mutex<Flights>,
+    outbox: mpsc::UnboundedSender<Outgoing>,
+    room: Arc<Semaphore>,
+    events: broadcast::Sender<Event>,
+    strays: AtomicU64,
+    last_stray: Mutex<String>,
+    last_words: LastWords,
+}
+
+/// A message on its way; its permit is its share of the outbox.
+#[derive(Debug)]
+struct Outgoing {
+    message: Bytes,
+    _room: OwnedSemaphorePermit,
+}
+
+/// What a call is to the connection.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Purpose {
+    /// A client's call.
+    Call,
+    /// The gateway's own: a handshake, which must not be cancelled.
+    Handshake,
+    /// The gateway's own: a subscription, which may stay silent for ever.
+    Subscription,
+}
+
+impl Connection {
+    /// Sends a request.
+    pub(super) async fn request(
+        &self,
+        request: Request,
+        purpose: Purpose,
+    ) -> Result<Exchange, UpstreamError> {
+        let shared = &self.shared;
+        let id = shared.next_id.fetch_add(1, Ordering::Relaxed);
+        let mailbox = Arc::new(Mailbox::new(shared.limits.line));
+        let flight = Flight {
+            mailbox: Arc::clone(&mailbox),
+            token: request.progress_token,
+            owner: request.owner,
+            background: purpose != Purpose::Call,
+        };
+        shared.flights().open(id, flight)?;
+        let mut exchange = Exchange {
+            shared: Arc::clone(shared),
+            id,
+            mailbox,
+            purpose,
+            is_over: false,
+            sent: false,
+        };
+        let message = frame::write(Some(id), &request.method, request.params.as_deref());
+        shared.send(message).await?;
+        exchange.sent = true;
+        Ok(exchange)
+    }
+
+    pub(super) async fn notify(
+        &self,
+        method: &str,
+        params: Option<&str>,
+    ) -> Result<(), UpstreamError> {
+        if let Some(closed) = self.shared.flights().closed() {
+            return Err(closed.clone());
+        }
+        let message = frame::write(None, method, params);
+        self.shared.send(message).await
+    }
+
+    /// Ends the process and waits until it is gone.
+    pub(super) async fn close(&self) {
+        self.stop.cancel();
+        let mut ended = self.ended.clone();
+        // An error means that the supervisor is gone, and the process with it.
+        let _ = ended.wait_for(|ended| *ended).await;
+    }
+}
+
+impl Shared {
+    fn flights(&self) -> MutexGuard<'_, Flights> {
+        self.flights.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Queues a message, waiting for room when the process reads slowly.
+    async fn send(&self, message: Bytes) -> Result<(), UpstreamError> {
+        let room = Arc::clone(&self.room).acquire_many_owned(self.share(&message));
+        match tokio::time::timeout(self.limits.write, room).await {
+            Ok(Ok(room)) => self.push(message, room),
+            Ok(Err(_closed)) => Err(self.closed()),
+            Err(_elapsed) => Err(UpstreamError::Busy {
+                server: Arc::clone(&self.server),
+                limit: self.limits.outbox,
+            }),
+        }
+    }
+
+    /// Queues a message if there is room now.
+    fn send_now(&self, message: Bytes) {
+        let share = self.share(&message);
+        let sent = match Arc::clone(&self.room).try_acquire_many_owned(share) {
+            Ok(room) => self.push(message, room).is_ok(),
+            Err(_) => false,
+        };
+        if !sent {
+            tracing::debug!(server = %self.server, "message dropped, the server does not read its input");
+        }
+    }
+
+    fn push(&self, message: Bytes, room: OwnedSemaphorePermit) -> Result<(), UpstreamError> {
+        let outgoing = Outgoing {
+            message,
+            _room: room,
+        };
+        self.outbox.send(outgoing).map_err(|_| self.closed())
+    }
+
+    /// What a message takes of the outbox; one that is larger than it takes all.
+    fn share(&self, message: &Bytes) -> u32 {
+        let size = u32::try_from(message.len() + MESSAGE_OVERHEAD).unwrap_or(u32::MAX);
+        size.min(room(&self.limits))
+    }
+
+    fn closed(&self) -> UpstreamError {
+        let closed = self.flights().closed().cloned();
+        closed.unwrap_or_else(|| UpstreamError::Closed {
+            server: Arc::clone(&self.server),
+            reason: "closed its input".into(),
+        })
+    }
+
+    /// Takes one line of the process's output.
+    fn receive(&self, line: Bytes) {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return;
+        }
+        for message in frame::messages(line) {
+            self.receive_message(message);
+        }
+    }
+
+    fn receive_message(&self, message: Bytes) {
+        match Frame::read(&message) {
+            Ok(Frame::Answer {
+                id: Some(id),
+                outcome,
+            }) => {
+                let flight = self.flights().take(id);
+                match flight {
+                    Some(flight) => flight.mailbox.end(Ok(Answer::new(message, outcome))),
+                    None => {
+                        tracing::debug!(server = %self.server, id, "answer to no open request dropped")
+                    }
+                }
+            }
+            Ok(Frame::Answer { id: None, .. }) => {
+                let said = excerpt(&message, 200);
+                tracing::debug!(server = %self.server, said, "answer without id dropped");
+            }
+            Ok(Frame::Request { id, method }) => self.send_now(frame::write_reply(id, &method)),
+            Ok(Frame::Notification { method, params }) => {
+                let (method, route) = (method.into_owned(), Route::of(params));
+                self.receive_notification(&method, &route, message);
+            }
+            Err(why) => self.skip(&why, &message),
+        }
+    }
+
+    fn receive_notification(&self, method: &str, route: &Route, message: Bytes) {
+        let flights = self.flights();
+        let flight = match method {
+            _ if Kind::changed_by(method).is_some() => None,
+            "notifications/progress" => match &route.token {
+                Some(token) => flights.by_token(token),
+                None => None,
+            },
+            "notifications/cancelled" => {
+                let id = route.request.and_then(|id| flights.by_id(id));
+                id.filter(|flight| flight.background)
+            }
+            "notifications/subscriptions/acknowledged" => {
+                route.subscription.and_then(|id| flights.by_id(id))
+            }
+            _ if route.subscription.is_some() || method == "notifications/resources/updated" => {
+                None
+            }
+            _ => flights.by_rule(),
+        };
+        if let Some(flight) = flight {
+            flight.mailbox.post(message);
+            return;
+        }
+        let ambiguous = flights.is_busy();
+        drop(flights);
+        match method {
+            "notifications/progress" | "notifications/cancelled" => {
+                tracing::debug!(server = %self.server, method, "notification for no open request dropped");
+            }
+            "notifications/message" if ambiguous => {
+                tracing::debug!(server = %self.server, "log message dropped, it may belong to any of several clients");
+            }
+            _ => self.tell(method, message),
+        }
+    }
+
+    fn tell(&self, method: &str, message: Bytes) {
+        let event = match Kind::changed_by(method) {
+            Some(kind) => Event::ListChanged(kind),
+            None => Event::Other(message),
+        };
+        // Nobody listening is fine.
+        let _ = self.events.send(event);
+    }
+
+    /// Logs a line that is no message: the first few, then ever more rarely.
+    fn skip(&self, why: &str, line: &[u8]) {
+        let count = self.strays.fetch_add(1, Ordering::Relaxed) + 1;
+        if count <= 8 || count.is_power_of_two() {
+            let line = excerpt(line, 200);
+            tracing::warn!(server = %self.server, count, line, why, "line on standard output skipped");
+            *self
+                .last_stray
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner) = line;
+        }
+    }
+
+    /// What the process has said that is no message, for an error.
+    fn said(&self) -> String {
+        let stray = self
+            .last_stray
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let words = self.last_words.text();
+        match (stray.as_str(), words.as_str()) {
+            ("", "") => "it said nothing".to_owned(),
+            ("", words) => format!("its last words: {words}"),
+            (stray, "") => format!("it wrote `{stray}`, which is no message"),
+            (stray, words) => {
+                format!("it wrote `{stray}`, which is no message; its last words: {words}")
+            }
+        }
+    }
+
+    /// A line was too long to be read; it may have been the answer to any call.
+    fn refuse_line(&self) {
+        let error = UpstreamError::TooLarge {
+            server: Arc::clone(&self.server),
+            what: "a line",
+            limit: self.limits.line,
+        };
+        tracing::warn!(server = %self.server, limit = self.limits.line, "line too long, calls in flight failed");
+        self.flights().fail_all(&error);
+    }
+}
+
+/// What a notification says about where it belongs.
+#[derive(Debug, Default)]
+struct Route {
+    token: Option<String>,
+    request: Option<u64>,
+    subscription: Option<u64>,
+}
+
+impl Route {
+    fn of(params: Option<&str>) -> Self {
+        let members = Members::parse(params.unwrap_or("{}")).unwrap_or_default();
+        let meta = Members::parse(members.get("_meta").unwrap_or("{}")).unwrap_or_default();
+        let subscription = meta.get("io.modelcontextprotocol/subscriptionId");
+        Self {
+            subscription: subscription.and_then(|id| id.parse().ok()),
+            token: members.get("progressToken").map(str::to_owned),
+            request: members.get("requestId").and_then(|id| id.parse().ok()),
+        }
+    }
+}
+
+/// One request to a process, until its answer.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    shared: Arc<Shared>,
+    id: u64,
+    mailbox: Arc<Mailbox>,
+    purpose: Purpose,
+    sent: bool,
+    is_over: bool,
+}
+
+impl Exchange {
+    /// The next message. Safe to drop while it waits.
+    pub(super) async fn next(&mut self) -> Result<Message, UpstreamError> {
+        if self.is_over {
+            return Err(UpstreamError::Over {
+                server: Arc::clone(&self.shared.server),
+            });
+        }
+        let idle = (self.purpose == Purpose::Call).then_some(self.shared.limits.idle);
+        let next = self.mailbox.next(idle).await;
+        match next {
+            Ok(Some(message)) => {
+                self.is_over = matches!(message, Message::Answer(_));
+                Ok(message)
+            }
+            Ok(None) => {
+                self.cancel(Some("the gateway's time limit"));
+                Err(UpstreamError::Timeout {
+                    server: Arc::clone(&self.shared.server),
+                    limit: self.shared.limits.idle,
+                })
+            }
+            Err(error) => {
+                self.is_over = true;
+                Err(error)
+            }
+        }
+    }
+
+    /// Ends the exchange; tells the server unless it has answered.
+    pub(super) fn cancel(&mut self, reason: Option<&str>) {
+        self.is_over = true;
+        let was_open = self.shared.flights().take(self.id).is_some();
+        if was_open && self.sent && self.purpose != Purpose::Handshake {
+            let params = cancel_params(self.id, reason);
+            let message = frame::write(None, "notifications/cancelled", Some(&params));
+            self.shared.send_now(message);
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.cancel(None);
+        }
+    }
+}
+
+/// The parameters of `notifications/cancelled`.
+pub(super) fn cancel_params(id: u64, reason: Option<&str>) -> String {
+    let reason = reason.map(|reason| format!(r#","reason":{}"#, mcp_vary::json::string(reason)));
+    format!(r#"{{"requestId":{id}{}}}"#, reason.unwrap_or_default())
+}
+
+/// The size of the outbox, as far as a semaphore can count it.
+fn room(limits: &Limits) -> u32 {
+    u32::try_from(limits.outbox.max(1)).unwrap_or(u32::MAX)
+}
+
+/// What a short message costs besides its bytes.
+const MESSAGE_OVERHEAD: usize = 64;

@@ -1,0 +1,179 @@
+//! The tasks of one process: write its input, read its output, log its talk, watch it end.
+
+use std::collections::VecDeque;
+use std::process::ExitStatus;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::lines::{Line, Lines};
+use super::process::Process;
+use super::{Outgoing, Shared};
+use crate::upstream::error::UpstreamError;
+use crate::upstream::message::Event;
+use crate::upstream::text::excerpt;
+
+/// Writes what is queued, until writing fails or the task is aborted; both close the input.
+pub(super) async fn write(mut stdin: ChildStdin, mut outbox: mpsc::UnboundedReceiver<Outgoing>) {
+    while let Some(outgoing) = outbox.recv().await {
+        let mut line = Vec::with_capacity(outgoing.message.len() + 1);
+        line.extend_from_slice(&outgoing.message);
+        line.push(b'\n');
+        let written = stdin.write_all(&line).await;
+        if written.is_err() || stdin.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Reads the output until it ends.
+pub(super) async fn read(stdout: ChildStdout, shared: Arc<Shared>) {
+    let mut lines = Lines::new(stdout, shared.limits.line);
+    loop {
+        match lines.next().await {
+            Ok(Line::Text(line)) => shared.receive(line),
+            Ok(Line::TooLong) => shared.refuse_line(),
+            Ok(Line::End) | Err(_) => return,
+        }
+    }
+}
+
+/// The last lines that a process wrote to its standard error.
+#[derive(Debug, Default)]
+pub(super) struct LastWords(Mutex<VecDeque<String>>);
+
+impl LastWords {
+    fn push(&self, line: String) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == LAST_WORDS {
+            lines.pop_front();
+        }
+        lines.push_back(line);
+    }
+
+    pub(super) fn text(&self) -> String {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines
+            .iter()
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(" | ")
+    }
+}
+
+/// Logs standard error line by line.
+pub(super) async fn log(stderr: ChildStderr, shared: Arc<Shared>) {
+    let server = &shared.server;
+    let mut lines = Lines::new(stderr, LOG_LINE);
+    loop {
+        match lines.next().await {
+            Ok(Line::Text(line)) => {
+                let line = excerpt(&line, LOG_CHARACTERS);
+                if !line.is_empty() {
+                    tracing::info!(server = %server, "{line}");
+                    shared.last_words.push(line);
+                }
+            }
+            Ok(Line::TooLong) => {
+                tracing::info!(server = %server, "a line of over {LOG_LINE} bytes")
+            }
+            Ok(Line::End) | Err(_) => return,
+        }
+    }
+}
+
+/// What the supervisor watches over.
+pub(super) struct Watch {
+    pub(super) process: Process,
+    pub(super) shared: Arc<Shared>,
+    pub(super) stop: CancellationToken,
+    pub(super) writer: JoinHandle<()>,
+    pub(super) reader: JoinHandle<()>,
+    pub(super) logger: JoinHandle<()>,
+    pub(super) ended: watch::Sender<bool>,
+}
+
+enum End {
+    Exited(std::io::Result<ExitStatus>),
+    ClosedOutput,
+    Stopped,
+}
+
+/// Waits until the process ends, closes its output or shall stop; then ends it and every call.
+pub(super) async fn supervise(mut watch: Watch) {
+    let end = tokio::select! {
+        status = watch.process.wait() => End::Exited(status),
+        _ = &mut watch.reader => End::ClosedOutput,
+        () = watch.stop.cancelled() => End::Stopped,
+    };
+    // Drops the input, which asks the process to leave.
+    watch.writer.abort();
+    let _ = (&mut watch.writer).await;
+    let reason = match end {
+        End::Exited(status) => {
+            // What it wrote before it ended still counts.
+            drain(&mut watch.reader).await;
+            drain(&mut watch.logger).await;
+            ended_how(status, &watch.shared.last_words)
+        }
+        End::ClosedOutput => {
+            let status = tokio::time::timeout(DRAIN, watch.process.wait()).await;
+            match status {
+                Ok(status) => {
+                    drain(&mut watch.logger).await;
+                    ended_how(status, &watch.shared.last_words)
+                }
+                Err(_) => "closed its output".to_owned(),
+            }
+        }
+        End::Stopped => "was closed by the gateway".to_owned(),
+    };
+    watch.close(&reason);
+    watch.process.stop(watch.shared.limits.grace).await;
+    watch.reader.abort();
+    watch.logger.abort();
+    watch.ended.send_replace(true);
+}
+
+impl Watch {
+    fn close(&self, reason: &str) {
+        let server = &self.shared.server;
+        tracing::info!(server = %server, reason, "connection closed");
+        self.shared.flights().close(&UpstreamError::Closed {
+            server: Arc::clone(server),
+            reason: reason.into(),
+        });
+        self.shared.room.close();
+        let _ = self.shared.events.send(Event::Closed {
+            reason: format!("server `{server}` {reason}"),
+        });
+    }
+}
+
+/// Waits for a reader whose stream ends now, unless something outside the group holds it open.
+async fn drain(reader: &mut JoinHandle<()>) {
+    if !reader.is_finished() {
+        let _ = tokio::time::timeout(DRAIN, reader).await;
+    }
+}
+
+fn ended_how(status: std::io::Result<ExitStatus>, last_words: &LastWords) -> String {
+    let how = match status {
+        Ok(status) => format!("ended ({status})"),
+        Err(error) => format!("ended ({error})"),
+    };
+    match last_words.text() {
+        words if words.is_empty() => how,
+        words => format!("{how}; its last words: {words}"),
+    }
+}
+
+const LAST_WORDS: usize = 5;
+const LOG_LINE: usize = 64 * 1024;
+const LOG_CHARACTERS: usize = 500;
+const DRAIN: Duration = Duration::from_secs(1);

@@ -1,0 +1,45 @@
+//! What a peer said, made fit for a log line or an error.
+
+/// The start of `bytes` as one printable line of at most `limit` characters.
+///
+/// Control and direction characters are escaped, invalid UTF-8 is replaced, and a cut is shown as `…`.
+pub(crate) fn excerpt(bytes: &[u8], limit: usize) -> String {
+    let head = &bytes[..bytes.len().min(limit.saturating_mul(4).saturating_add(4))];
+    let text = String::from_utf8_lossy(head);
+    let text = text.trim();
+    let mut out = String::with_capacity(text.len().min(limit));
+    for (at, c) in text.chars().enumerate() {
+        if at == limit {
+            out.push('…');
+            return out;
+        }
+        if is_hazardous(c) {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    if head.len() < bytes.len() {
+        out.push('…');
+    }
+    out
+}
+
+/// Characters that move the cursor, hide themselves or turn the direction of what follows.
+fn is_hazardous(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::excerpt;
+
+    #[test]
+    fn control_characters_are_escaped_and_long_text_is_cut() {
+        assert_eq!(excerpt(b"\x1b[31mred\n", 20), "\\u{1b}[31mred");
+        assert_eq!(excerpt("größer als drei".as_bytes(), 6), "größer…");
+        assert_eq!(excerpt(b"\xff\xfe", 9), "\u{fffd}\u{fffd}");
+        assert_eq!(excerpt(b"", 9), "");
+    }
+}

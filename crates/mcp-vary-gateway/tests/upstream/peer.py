@@ -1,0 +1,148 @@
+"""A scripted MCP server on standard streams. Its first argument is its temper, see TEMPERS."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+TEMPER = sys.argv[1] if len(sys.argv) > 1 else "legacy"
+seen = []
+
+
+def raw(data):
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def say(message):
+    raw(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+
+def answer(request, result):
+    say({"id": request["id"], "result": result})
+
+
+def refuse(request, code, message, **data):
+    say({"id": request["id"], "error": {"code": code, "message": message, **data}})
+
+
+def initialize(request):
+    version = os.environ.get("REVISION", request["params"]["protocolVersion"])
+    answer(request, {
+        "protocolVersion": version,
+        "capabilities": {"tools": {"listChanged": True}, "logging": {}},
+        "serverInfo": {"name": "peer", "version": "1.10"},
+        "instructions": "Be kind.",
+    })
+
+
+def discover(request):
+    answer(request, {
+        "resultType": "complete",
+        "supportedVersions": ["2026-07-28", "2025-11-25"] if TEMPER == "dual" else ["2026-07-28"],
+        "capabilities": {"tools": {"listChanged": True}, "prompts": {}},
+        "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "peer", "version": "2"}},
+    })
+
+
+# What a server does with `server/discover` and `initialize`.
+TEMPERS = {
+    "legacy": (lambda r: refuse(r, -32601, "Method not found"), initialize),
+    "picky": (lambda r: refuse(r, -32602, "Received request before initialization"), initialize),
+    "silent": (lambda r: None, initialize),
+    "dies": (lambda r: sys.exit("expected initialize"), initialize),
+    "modern": (discover, lambda r: refuse(r, -32601, "2026-07-28 only")),
+    "dual": (discover, initialize),
+    "late": (lambda r: None, lambda r: (discover(seen[0]), refuse(r, -32601, "2026-07-28 only"))),
+    "older": (lambda r: refuse(r, -32022, "Unsupported", data={"supported": ["2025-03-26"]}), initialize),
+    "future": (lambda r: refuse(r, -32022, "Unsupported", data={"supported": ["2099-01-01"]}), initialize),
+    "hollow": (lambda r: refuse(r, -32601, "no"), lambda r: answer(r, {"capabilities": {}})),
+    "string": (lambda r: refuse(r, -32601, "no"), lambda r: answer(r, "\x1b[2Jhello")),
+    "garbage": (lambda r: raw(b"Usage: peer [OPTIONS]\n"), lambda r: raw(b"what?\n")),
+    "huge": (lambda r: refuse(r, -32601, "no"), lambda r: raw(b"x" * 3_000_000)),
+    "mute": (lambda r: None, lambda r: None),
+}
+
+
+def call(request):
+    arguments = request["params"].get("arguments", {})
+    token = request["params"].get("_meta", {}).get("progressToken")
+    name = request["params"]["name"]
+    if name == "echo":
+        answer(request, {"content": [], "echo": arguments})
+    elif name == "count":
+        for at in range(arguments["to"]):
+            say({"method": "notifications/progress", "params": {"progressToken": token, "progress": at}})
+        answer(request, {"content": []})
+    elif name == "log":
+        say({"method": "notifications/message", "params": {"level": "info", "data": arguments}})
+    elif name == "noise":
+        raw(b"Listening on stdout\n\n{\"level\":30}\n\xff\xfe\n[1\n")
+        say({"id": 987654, "result": {}})
+        say({"id": "x", "result": {}})
+        say({"result": {}})
+        answer(request, {"content": []})
+        answer(request, {"content": ["again"]})
+    elif name == "line":
+        raw(b'{"jsonrpc":"2.0","id":%d,"result":{"x":"' % request["id"])
+        raw(b"x" * arguments["size"] + b'"}}\n')
+    elif name == "ask":
+        say({"id": "p", "method": "ping"})
+        say({"id": 7, "method": "sampling/createMessage", "params": {}})
+        answer(request, {"content": []})
+    elif name == "change":
+        say({"method": "notifications/tools/list_changed"})
+        say({"method": "notifications/resources/updated", "params": {"uri": "a:b"}})
+        answer(request, {"content": []})
+    elif name == "die":
+        sys.stderr.write("out of \x1b[31mluck\n")
+        sys.stderr.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif name == "exit":
+        answer(request, {"content": []})
+        sys.exit(3)
+    elif name == "spawn":
+        # Deaf to a polite request, and holding our streams.
+        code = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+        child = subprocess.Popen([sys.executable, "-c", code])
+        answer(request, {"pid": child.pid, "own": os.getpid()})
+    elif name == "seen":
+        answer(request, {"seen": seen})
+    elif name == "hang":
+        pass
+
+
+held = []
+for line in sys.stdin:
+    message = json.loads(line)
+    seen.append(message)
+    method = message.get("method")
+    if method == "server/discover":
+        TEMPERS[TEMPER][0](message)
+    elif method == "initialize":
+        TEMPERS[TEMPER][1](message)
+    elif method == "ping":
+        answer(message, {})
+    elif method == "tools/call" and message["params"]["name"] == "hold":
+        # Answers go out in reverse once enough calls wait.
+        held.append(message)
+        if len(held) == message["params"]["arguments"]["until"]:
+            for waiting in reversed(held):
+                answer(waiting, {"n": waiting["params"]["arguments"]["n"]})
+            held = []
+    elif method == "tools/call":
+        call(message)
+    elif method == "subscriptions/listen":
+        meta = {"io.modelcontextprotocol/subscriptionId": message["id"]}
+        params = {"_meta": meta, "notifications": message["params"]["notifications"]}
+        say({"method": "notifications/subscriptions/acknowledged", "params": params})
+        say({"method": "notifications/tools/list_changed", "params": {"_meta": meta}})
+    elif method == "x/exit":
+        sys.exit(0)
+    elif "id" in message and method:
+        refuse(message, -32601, "Method not found")
+
+if TEMPER == "stubborn" or os.environ.get("STAY"):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.pause()
