@@ -1,0 +1,186 @@
+//! What must hold of `mcp_vary` for every sequence of bytes.
+//!
+//! Included by the fuzz targets, and by `crates/mcp-vary/tests/corpora.rs`, which replays the corpora.
+
+use mcp_vary::cursor::{Binding, CursorKeys, open, seal};
+use mcp_vary::extension::{
+    CONTENT_NEGOTIATION, EXTENSIONS, SERVER_VARIANTS, declared, find, strip_capabilities,
+};
+use mcp_vary::feature::{FeatureTag, Features, Form, MAX_TAG, MAX_TAGS};
+use mcp_vary::hints::{MAX_DESCRIPTION, MAX_KEY, MAX_KEYS, MAX_VALUE, MAX_VALUES, VariantHints};
+use mcp_vary::json::{Json, Members, elements};
+use mcp_vary::predicate::Predicate;
+use mcp_vary::rank::{Weights, rank};
+use mcp_vary::variant::{ServerVariant, Status, VariantId};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// A check, after the name of its target and corpus.
+type Check = (&'static str, fn(&[u8]));
+
+/// Every check.
+pub(crate) const CHECKS: &[Check] = &[
+    ("tags", tags),
+    ("settings", settings),
+    ("predicate", predicate),
+    ("hints", hints),
+    ("cursor", cursor),
+    ("json", json),
+];
+
+/// A tag prints as it was read, and is made of its parts.
+pub(crate) fn tags(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let Ok(tag) = text.parse::<FeatureTag>() else {
+        return;
+    };
+    assert_eq!(tag.to_string(), text);
+    assert!(text.len() <= MAX_TAG);
+    let (key, value) = (tag.key(), tag.value().unwrap_or_default());
+    let parts = match tag.form() {
+        Form::Presence => key.to_owned(),
+        Form::Negation => format!("!{key}"),
+        Form::Equality => format!("{key}={value}"),
+        Form::Inequality => format!("{key}!={value}"),
+    };
+    assert_eq!(parts, text);
+}
+
+/// Capabilities are read within the limits, and stripping leaves nothing to read.
+pub(crate) fn settings(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let Ok(capabilities) = serde_json::from_str::<Value>(text) else {
+        return;
+    };
+    let features = declared::<Features>(&capabilities);
+    assert!(features.ignored.to_string().is_ascii());
+    check_features(&features.value);
+    check_hints(&declared::<VariantHints>(&capabilities).value);
+    if let Ok(stripped) = strip_capabilities(text, EXTENSIONS) {
+        let rest: Value = serde_json::from_str(&stripped).expect("what is left is JSON");
+        for id in [CONTENT_NEGOTIATION, SERVER_VARIANTS] {
+            let (found, ignored) = find(&rest, id);
+            assert!(
+                found.is_none() && ignored.is_empty(),
+                "{id} is left in {stripped}"
+            );
+        }
+    }
+}
+
+fn check_features(features: &Features) {
+    assert!(features.tags().len() <= MAX_TAGS);
+    assert!(!(features.agent() && features.human()));
+    let (again, ignored) = Features::read(&features.to_settings());
+    assert_eq!(again, *features);
+    assert!(ignored.is_empty());
+}
+
+/// A predicate reads back as it prints, and can be asked of everybody.
+pub(crate) fn predicate(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    match text.parse::<Predicate>() {
+        Ok(predicate) => {
+            assert_eq!(predicate.to_string().parse(), Ok(predicate.clone()));
+            let silent = predicate.matches(&Features::default());
+            assert!(silent || predicate.specificity().asked > 0);
+        }
+        Err(error) => assert!(error.to_string().is_ascii()),
+    }
+}
+
+/// Hints are read within the limits, and any of them ranks everything.
+pub(crate) fn hints(data: &[u8]) {
+    let Ok(settings) = serde_json::from_slice::<Value>(data) else {
+        return;
+    };
+    let (hints, ignored) = VariantHints::read(&settings);
+    assert!(ignored.to_string().is_ascii());
+    check_hints(&hints);
+    let variants = offered();
+    let ranking = rank(&variants, &hints, &Weights::default());
+    let mut ids: Vec<_> = ranking.ids().collect();
+    ids.sort();
+    assert_eq!(ids, variants.iter().map(|v| &v.id).collect::<Vec<_>>());
+    let stable = ranking.entries()[0].status == Status::Stable;
+    assert!(stable || hints.asks_for_experimental());
+}
+
+fn check_hints(hints: &VariantHints) {
+    assert!(hints.description().unwrap_or_default().len() <= MAX_DESCRIPTION);
+    assert!(hints.iter().count() <= MAX_KEYS);
+    for (key, values) in hints.iter() {
+        assert!(!key.is_empty() && key.len() <= MAX_KEY);
+        assert!(!values.is_empty() && values.len() <= MAX_VALUES);
+        assert!(values.iter().all(|v| !v.is_empty() && v.len() <= MAX_VALUE));
+    }
+    let (again, ignored) = VariantHints::read(&hints.to_settings());
+    assert_eq!(again, *hints);
+    assert!(ignored.is_empty());
+}
+
+fn offered() -> Vec<ServerVariant> {
+    let variant = |id| ServerVariant::new(named(id), "");
+    vec![
+        variant("a")
+            .with_hint("modelFamily", "any")
+            .with_hint("useCase", "planning"),
+        variant("b")
+            .with_hint("modelFamily", "anthropic")
+            .with_status(Status::Experimental),
+        variant("c").with_hint("contextSize", "compact"),
+        variant("d")
+            .with_hint("modelFamily", "anthropic")
+            .with_status(Status::Deprecated),
+    ]
+}
+
+fn named(id: &str) -> VariantId {
+    id.parse().expect("a valid identifier")
+}
+
+/// Nothing opens but what we sealed.
+pub(crate) fn cursor(data: &[u8]) {
+    let Ok(cursor) = std::str::from_utf8(data) else {
+        return;
+    };
+    let keys = CursorKeys::new([1; 32]);
+    let variant = named("compact");
+    let binding = Binding {
+        variant: &variant,
+        method: "tools/list",
+        principal: "alice",
+    };
+    if let Ok(inner) = open(&keys, &binding, cursor) {
+        assert_eq!(seal(&keys, &binding, &inner), cursor);
+    }
+}
+
+/// What is read as JSON is JSON, and is written as what was read.
+pub(crate) fn json(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let valid = serde_json::from_str::<&RawValue>(text).is_ok();
+    if let Ok(members) = Members::parse(text) {
+        assert!(valid);
+        let written = members.to_json();
+        let again = Members::parse(&written).expect("what is written can be read");
+        assert!(again.iter().eq(members.iter()));
+    }
+    if let Ok(all) = elements(text) {
+        assert!(valid);
+        assert_eq!(elements(&format!("[{}]", all.join(","))).ok(), Some(all));
+    }
+    if let Ok(value) = Json::parse(text) {
+        assert!(valid);
+        let written = value.to_json();
+        assert_eq!(Json::parse(&written), Ok(value));
+    }
+}
