@@ -194,3 +194,71 @@ const LABEL: &[u8] = b"mcp-vary cursor\0";
 const VERSION: u8 = 1;
 const TAG: usize = 32;
 const HEAD: usize = 1 + TAG + 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SV-13: no key is printed.
+    #[test]
+    fn keys_are_not_shown() {
+        let keys = CursorKeys::new([171; 32]).with_previous([[205; 32], [1; 32]]);
+        assert_eq!(
+            format!("{keys:?}"),
+            "CursorKeys { current: .., previous: 2 }"
+        );
+    }
+
+    /// SV-13: the longest identifier fits in the byte that tells its length.
+    #[test]
+    fn the_longest_variant_fits() {
+        let variant: VariantId = "v".repeat(crate::variant::MAX_ID).parse().unwrap();
+        let binding = Binding {
+            variant: &variant,
+            method: "tools/list",
+            principal: "",
+        };
+        let keys = CursorKeys::new([1; 32]);
+        let cursor = seal(&keys, &binding, "x");
+        assert_eq!(open(&keys, &binding, &cursor).as_deref(), Ok("x"));
+    }
+
+    /// SV-13: a cursor is sealed with the current key, never with a previous one.
+    #[test]
+    fn a_previous_key_only_opens() {
+        let variant: VariantId = "v".parse().unwrap();
+        let binding = Binding {
+            variant: &variant,
+            method: "m",
+            principal: "",
+        };
+        let rotated = CursorKeys::new([2; 32]).with_previous([[1; 32]]);
+        let cursor = seal(&rotated, &binding, "x");
+        let old = CursorKeys::new([1; 32]);
+        assert_eq!(open(&old, &binding, &cursor), Err(CursorError::Invalid));
+    }
+
+    /// SV-13: a cursor uses no character that a URL or a log would change.
+    #[test]
+    fn a_cursor_is_base64url() {
+        let variant: VariantId = "v".parse().unwrap();
+        let binding = Binding {
+            variant: &variant,
+            method: "m",
+            principal: "",
+        };
+        let cursor = seal(&CursorKeys::new([1; 32]), &binding, "\u{ff}\u{fe}>>>???");
+        assert!(
+            cursor
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
+        );
+    }
+
+    #[test]
+    fn errors_are_sentences() {
+        let another = CursorError::OfAnotherVariant("v".parse().unwrap());
+        assert_eq!(another.to_string(), "the cursor belongs to the variant `v`");
+        assert_eq!(CursorError::Invalid.to_string(), "the cursor is invalid");
+    }
+}

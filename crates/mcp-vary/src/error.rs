@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::extension::ExtensionId;
+use crate::ignored::shown;
 use crate::json::{self, Members};
 use crate::variant::VariantId;
 
@@ -50,7 +51,7 @@ pub enum Era {
 #[non_exhaustive]
 pub enum Error {
     /// The selector names no variant that this client sees.
-    #[error("the server variant {requested} is invalid")]
+    #[error("the server variant {} is invalid", shown(&requested.to_string()))]
     InvalidServerVariant {
         /// What was asked for, cut: use [`Error::invalid_variant`].
         requested: Value,
@@ -99,16 +100,16 @@ pub enum Error {
 #[non_exhaustive]
 pub enum Identifier {
     /// The name of a tool.
-    #[error("the tool `{}`", crate::ignored::shown(.0))]
+    #[error("the tool `{}`", shown(.0))]
     Tool(String),
     /// The name of a prompt.
-    #[error("the prompt `{}`", crate::ignored::shown(.0))]
+    #[error("the prompt `{}`", shown(.0))]
     Prompt(String),
     /// The URI of a resource to read.
-    #[error("the resource `{}`", crate::ignored::shown(.0))]
+    #[error("the resource `{}`", shown(.0))]
     Resource(String),
     /// The URI of a resource to subscribe to.
-    #[error("the resource `{}`", crate::ignored::shown(.0))]
+    #[error("the resource `{}`", shown(.0))]
     SubscribedResource(String),
 }
 
@@ -300,4 +301,62 @@ fn not_found_data(what: &Identifier, active: Option<&VariantId>) -> Option<Value
 
 fn cut(text: &str) -> String {
     text.chars().take(ECHO).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SV-12: of which upstream errors the active variant is said.
+    #[test]
+    fn errors_about_identifiers_are_known_by_code() {
+        assert!(is_about_an_identifier(-32602) && is_about_an_identifier(-32002));
+        for code in [-32600, -32601, -32603, -32700, -32021, 0, 32602] {
+            assert!(!is_about_an_identifier(code), "{code}");
+        }
+    }
+
+    /// SV-9: JSON of exactly the limit is echoed as it is.
+    #[test]
+    fn the_limit_of_an_echo_counts_characters() {
+        let echo = |requested: &Value| {
+            let data = Error::invalid_variant(requested, None).to_rpc().data;
+            data.unwrap()["requestedVariant"].take()
+        };
+        let fits = json!(["\u{e4}".repeat(ECHO - 4)]);
+        assert_eq!(echo(&fits), fits);
+        let too_long = json!(["\u{e4}".repeat(ECHO - 3)]);
+        assert_eq!(
+            echo(&too_long),
+            json!(format!("[\"{}\"", "\u{e4}".repeat(ECHO - 3)))
+        );
+    }
+
+    /// SV-9, SV-12: for a person, errors are sentences that cannot forge a log line.
+    #[test]
+    fn errors_are_sentences() {
+        let not_found = |what| Error::NotFound {
+            what,
+            active: None,
+            era: Era::Legacy,
+        };
+        let said = |error: Error| error.to_string();
+        assert_eq!(
+            said(not_found(Identifier::Tool("a\nb".to_owned()))),
+            r"the tool `a\nb` does not exist"
+        );
+        assert_eq!(
+            said(not_found(Identifier::Prompt("p".to_owned()))),
+            "the prompt `p` does not exist"
+        );
+        assert_eq!(
+            said(not_found(Identifier::Resource("file:///a".to_owned()))),
+            "the resource `file:///a` does not exist"
+        );
+        assert_eq!(
+            said(Error::invalid_variant(&json!("x\u{202e}y"), None)),
+            r#"the server variant \"x\u{202e}y\" is invalid"#
+        );
+        assert_eq!(Error::VariantsNotSupported.code(), -32602);
+    }
 }

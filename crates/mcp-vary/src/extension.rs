@@ -479,3 +479,109 @@ fn remove_settings(members: &mut Members<'_>, extensions: &[Extension]) -> bool 
 fn is_object(text: &str) -> bool {
     text.trim_start().starts_with('{')
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// EXT-8: a third extension is read by the same functions, and stripped by a line in a table.
+    #[test]
+    fn a_third_extension_touches_nothing() {
+        const TASKS: &str = "com.example/tasks";
+
+        #[derive(Debug, Default, PartialEq)]
+        struct Tasks(bool);
+
+        impl Declaration for Tasks {
+            const ID: &'static str = TASKS;
+            fn read(settings: &Value) -> (Option<Self>, Ignored) {
+                (settings["on"].as_bool().map(Self), Ignored::default())
+            }
+        }
+
+        let capabilities = json!({"experimental": {TASKS: {"on": true}}});
+        let tasks = declared::<Tasks>(&capabilities);
+        assert_eq!(tasks.value, Tasks(true));
+        assert_eq!(tasks.carrier, Some(Carrier::Experimental));
+
+        let table = [Extension {
+            id: TASKS,
+            meta: &["com.example/task"],
+        }];
+        let meta = json!({"com.example/task": 1, CLIENT_CAPABILITIES_META: capabilities});
+        assert_eq!(
+            strip_meta(&meta.to_string(), &table).unwrap(),
+            r#"{"io.modelcontextprotocol/clientCapabilities":{}}"#
+        );
+    }
+
+    /// EXT-7: settings that count as undeclared say so, although an object was there.
+    #[test]
+    fn what_counts_as_undeclared_has_no_carrier() {
+        #[derive(Debug, Default, PartialEq)]
+        struct Never;
+
+        impl Declaration for Never {
+            const ID: &'static str = "com.example/never";
+            fn read(_: &Value) -> (Option<Self>, Ignored) {
+                let mut ignored = Ignored::default();
+                ignored.add("version", Reason::OtherMajor);
+                (None, ignored)
+            }
+        }
+
+        let found = declared::<Never>(&json!({"extensions": {"com.example/never": {}}}));
+        assert_eq!(found.carrier, None);
+        assert_eq!(found.ignored.count(), 1);
+    }
+
+    /// EXT-9: the table names what the two extensions put on the wire.
+    #[test]
+    fn the_two_extensions_are_stripped() {
+        let ours: Vec<_> = EXTENSIONS.iter().map(|one| (one.id, one.meta)).collect();
+        let selector: &[_] = &[SERVER_VARIANT_META];
+        assert_eq!(
+            ours,
+            [(CONTENT_NEGOTIATION, &[][..]), (SERVER_VARIANTS, selector)]
+        );
+        for id in [CONTENT_NEGOTIATION, SERVER_VARIANTS] {
+            assert!(id.parse::<ExtensionId>().unwrap().is_reserved());
+        }
+    }
+
+    /// EXT-1: JSON goes through the same door.
+    #[test]
+    fn json_is_checked_too() {
+        let read = serde_json::from_value::<ExtensionId>;
+        let id = read(json!("com.example/x")).unwrap();
+        assert_eq!(id.as_str(), "com.example/x");
+        assert_eq!(json!(id), json!(id.to_string()));
+        let error = read(json!("x")).unwrap_err().to_string();
+        assert!(
+            error.contains("put a prefix such as `com.example/` before it"),
+            "{error}"
+        );
+    }
+
+    /// EXT-6: an answer goes to `extensions`, and to no place that the client did not use.
+    #[test]
+    fn an_answer_is_mirrored_only_where_it_was_asked() {
+        let answer = |carrier| {
+            let mut capabilities = Map::new();
+            advertise(&mut capabilities, "a/b", json!({}), carrier);
+            json!(capabilities)
+        };
+        let plain = json!({"a/b": {}});
+        assert_eq!(answer(Carrier::Extensions), json!({"extensions": plain}));
+        assert_eq!(
+            answer(Carrier::Experimental),
+            json!({"experimental": plain, "extensions": plain})
+        );
+        assert_eq!(
+            answer(Carrier::ExperimentalExtensions),
+            json!({"experimental": {"extensions": plain}, "extensions": plain})
+        );
+    }
+}

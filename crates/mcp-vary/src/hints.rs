@@ -221,3 +221,79 @@ impl Declaration for VariantHints {
         (Some(hints), ignored)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SV-4, EXT-5: why each entry was ignored.
+    #[track_caller]
+    fn ignores(settings: &Value, expected: &str) {
+        assert_eq!(VariantHints::read(settings).1.to_string(), expected);
+    }
+
+    #[test]
+    fn what_is_ignored_says_why() {
+        ignores(&json!("x"), "`settings`: not an object");
+        ignores(&json!({"variantHints": 1}), "`variantHints`: not an object");
+        ignores(
+            &json!({"variantHints": {"description": 1, "hints": []}}),
+            "`description`: not a string; `hints`: not an object",
+        );
+        ignores(
+            &json!({"variantHints": {"hints": {"a": 1, "b": [2], "c": "", "": "d"}}}),
+            "`a`: not a string or an array of strings; `b`: not a string; `c`: empty; ``: empty",
+        );
+    }
+
+    /// SV-4: a key that is full takes nothing from the others.
+    #[test]
+    fn pairs_keep_the_limits() {
+        let values: Vec<_> = (0..20).map(|n| format!("v{n}")).collect();
+        let pairs = values.iter().map(|value| ("a", value.as_str()));
+        let (hints, ignored) = VariantHints::from_pairs(pairs.chain([("b", "x")]));
+        assert_eq!(hints.values("a").len(), MAX_VALUES);
+        assert_eq!(hints.values("b"), ["x"]);
+        assert_eq!(ignored.count(), 4);
+
+        let keys: Vec<_> = (0..34).map(|n| format!("k{n}")).collect();
+        let pairs = keys.iter().map(|key| (key.as_str(), "x"));
+        let (hints, ignored) = VariantHints::from_pairs(pairs.chain([("k0", "y")]));
+        assert_eq!((hints.iter().count(), ignored.count()), (MAX_KEYS, 2));
+        assert_eq!(hints.values("k0"), ["x", "y"]);
+    }
+
+    /// SV-3: only the hint `status` asks for experimental variants; a description never does.
+    #[test]
+    fn asking_for_experimental_has_one_way() {
+        let asks = |hints: Value| {
+            let (hints, _) = VariantHints::read(&json!({"variantHints": hints}));
+            hints.asks_for_experimental()
+        };
+        assert!(asks(json!({"hints": {"status": "experimental"}})));
+        assert!(asks(
+            json!({"hints": {"status": ["stable", "experimental"]}})
+        ));
+        assert!(!asks(json!({"hints": {"status": "stable"}})));
+        assert!(!asks(json!({"hints": {"useCase": "experimental"}})));
+        assert!(!asks(json!({"description": "experimental, please"})));
+    }
+
+    /// SV-4: what a client declares is what a server reads.
+    #[test]
+    fn a_declaration_is_read_as_it_was_made() {
+        let settings = json!({"variantHints": {"description": "d", "hints": {"a": ["b"]}}});
+        let (hints, _) = VariantHints::read(&settings);
+        assert_eq!(hints.to_settings(), settings);
+        assert!(!hints.is_empty());
+        assert_eq!(
+            hints.iter().collect::<Vec<_>>(),
+            [("a", &["b".to_owned()][..])]
+        );
+        assert_eq!(VariantHints::default().to_settings(), json!({}));
+        assert!(VariantHints::default().is_empty());
+        let (only, _) = VariantHints::read(&json!({"variantHints": {"description": "d"}}));
+        assert_eq!(only.description(), Some("d"));
+        assert!(!only.is_empty());
+    }
+}

@@ -144,3 +144,66 @@ pub(crate) fn shown(text: &str) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CN-1: what is logged is escaped and cut.
+    #[track_caller]
+    fn shows(text: &str, expected: &str) {
+        assert_eq!(shown(text), expected);
+    }
+
+    #[test]
+    fn what_is_printable_is_shown_as_it_is() {
+        shows("format==json", "format==json");
+        shows("", "");
+    }
+
+    #[test]
+    fn what_could_forge_a_log_line_is_escaped() {
+        shows("a\n\u{1b}[31mERROR", r"a\n\u{1b}[31mERROR");
+        shows("\u{202e}evil", r"\u{202e}evil");
+    }
+
+    #[test]
+    fn what_is_long_is_cut_between_characters() {
+        shows(&"a".repeat(64), &"a".repeat(64));
+        shows(&"a".repeat(65), &format!("{}...", "a".repeat(64)));
+        shows(
+            &format!("{}\n{}", "a".repeat(63), "a".repeat(9)),
+            &format!("{}...", "a".repeat(63)),
+        );
+    }
+
+    /// EXT-5: everything is counted, and only so much described.
+    #[test]
+    fn the_first_sixteen_are_described() {
+        let mut ignored = Ignored::default();
+        for _ in 0..17 {
+            ignored.add("x", Reason::NotAString);
+        }
+        assert_eq!(ignored.count(), 17);
+        assert_eq!(ignored.entries().len(), DESCRIBED);
+        assert!(
+            ignored
+                .to_string()
+                .ends_with("`x`: not a string; and 1 more")
+        );
+        let mut all = ignored.clone();
+        all.append(ignored);
+        assert_eq!((all.count(), all.entries().len()), (34, DESCRIBED));
+    }
+
+    #[test]
+    fn appended_entries_are_described_while_there_is_room() {
+        let (mut one, mut other) = (Ignored::default(), Ignored::default());
+        assert!(one.is_empty());
+        one.add("a", Reason::Empty);
+        other.add("b", Reason::TooLong(7));
+        one.append(other);
+        assert_eq!(one.to_string(), "`a`: empty; `b`: longer than 7 bytes");
+        assert!(!one.is_empty());
+    }
+}

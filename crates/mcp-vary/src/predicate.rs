@@ -417,3 +417,117 @@ pub enum PredicateError {
     #[error("`{0}` and `{1}` never hold together; remove one")]
     Never(String, String),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CN-20: every slip of an author is named, with the fix.
+    #[track_caller]
+    fn refuses(text: &str, expected: &str) {
+        assert_eq!(text.parse::<Predicate>().unwrap_err().to_string(), expected);
+    }
+
+    #[test]
+    fn errors_name_the_term() {
+        refuses(" ", "a condition is not empty; write `*` for every client");
+        refuses("agent & ", "`` is no term: a tag is not empty");
+        refuses(
+            "agent & !format=json",
+            "`!format=json` is no term: an absent tag has no value; write `key!=value` to exclude one",
+        );
+        let range = "is no range; write `key=[1000-]`, `key=[-4000]` or `key=[1000-4000]`";
+        refuses("x=[2-1]", &format!("`x=[2-1]` {range}"));
+        refuses("x!=[1-2]", &format!("`x!=[1-2]` {range}"));
+        refuses("agent & agent", "`agent` stands twice; remove one");
+        refuses("x=[1-] & x=[01-]", "`x=[1-]` stands twice; remove one");
+        refuses(
+            "format=json & a & format!=json",
+            "`format=json` and `format!=json` never hold together; remove one",
+        );
+        refuses(&"a & ".repeat(20), "`a` stands twice; remove one");
+        let many: Vec<_> = (0..=MAX_TERMS).map(|n| format!("t{n}")).collect();
+        refuses(&many.join("&"), "a condition joins at most 16 terms");
+    }
+
+    /// CN-20: what may hold together is not refused.
+    #[test]
+    fn terms_that_may_hold_together_are_accepted() {
+        for text in [
+            "format=json & format=text",
+            "format!=json & format=text",
+            "!agent & !human",
+            "agent & !human",
+            "agent & x-human",
+            "x & x=1",
+            "x=[1-] & x!=5",
+            "!x & x!=1",
+            "human & agent!=yes",
+        ] {
+            assert!(text.parse::<Predicate>().is_ok(), "{text}");
+        }
+    }
+
+    /// CN-20: a predicate prints in one way.
+    #[test]
+    fn a_predicate_prints_in_one_way() {
+        let prints = |text: &str| text.parse::<Predicate>().unwrap().to_string();
+        assert_eq!(prints("agent&!x&y!=1"), "agent & !x & y!=1");
+        assert_eq!(prints(" x=[007-] "), "x=[7-]");
+        assert_eq!(
+            prints("x=[-7] & y=[1-2] & z=[-]"),
+            "x=[-7] & y=[1-2] & z=[-]"
+        );
+        assert_eq!(prints(" * "), "*");
+        assert_eq!(Predicate::any().to_string(), "*");
+    }
+
+    /// CN-20: the order of specificity.
+    #[test]
+    fn what_asks_for_more_is_more_specific() {
+        let order = [
+            "*",
+            "x!=7",
+            "x!=7 & x!=8",
+            "x=[1-9]",
+            "x=[1-9] & x!=7",
+            "x=5",
+            "x=5 & x!=7",
+            "x=[1-9] & y=[1-9]",
+            "x=[1-9] & y",
+            "x & !y",
+        ];
+        let order = order.map(|text| text.parse::<Predicate>().unwrap().specificity());
+        assert!(order.is_sorted_by(|a, b| a < b), "{order:?}");
+    }
+
+    /// CN-20: the last alternative, and only the last, is for everybody.
+    #[test]
+    fn alternatives_say_what_is_missing() {
+        let says = |texts: &[&str]| {
+            let all = texts
+                .iter()
+                .map(|text| (text.parse().unwrap(), ()))
+                .collect();
+            Alternatives::new(all).unwrap_err().to_string()
+        };
+        assert_eq!(says(&[]), "there is no alternative; add one under `*`");
+        assert_eq!(
+            says(&["*", "agent&x"]),
+            "the last alternative has the condition `agent & x`; add one under `*` after it"
+        );
+        assert_eq!(
+            says(&["agent", "*", "*"]),
+            "alternative number 2 is under `*`, so the last is never chosen; remove one"
+        );
+    }
+
+    /// CN-20: JSON goes through the same door.
+    #[test]
+    fn json_is_checked_too() {
+        let predicate: Predicate = serde_json::from_str("\"agent&x=[1-]\"").unwrap();
+        let text = serde_json::to_string(&predicate).unwrap();
+        assert_eq!(text, "\"agent & x=[1-]\"");
+        assert!(serde_json::from_str::<Predicate>("\"agent &\"").is_err());
+    }
+}

@@ -11,7 +11,7 @@ use std::path::Path;
 use mcp_vary::cursor::{Binding, CursorKeys, open, seal};
 use mcp_vary::error::{Era, Error, Identifier, RpcError, with_active_variant};
 use mcp_vary::extension::{
-    CONTENT_NEGOTIATION, Carrier, Declared, EXTENSIONS, declared, strip_meta,
+    CONTENT_NEGOTIATION, Carrier, Declared, EXTENSIONS, ExtensionId, declared, strip_meta,
 };
 use mcp_vary::feature::{FeatureTag, Features, Form, Format, Presence};
 use mcp_vary::hints::VariantHints;
@@ -52,6 +52,17 @@ fn holds(file: &str, actual: impl Fn(&Value) -> Value) {
         }
     }
     assert!(wrong.is_empty(), "{file}:\n{}", wrong.join("\n"));
+}
+
+/// EXT-1: the identifier of an extension.
+#[test]
+fn identifiers() {
+    holds("identifiers.json", |input| {
+        let Ok(id) = string(input).parse::<ExtensionId>() else {
+            return json!("invalid");
+        };
+        json!({"prefix": id.prefix(), "name": id.name(), "reserved": id.is_reserved()})
+    });
 }
 
 /// CN-1, CN-2: the grammar of a feature tag.

@@ -193,3 +193,49 @@ fn check_value(value: &str) -> Result<(), TagError> {
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CN-1: every invalid form says what is wrong with it.
+    #[track_caller]
+    fn refuses(text: &str, expected: &str) {
+        assert_eq!(
+            text.parse::<FeatureTag>().unwrap_err().to_string(),
+            expected
+        );
+    }
+
+    #[test]
+    fn errors_are_sentences() {
+        refuses("", "a tag is not empty");
+        refuses(&"a".repeat(129), "a tag has at most 128 bytes");
+        refuses("=x", "a key is missing before `=` or after `!`");
+        refuses("x=", "a value is missing after `=`");
+        refuses(
+            "!format=json",
+            "an absent tag has no value; write `key!=value` to exclude one",
+        );
+    }
+
+    #[test]
+    fn errors_name_the_character() {
+        let key =
+            "a key starts with a letter or digit and holds letters, digits, `.`, `_`, `/` and `-`";
+        refuses("@#$%", &format!("{key}, not '@'"));
+        refuses(".a", &format!("{key}, not '.'"));
+        refuses("a\u{202e}b", &format!("{key}, not '\\u{{202e}}'"));
+        let value = "a value holds only printable ASCII without `=`, `!`, `,`, `;`";
+        refuses("format==json", &format!("{value}, not '='"));
+        refuses("format=\n", &format!("{value}, not '\\n'"));
+    }
+
+    /// CN-1: JSON goes through the same door.
+    #[test]
+    fn json_is_checked_too() {
+        let tag: FeatureTag = serde_json::from_str("\"format=json\"").unwrap();
+        assert_eq!(serde_json::to_string(&tag).unwrap(), "\"format=json\"");
+        assert!(serde_json::from_str::<FeatureTag>("\"format==json\"").is_err());
+    }
+}

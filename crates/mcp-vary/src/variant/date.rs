@@ -141,3 +141,115 @@ fn days_in(year: u16, month: u8) -> u8 {
         _ => 31,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn date(text: &str) -> Date {
+        text.parse().unwrap()
+    }
+
+    /// SV-1: the forms of RFC 3339, and only those.
+    #[track_caller]
+    fn reads(text: &str, expected: bool) {
+        assert_eq!(text.parse::<Date>().is_ok(), expected, "{text}");
+    }
+
+    #[test]
+    fn dates_and_times_are_read() {
+        reads("2027-01-31", true);
+        reads("0000-02-29", true);
+        reads("9999-12-31", true);
+        reads("2000-02-29", true);
+        for time in [
+            "T00:00:00Z",
+            "t23:59:60z",
+            " 12:30:00+23:59",
+            "T12:30:00.5-00:00",
+            "T12:30:00.123456789Z",
+        ] {
+            reads(&format!("2027-01-31{time}"), true);
+        }
+    }
+
+    #[test]
+    fn what_is_no_date_is_not_read() {
+        for text in [
+            "",
+            "2027",
+            "2027-1-31",
+            "2027/01/31",
+            "2027-01/31",
+            "27-01-2031",
+            "+027-01-31",
+            "2027-01-+1",
+            "2027-01-31Z",
+            "2027-01-3\u{e4}",
+            "\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}",
+        ] {
+            reads(text, false);
+        }
+        for day in [
+            "2027-06-31",
+            "2027-09-31",
+            "2027-11-31",
+            "2027-04-31",
+            "2027-01-32",
+            "1900-02-29",
+            "2027-00-10",
+            "2027-13-10",
+            "2027-01-00",
+        ] {
+            reads(day, false);
+        }
+    }
+
+    #[test]
+    fn what_is_no_time_is_not_read() {
+        for time in [
+            "T",
+            "T00:00",
+            "T00:00:00",
+            "X00:00:00Z",
+            "T00-00:00Z",
+            "T00:00-00Z",
+            "T24:00:00Z",
+            "T00:60:00Z",
+            "T00:00:61Z",
+            "T00:00:00.Z",
+            "T00:00:00.5",
+            "T00:00:00ZZ",
+            "T00:00:00*00:00",
+            "T00:00:00+24:00",
+            "T00:00:00+00:60",
+            "T00:00:00+0000",
+            "T00:00:00+00:0",
+            "T00:00:0\u{e4}Z",
+        ] {
+            reads(&format!("2027-01-31{time}"), false);
+        }
+    }
+
+    #[test]
+    fn days_are_counted_across_leap_years() {
+        let between = |one, other| date(one).days_since(date(other));
+        assert_eq!(between("2000-03-01", "2000-02-28"), 2);
+        assert_eq!(between("1900-03-01", "1900-02-28"), 1);
+        assert_eq!(between("2026-11-20", "2027-11-20"), -365);
+        assert_eq!(between("2001-01-01", "2000-01-01"), 366);
+        assert_eq!(between("0001-01-01", "0000-01-01"), 366);
+        assert_eq!(between("2400-01-01", "2000-01-01"), 146_097);
+    }
+
+    #[test]
+    fn the_clock_of_computers_is_read() {
+        assert_eq!(Date::from_unix(86_399), date("1970-01-01"));
+        assert_eq!(Date::from_unix(86_400), date("1970-01-02"));
+        assert_eq!(Date::from_unix(951_782_400), date("2000-02-29"));
+        assert_eq!(Date::from_unix(1_795_133_969), date("2026-11-20"));
+        assert_eq!(Date::from_unix(u64::MAX), date("9999-12-31"));
+        assert!(date("2026-11-20") < date("2026-12-01"));
+        assert!(date("2026-12-31") < date("2027-01-01"));
+    }
+}
