@@ -128,6 +128,27 @@ async fn the_handshake_is_as_specified_and_its_answer_kept_as_written() {
     assert_eq!(initialize["clientInfo"]["name"], "vary");
 }
 
+#[tokio::test]
+async fn configured_capabilities_are_declared_in_both_eras() {
+    let told = r#"{"extensions":{"com.example/x":{}}}"#;
+    let upstream = Upstream::connect(config("legacy").with_capabilities(told))
+        .await
+        .unwrap();
+    let seen = result(&upstream, "seen", json!({})).await;
+    assert_eq!(
+        seen["seen"][1]["params"]["capabilities"],
+        parse(told.as_bytes())
+    );
+    let upstream = Upstream::connect(config("modern").with_capabilities(told))
+        .await
+        .unwrap();
+    let meta = upstream.client_meta();
+    assert!(meta.contains(&(
+        "io.modelcontextprotocol/clientCapabilities",
+        told.to_owned()
+    )));
+}
+
 async fn fails(config: UpstreamConfig) -> ConnectError {
     Upstream::connect(config).await.unwrap_err()
 }

@@ -16,6 +16,8 @@ pub struct UpstreamConfig {
     pub target: Target,
     /// What it may cost.
     pub limits: Limits,
+    /// The client capabilities that it is told, JSON text; `{}` by default.
+    pub capabilities: String,
 }
 
 impl UpstreamConfig {
@@ -25,7 +27,15 @@ impl UpstreamConfig {
             name: name.into(),
             target,
             limits: Limits::default(),
+            capabilities: "{}".to_owned(),
         }
+    }
+
+    /// The same server, told these client capabilities: the JSON text of an object.
+    #[must_use]
+    pub fn with_capabilities(mut self, capabilities: impl Into<String>) -> Self {
+        self.capabilities = capabilities.into();
+        self
     }
 
     /// The same server with other limits.

@@ -202,7 +202,7 @@ fn refused(server: &Arc<str>, method: &str, error: &str) -> ConnectError {
 }
 
 /// The `_meta` members that every modern request carries: key and JSON text.
-pub(super) fn client_meta() -> Vec<(&'static str, String)> {
+pub(super) fn client_meta(capabilities: &str) -> Vec<(&'static str, String)> {
     vec![
         (
             "io.modelcontextprotocol/protocolVersion",
@@ -211,15 +211,15 @@ pub(super) fn client_meta() -> Vec<(&'static str, String)> {
         ("io.modelcontextprotocol/clientInfo", client_info()),
         (
             "io.modelcontextprotocol/clientCapabilities",
-            CAPABILITIES.to_owned(),
+            capabilities.to_owned(),
         ),
     ]
 }
 
 /// The parameters of a modern request of our own: `members` and what [`client_meta`] says.
-pub(super) fn modern_params(members: &[(&'static str, String)]) -> String {
+pub(super) fn modern_params(capabilities: &str, members: &[(&'static str, String)]) -> String {
     let mut meta = Members::default();
-    for (key, value) in client_meta() {
+    for (key, value) in client_meta(capabilities) {
         meta.set(key, value);
     }
     let mut params = Members::default();
@@ -231,9 +231,9 @@ pub(super) fn modern_params(members: &[(&'static str, String)]) -> String {
 }
 
 /// The parameters of `initialize`.
-pub(super) fn initialize_params(revision: Revision) -> String {
+pub(super) fn initialize_params(revision: Revision, capabilities: &str) -> String {
     let (revision, info) = (string(revision.as_str()), client_info());
-    format!(r#"{{"protocolVersion":{revision},"capabilities":{CAPABILITIES},"clientInfo":{info}}}"#)
+    format!(r#"{{"protocolVersion":{revision},"capabilities":{capabilities},"clientInfo":{info}}}"#)
 }
 
 fn client_info() -> String {
@@ -241,8 +241,6 @@ fn client_info() -> String {
     format!(r#"{{"name":"vary","title":"Vary","version":{version}}}"#)
 }
 
-/// Requests from server to client are not forwarded, so nothing is declared.
-const CAPABILITIES: &str = "{}";
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 const HEADER_MISMATCH: &str = "-32020";
 const MISSING_REQUIRED_CLIENT_CAPABILITY: &str = "-32021";

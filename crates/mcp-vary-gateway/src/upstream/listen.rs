@@ -42,7 +42,12 @@ async fn subscribe(upstream: Weak<Upstream>, kinds: Vec<Kind>) {
         let Some(strong) = upstream.upgrade() else {
             return;
         };
-        let opened = strong.open(request(&kinds), Purpose::Subscription).await;
+        let opened = strong
+            .open(
+                request(&strong.config.capabilities, &kinds),
+                Purpose::Subscription,
+            )
+            .await;
         drop(strong);
         let end = match opened {
             Ok(exchange) => hear(exchange).await,
@@ -64,13 +69,13 @@ async fn subscribe(upstream: Weak<Upstream>, kinds: Vec<Kind>) {
     }
 }
 
-fn request(kinds: &[Kind]) -> Request {
+fn request(capabilities: &str, kinds: &[Kind]) -> Request {
     let filter: Vec<_> = kinds
         .iter()
         .map(|kind| format!(r#""{}":true"#, kind.filter()))
         .collect();
     let filter = format!("{{{}}}", filter.join(","));
-    let params = modern_params(&[("notifications", filter)]);
+    let params = modern_params(capabilities, &[("notifications", filter)]);
     Request::new("subscriptions/listen", Some(params))
 }
 

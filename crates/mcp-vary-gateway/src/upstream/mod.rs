@@ -76,7 +76,7 @@ impl Upstream {
         let upstream = Arc::new(Self {
             client_meta: match hello.era() {
                 Era::Legacy => Vec::new(),
-                Era::Modern => handshake::client_meta(),
+                Era::Modern => handshake::client_meta(&config.capabilities),
             },
             config,
             hello,

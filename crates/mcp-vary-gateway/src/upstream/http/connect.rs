@@ -41,6 +41,7 @@ pub(in crate::upstream) async fn connect(
     let connection = Arc::new(Connection {
         server,
         limits: config.limits.clone(),
+        capabilities: config.capabilities.clone(),
         uri: url.clone(),
         client,
         next_id: AtomicU64::new(1),
@@ -127,7 +128,10 @@ impl Connection {
     }
 
     async fn discover(self: &Arc<Self>) -> Result<Answer, UpstreamError> {
-        let call = self.call("server/discover", &handshake::modern_params(&[]));
+        let call = self.call(
+            "server/discover",
+            &handshake::modern_params(&self.capabilities, &[]),
+        );
         let call = Call {
             headers: modern_headers("server/discover", None),
             ..call
@@ -156,7 +160,10 @@ impl Connection {
         let mut revision = first;
         for _ in 0..2 {
             let blank = Session::new(&self.configured, revision, false, None, 0);
-            let call = self.call("initialize", &handshake::initialize_params(revision));
+            let call = self.call(
+                "initialize",
+                &handshake::initialize_params(revision, &self.capabilities),
+            );
             let mut exchange = Exchange::send(Arc::clone(self), Arc::new(blank), call);
             let answer = answer(&mut exchange)
                 .await

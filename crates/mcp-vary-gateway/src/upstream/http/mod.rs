@@ -39,6 +39,7 @@ pub(super) use self::standalone::listen;
 pub(super) struct Connection {
     server: Arc<str>,
     limits: Limits,
+    capabilities: String,
     uri: Uri,
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     next_id: AtomicU64,

@@ -69,6 +69,7 @@ fn start(
     let shared = Arc::new(Shared {
         server: Arc::clone(&server),
         limits: config.limits.clone(),
+        capabilities: config.capabilities.clone(),
         next_id: AtomicU64::new(1),
         flights: Mutex::new(Flights::default()),
         outbox,
@@ -128,7 +129,13 @@ enum Greeting {
 
 /// Finds out the era: `server/discover` first, `initialize` when that says so or stays unanswered.
 async fn greet(connection: &Connection) -> Result<Greeting, ConnectError> {
-    let request = Request::new("server/discover", Some(handshake::modern_params(&[])));
+    let request = Request::new(
+        "server/discover",
+        Some(handshake::modern_params(
+            &connection.shared.capabilities,
+            &[],
+        )),
+    );
     let mut probe = connection.request(request, Purpose::Handshake).await?;
     let limit = connection.shared.limits.probe;
     let revision = match tokio::time::timeout(limit, answer(&mut probe)).await {
@@ -177,7 +184,8 @@ async fn peek(exchange: &mut Exchange) -> Result<Answer, ConnectError> {
 }
 
 async fn initialize(connection: &Connection, revision: Revision) -> Result<Exchange, ConnectError> {
-    let request = Request::new("initialize", Some(handshake::initialize_params(revision)));
+    let params = handshake::initialize_params(revision, &connection.shared.capabilities);
+    let request = Request::new("initialize", Some(params));
     Ok(connection.request(request, Purpose::Handshake).await?)
 }
 

@@ -39,6 +39,7 @@ pub(super) struct Connection {
 struct Shared {
     server: Arc<str>,
     limits: Limits,
+    capabilities: String,
     next_id: AtomicU64,
     flights: Mutex<Flights>,
     outbox: mpsc::UnboundedSender<Outgoing>,
