@@ -1,5 +1,7 @@
 //! The gateway as a client of processes, against a scripted peer.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::sync::Arc;
 use std::time::Duration;
 
