@@ -21,6 +21,14 @@ use mcp_vary::variant::{Mistake, ServerVariant, VariantId, Variants, Warning};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+/// A file of cases.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Vectors {
+    about: String,
+    cases: Vec<Case>,
+}
+
 /// One case of a file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,7 +44,8 @@ struct Case {
 fn holds(file: &str, actual: impl Fn(&Value) -> Value) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec/vectors");
     let text = std::fs::read_to_string(path.join(file)).expect("the file is there");
-    let cases: Vec<Case> = serde_json::from_str(&text).expect("the file holds cases");
+    let Vectors { about, cases } = serde_json::from_str(&text).expect("the file holds cases");
+    assert!(!about.is_empty(), "{file} does not say what it is about");
     assert!(!cases.is_empty(), "{file} holds no case");
     let mut names = BTreeSet::new();
     let mut wrong = Vec::new();
