@@ -1,6 +1,27 @@
 //! MCP content negotiation and server variants in front of servers that do not know them.
+//!
+//! A [`Gateway`] connects to one server, reads what it offers and serves any number of clients over
+//! streamable HTTP or stdio. Messages are carried as bytes; only what the two extensions, the eras
+//! and the transports ask for is touched.
 
+mod bridge;
 pub mod catalog;
+mod client;
+mod config;
+mod front;
+mod gateway;
+mod handshake;
+mod mcp_header;
+mod params;
+mod reply;
 pub mod revision;
+mod route;
+mod running;
+mod session;
+mod shape;
 pub mod upstream;
 pub mod wire;
+
+pub use config::{Config, Limits, Outside};
+pub use gateway::Gateway;
+pub use upstream::{ConnectError, Target, UpstreamConfig};

@@ -2,17 +2,7 @@
 
 use std::fmt;
 
-/// How a client and a server know of each other.
-///
-/// Source: MCP 2026-07-28, basic/versioning, "Terminology".
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "the specification knows two eras")]
-pub enum Era {
-    /// `initialize` opens a session; 2025-11-25 and earlier.
-    Legacy,
-    /// Every request carries its own metadata; 2026-07-28 and later.
-    Modern,
-}
+pub use mcp_vary::error::Era;
 
 /// A revision of the Model Context Protocol; later ones are greater.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]

@@ -78,6 +78,16 @@ impl<'a> Members<'a> {
         self.position(key).map(|at| self.members[at].1.as_ref())
     }
 
+    /// The value of `key` as a part of the text that was read; `None` once it was [set](Self::set)
+    /// to text of its own.
+    #[must_use]
+    pub fn get_written(&self, key: &str) -> Option<&'a str> {
+        match &self.members[self.position(key)?].1 {
+            Cow::Borrowed(text) => Some(text),
+            Cow::Owned(_) => None,
+        }
+    }
+
     /// The value of `key` when it is a string.
     #[must_use]
     pub fn get_str(&self, key: &str) -> Option<String> {

@@ -1,0 +1,259 @@
+//! Between the eras: what a request needs upstream, and what a result needs on its way back.
+//!
+//! Only the members that an era asks for are touched; everything else is carried as it was written.
+
+use std::borrow::Cow;
+
+use mcp_vary::extension::SERVER_VARIANT_META;
+use mcp_vary::json::{self, Members};
+
+use crate::params::Params;
+use crate::revision::{Era, Revision};
+
+pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+pub(crate) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+pub(crate) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+pub(crate) const PROGRESS_TOKEN: &str = "progressToken";
+
+/// What a request becomes on its way upstream.
+#[derive(Debug)]
+pub(crate) struct Upward<'a> {
+    /// The revision that the upstream speaks.
+    pub(crate) revision: Revision,
+    /// The token that progress is asked for with, when the client asked for progress.
+    pub(crate) progress_token: Option<&'a str>,
+    /// The level that a legacy client set, by name.
+    pub(crate) log_level: Option<&'static str>,
+}
+
+/// The params to send upstream.
+///
+/// Takes out the selector and what the client said to us alone, and puts in what the upstream's era
+/// asks for. `params` without anything to change stay the bytes they were.
+pub(crate) fn params_upward(params: &mut Params<'_>, upward: &Upward<'_>) -> String {
+    let Params { members, meta } = params;
+    let before = meta.len();
+    meta.remove(SERVER_VARIANT_META);
+    match upward.revision.era() {
+        Era::Legacy => {
+            for key in [
+                PROTOCOL_VERSION,
+                CLIENT_INFO,
+                CLIENT_CAPABILITIES,
+                LOG_LEVEL,
+            ] {
+                meta.remove(key);
+            }
+        }
+        Era::Modern => make_modern(meta, upward),
+    }
+    if let Some(token) = upward.progress_token {
+        meta.set(PROGRESS_TOKEN, token.to_owned());
+    }
+    if !meta.is_empty() {
+        members.set("_meta", meta.to_json());
+    } else if before > 0 {
+        members.remove("_meta");
+    }
+    members.to_json()
+}
+
+/// Capabilities are ours, not the client's: what this gateway cannot carry back it does not declare.
+fn make_modern(meta: &mut Members<'_>, upward: &Upward<'_>) {
+    meta.set(PROTOCOL_VERSION, json::string(upward.revision.as_str()));
+    meta.set(CLIENT_CAPABILITIES, "{}");
+    if !meta.contains(CLIENT_INFO) {
+        meta.set(CLIENT_INFO, client_info());
+    }
+    if let (Some(level), false) = (upward.log_level, meta.contains(LOG_LEVEL)) {
+        meta.set(LOG_LEVEL, json::string(level));
+    }
+}
+
+/// Who the gateway says it is to a server.
+pub(crate) fn client_info() -> String {
+    format!(
+        r#"{{"name":"vary","title":"Vary","version":"{}"}}"#,
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+/// How a client may cache a result: `ttlMs` and `cacheScope`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Caching {
+    /// The result of a method that is not cacheable.
+    None,
+    /// As the server said; without its word, not at all.
+    AsTold,
+    /// Not at all: SDK caches ignore what the answer depends on (SV-17).
+    Never,
+}
+
+/// The result to send to a client of `era`.
+///
+/// A legacy client gets the bytes as they are. A modern one gets `resultType`, and the caching hints
+/// where its revision requires them.
+pub(crate) fn result_downward(result: &str, era: Era, caching: Caching) -> Cow<'_, str> {
+    if era == Era::Legacy {
+        return Cow::Borrowed(result);
+    }
+    if caching == Caching::None {
+        return with_result_type(result);
+    }
+    let Ok(mut members) = Members::parse(result) else {
+        return Cow::Borrowed(result);
+    };
+    make_cacheable(&mut members, caching);
+    Cow::Owned(members.to_json())
+}
+
+/// Sets `resultType` and the caching hints of a result for a modern client.
+pub(crate) fn make_cacheable(members: &mut Members<'_>, caching: Caching) {
+    if !members.contains("resultType") {
+        members.set("resultType", r#""complete""#);
+    }
+    if caching == Caching::Never || !members.contains("ttlMs") {
+        members.set("ttlMs", "0");
+    }
+    if caching == Caching::Never || !members.contains("cacheScope") {
+        members.set("cacheScope", r#""private""#);
+    }
+}
+
+/// Puts `resultType` first without reading the rest, unless the word occurs anywhere.
+fn with_result_type(result: &str) -> Cow<'_, str> {
+    if result.contains("\"resultType\"") {
+        let told = Members::parse(result).is_ok_and(|members| members.contains("resultType"));
+        if told {
+            return Cow::Borrowed(result);
+        }
+    }
+    let Some(rest) = result.strip_prefix('{') else {
+        return Cow::Borrowed(result);
+    };
+    let comma = if rest.trim_start().starts_with('}') {
+        ""
+    } else {
+        ","
+    };
+    Cow::Owned(format!(r#"{{"resultType":"complete"{comma}{rest}"#))
+}
+
+/// `structuredContent` that is no object, which only modern clients know, is left out for legacy ones.
+pub(crate) fn without_foreign_structure(result: &str) -> Cow<'_, str> {
+    if !result.contains("\"structuredContent\"") {
+        return Cow::Borrowed(result);
+    }
+    match Members::parse(result) {
+        Ok(mut members) if foreign(&members) => {
+            members.remove("structuredContent");
+            Cow::Owned(members.to_json())
+        }
+        _ => Cow::Borrowed(result),
+    }
+}
+
+fn foreign(members: &Members<'_>) -> bool {
+    members
+        .get("structuredContent")
+        .is_some_and(|value| !value.starts_with('{'))
+}
+
+/// The notification with the client's own progress token in place of the gateway's.
+pub(crate) fn progress_downward(params: &str, token: &str) -> Option<String> {
+    let mut members = Members::parse(params).ok()?;
+    members.set(PROGRESS_TOKEN, token.to_owned());
+    Some(format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{}}}"#,
+        members.to_json()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn upward(params: &str, revision: Revision, expected: &str) {
+        let mut params = Params::read(Some(params)).unwrap();
+        let upward = Upward {
+            revision,
+            progress_token: None,
+            log_level: None,
+        };
+        assert_eq!(params_upward(&mut params, &upward), expected);
+    }
+
+    #[test]
+    fn what_is_said_to_the_gateway_does_not_travel_on() {
+        upward(
+            r#"{"name":"a","_meta":{"io.modelcontextprotocol/server-variant":"compact","x":1.0}}"#,
+            Revision::V2025_11_25,
+            r#"{"name":"a","_meta":{"x":1.0}}"#,
+        );
+        upward(
+            r#"{"name":"a","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"sampling":{}}}}"#,
+            Revision::V2025_11_25,
+            r#"{"name":"a"}"#,
+        );
+        upward(
+            r#"{"name":"a","_meta":{}}"#,
+            Revision::V2025_11_25,
+            r#"{"name":"a","_meta":{}}"#,
+        );
+    }
+
+    #[test]
+    fn a_modern_server_is_told_what_the_gateway_can_do() {
+        upward(
+            r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"sampling":{}},"io.modelcontextprotocol/clientInfo":{"name":"c"}}}"#,
+            Revision::V2026_07_28,
+            r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"c"}}}"#,
+        );
+    }
+
+    #[track_caller]
+    fn downward(result: &str, caching: Caching, expected: &str) {
+        assert_eq!(result_downward(result, Era::Modern, caching), expected);
+        assert_eq!(result_downward(result, Era::Legacy, caching), result);
+    }
+
+    #[test]
+    fn a_modern_client_gets_what_its_revision_requires() {
+        downward("{}", Caching::None, r#"{"resultType":"complete"}"#);
+        downward(
+            r#"{ "a": 1.0 }"#,
+            Caching::None,
+            r#"{"resultType":"complete", "a": 1.0 }"#,
+        );
+        downward(
+            r#"{"resultType":"x"}"#,
+            Caching::None,
+            r#"{"resultType":"x"}"#,
+        );
+        downward(
+            r#"{"a":{"resultType":1}}"#,
+            Caching::None,
+            r#"{"resultType":"complete","a":{"resultType":1}}"#,
+        );
+        downward(
+            r#"{"contents":[],"ttlMs":5}"#,
+            Caching::AsTold,
+            r#"{"contents":[],"ttlMs":5,"resultType":"complete","cacheScope":"private"}"#,
+        );
+        downward(
+            r#"{"contents":[],"ttlMs":5,"cacheScope":"public"}"#,
+            Caching::Never,
+            r#"{"contents":[],"ttlMs":0,"cacheScope":"private","resultType":"complete"}"#,
+        );
+    }
+
+    #[test]
+    fn a_legacy_client_gets_no_structure_that_it_cannot_read() {
+        let told = r#"{"content":[],"structuredContent":[1]}"#;
+        assert_eq!(without_foreign_structure(told), r#"{"content":[]}"#);
+        let told = r#"{"content":[], "structuredContent":{"a":[1]}}"#;
+        assert_eq!(without_foreign_structure(told), told);
+    }
+}

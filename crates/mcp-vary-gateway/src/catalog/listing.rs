@@ -1,0 +1,182 @@
+//! What a server lists of one kind, all pages read.
+
+use mcp_vary::json::{self, Members};
+
+use crate::reply::Failure;
+use crate::upstream::{Request, Upstream};
+
+/// The four lists of MCP.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum ListKind {
+    Tools,
+    Resources,
+    Templates,
+    Prompts,
+}
+
+impl ListKind {
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
+
+    pub(crate) const fn method(self) -> &'static str {
+        match self {
+            Self::Tools => "tools/list",
+            Self::Resources => "resources/list",
+            Self::Templates => "resources/templates/list",
+            Self::Prompts => "prompts/list",
+        }
+    }
+
+    /// The member of the result that holds the items.
+    pub(crate) const fn items_key(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+            Self::Prompts => "prompts",
+        }
+    }
+
+    /// The capability without which a server has no such list.
+    pub(crate) const fn capability(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources | Self::Templates => "resources",
+            Self::Prompts => "prompts",
+        }
+    }
+
+    /// The member that identifies an item.
+    pub(crate) const fn id_key(self) -> &'static str {
+        match self {
+            Self::Tools | Self::Prompts => "name",
+            Self::Resources => "uri",
+            Self::Templates => "uriTemplate",
+        }
+    }
+}
+
+/// All items of one list, and what its result says beside them.
+#[derive(Clone, Debug)]
+pub(crate) struct Listing {
+    /// The result of the only page, as it was written.
+    pub(crate) whole: Option<String>,
+    /// The members of the first page's result; the items are an empty array, the cursor is gone.
+    pub(crate) frame: String,
+    pub(crate) items: Vec<Item>,
+}
+
+/// One item as listed, and its identifier.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    pub(crate) id: String,
+    pub(crate) json: String,
+}
+
+/// A list of more pages or items is no list that a client could use.
+const MAX_PAGES: usize = 1_000;
+const MAX_ITEMS: usize = 100_000;
+
+impl Listing {
+    /// Reads all pages of a list.
+    ///
+    /// # Errors
+    ///
+    /// The server's own error, or one that says what about its answer cannot be used.
+    pub(crate) async fn read(upstream: &Upstream, kind: ListKind) -> Result<Self, Failure> {
+        let mut listing: Option<Self> = None;
+        let mut cursor: Option<String> = None;
+        for _ in 0..MAX_PAGES {
+            let result = ask(upstream, kind, cursor.as_deref()).await?;
+            let page = Page::read(&result, kind).map_err(|why| {
+                Failure::internal(format!("{} of the server: {why}", kind.method()))
+            })?;
+            let next = page.next;
+            match &mut listing {
+                None => {
+                    let whole = next.is_none().then_some(result);
+                    listing = Some(Self {
+                        whole,
+                        frame: page.frame,
+                        items: page.items,
+                    });
+                }
+                Some(listing) => listing.items.extend(page.items),
+            }
+            let count = listing.as_ref().map_or(0, |listing| listing.items.len());
+            if next.is_none() || next == cursor || count > MAX_ITEMS {
+                break;
+            }
+            cursor = next;
+        }
+        listing.ok_or_else(|| Failure::internal("the server's list has no pages"))
+    }
+}
+
+async fn ask(upstream: &Upstream, kind: ListKind, cursor: Option<&str>) -> Result<String, Failure> {
+    let mut params = Members::default();
+    if let Some(cursor) = cursor {
+        params.set("cursor", json::string(cursor));
+    }
+    let mut meta = Members::default();
+    for (key, value) in upstream.client_meta() {
+        meta.set(*key, value.as_str());
+    }
+    if !meta.is_empty() {
+        params.set("_meta", meta.to_json());
+    }
+    let params = (!params.is_empty()).then(|| params.to_json());
+    let exchange = upstream
+        .request(Request::new(kind.method(), params))
+        .await?;
+    match exchange.answer().await?.outcome() {
+        Ok(result) => Ok(result.to_owned()),
+        Err(error) => Err(Failure::told_by_upstream(error)),
+    }
+}
+
+struct Page {
+    frame: String,
+    items: Vec<Item>,
+    next: Option<String>,
+}
+
+impl Page {
+    fn read(result: &str, kind: ListKind) -> Result<Self, String> {
+        let mut members = Members::parse(result).map_err(|e| e.to_string())?;
+        let key = kind.items_key();
+        let items = members
+            .get(key)
+            .ok_or_else(|| format!("`{key}` is missing"))?;
+        let items = json::elements(items)
+            .map_err(|e| format!("`{key}`: {e}"))?
+            .into_iter()
+            .filter_map(|item| Item::read(item, kind))
+            .collect();
+        let next = members.get_str("nextCursor");
+        members.remove("nextCursor");
+        members.set(key, "[]");
+        let frame = members.to_json();
+        Ok(Self { frame, items, next })
+    }
+}
+
+impl Item {
+    /// An item without identifier cannot be asked for; it is left out and logged.
+    fn read(json: &str, kind: ListKind) -> Option<Self> {
+        let id = Members::parse(json)
+            .ok()
+            .and_then(|members| members.get_str(kind.id_key()));
+        if id.is_none() {
+            tracing::warn!(
+                list = kind.method(),
+                "item without a readable `{}` left out",
+                kind.id_key()
+            );
+        }
+        Some(Self {
+            id: id?,
+            json: json.to_owned(),
+        })
+    }
+}

@@ -1,0 +1,275 @@
+//! One variant's view of what the server lists: its items, and the bytes of its lists.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+
+use bytes::Bytes;
+use mcp_vary::json::Members;
+use mcp_vary::shape::ToolFacts;
+use tracing::warn;
+
+use super::face::Face;
+use super::listing::{Item, ListKind, Listing};
+use crate::bridge::{self, Caching};
+use crate::mcp_header::{ParamHeader, param_headers};
+use crate::reply::Failure;
+use crate::revision::Era;
+
+/// What one variant shows.
+#[derive(Debug)]
+pub(crate) struct View {
+    sheets: BTreeMap<ListKind, Sheet>,
+    tools: BTreeMap<String, Tool>,
+}
+
+/// What a call needs to know of a tool, as this view lists it.
+#[derive(Clone, Debug)]
+pub(crate) struct Tool {
+    pub(crate) facts: ToolFacts,
+    pub(crate) headers: Vec<ParamHeader>,
+}
+
+/// The pages of one list for either era, or why there are none.
+#[derive(Debug)]
+struct Sheet {
+    ids: Vec<String>,
+    pages: Result<ByEra, Failure>,
+}
+
+#[derive(Debug)]
+struct ByEra {
+    legacy: Vec<Page>,
+    modern: Vec<Page>,
+}
+
+/// One page of a list: its result without the closing brace, and where the next one starts.
+#[derive(Clone, Debug)]
+pub(crate) struct Page {
+    open: Bytes,
+    first: usize,
+    next: Option<usize>,
+}
+
+impl Page {
+    /// The result, with `cursor` as `nextCursor`.
+    pub(crate) fn result(&self, cursor: Option<&str>) -> Bytes {
+        let mut out = Vec::with_capacity(self.open.len() + 128);
+        out.extend_from_slice(&self.open);
+        if let Some(cursor) = cursor {
+            out.extend_from_slice(br#","nextCursor":"#);
+            out.extend_from_slice(mcp_vary::json::string(cursor).as_bytes());
+        }
+        out.push(b'}');
+        Bytes::from(out)
+    }
+
+    /// The index of the first item on the next page.
+    pub(crate) fn next(&self) -> Option<usize> {
+        self.next
+    }
+}
+
+/// How lists are cut and cached.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Paper {
+    pub(crate) page_size: Option<NonZeroUsize>,
+    pub(crate) caching: Caching,
+    /// The era of the server: what it lists may be unknown to the other.
+    pub(crate) upstream: Era,
+}
+
+impl View {
+    pub(crate) fn new(
+        face: Face,
+        listings: &BTreeMap<ListKind, Result<Listing, Failure>>,
+        paper: Paper,
+    ) -> Self {
+        let mut sheets = BTreeMap::new();
+        let mut tools = BTreeMap::new();
+        for (kind, listing) in listings {
+            let items = match listing {
+                Ok(listing) => seen(face, *kind, &listing.items),
+                Err(_) => Vec::new(),
+            };
+            if *kind == ListKind::Tools {
+                tools = items
+                    .iter()
+                    .rev()
+                    .map(|(id, json)| (id.clone(), Tool::read(id, json)))
+                    .collect();
+            }
+            sheets.insert(*kind, Sheet::new(face, *kind, listing, &items, paper));
+        }
+        Self { sheets, tools }
+    }
+
+    /// The tool that the view lists as `name`.
+    pub(crate) fn tool(&self, name: &str) -> Option<&Tool> {
+        self.tools.get(name)
+    }
+
+    /// Whether the view lists `id`; true when nobody could say, since its list could not be read.
+    pub(crate) fn lists(&self, kind: ListKind, id: &str) -> bool {
+        self.sheets
+            .get(&kind)
+            .is_some_and(|sheet| sheet.pages.is_err() || sheet.ids.iter().any(|known| known == id))
+    }
+
+    /// The page that starts at item `first`.
+    pub(crate) fn page(
+        &self,
+        kind: ListKind,
+        era: Era,
+        first: usize,
+    ) -> Result<&Page, Option<Failure>> {
+        let sheet = self.sheets.get(&kind).ok_or(None)?;
+        let pages = match (&sheet.pages, era) {
+            (Err(failure), _) => return Err(Some(failure.clone())),
+            (Ok(pages), Era::Legacy) => &pages.legacy,
+            (Ok(pages), Era::Modern) => &pages.modern,
+        };
+        pages.iter().find(|page| page.first == first).ok_or(None)
+    }
+}
+
+/// The items that `face` shows, as it shows them.
+fn seen<'a>(face: Face, kind: ListKind, items: &'a [Item]) -> Vec<(String, Cow<'a, str>)> {
+    items
+        .iter()
+        .filter_map(|item| Some((item.id.clone(), face.show(kind, &item.json)?)))
+        .collect()
+}
+
+impl Tool {
+    fn read(name: &str, json: &str) -> Self {
+        let members = Members::parse(json).unwrap_or_default();
+        let schema = members.get("inputSchema").unwrap_or("{}");
+        let headers = param_headers(schema).unwrap_or_else(|why| {
+            warn!(tool = name, why, "annotations of the tool ignored");
+            Vec::new()
+        });
+        let ui = members
+            .get("_meta")
+            .and_then(|meta| Members::parse(meta).ok())
+            .is_some_and(|meta| meta.contains("ui") || meta.contains("ui/resourceUri"));
+        let facts = ToolFacts {
+            output_schema: members.contains("outputSchema"),
+            ui,
+        };
+        Self { facts, headers }
+    }
+}
+
+impl Sheet {
+    fn new(
+        face: Face,
+        kind: ListKind,
+        listing: &Result<Listing, Failure>,
+        items: &[(String, Cow<'_, str>)],
+        paper: Paper,
+    ) -> Self {
+        let ids = items.iter().map(|(id, _)| id.clone()).collect();
+        let listing = match listing {
+            Ok(listing) => listing,
+            Err(failure) => {
+                return Self {
+                    ids,
+                    pages: Err(failure.clone()),
+                };
+            }
+        };
+        let texts: Vec<_> = items.iter().map(|(_, json)| json.as_ref()).collect();
+        let whole = (face == Face::Standard && paper.page_size.is_none())
+            .then_some(listing.whole.as_deref())
+            .flatten();
+        let legacy_texts = legacy_items(kind, &texts, paper.upstream);
+        let untouched = legacy_texts
+            .iter()
+            .all(|text| matches!(text, Cow::Borrowed(_)));
+        let legacy_refs: Vec<_> = legacy_texts.iter().map(AsRef::as_ref).collect();
+        let legacy_whole = whole.filter(|_| untouched);
+        let for_era =
+            |era, texts: &[&str], whole| pages(kind, era, texts, &listing.frame, whole, paper);
+        Self {
+            ids,
+            pages: Ok(ByEra {
+                legacy: for_era(Era::Legacy, &legacy_refs, legacy_whole),
+                modern: for_era(Era::Modern, &texts, whole),
+            }),
+        }
+    }
+}
+
+/// Legacy clients know output schemas of objects only; a modern server may list others.
+fn legacy_items<'a>(kind: ListKind, texts: &[&'a str], upstream: Era) -> Vec<Cow<'a, str>> {
+    texts
+        .iter()
+        .map(|text| match (kind, upstream) {
+            (ListKind::Tools, Era::Modern) => without_foreign_schema(text),
+            _ => Cow::Borrowed(*text),
+        })
+        .collect()
+}
+
+fn without_foreign_schema(tool: &str) -> Cow<'_, str> {
+    let Ok(mut members) = Members::parse(tool) else {
+        return Cow::Borrowed(tool);
+    };
+    let foreign = members.get("outputSchema").is_some_and(|schema| {
+        let kind = Members::parse(schema)
+            .ok()
+            .and_then(|schema| schema.get_str("type"));
+        kind.as_deref() != Some("object")
+    });
+    if !foreign {
+        return Cow::Borrowed(tool);
+    }
+    members.remove("outputSchema");
+    Cow::Owned(members.to_json())
+}
+
+fn pages(
+    kind: ListKind,
+    era: Era,
+    items: &[&str],
+    frame: &str,
+    whole: Option<&str>,
+    paper: Paper,
+) -> Vec<Page> {
+    if let Some(whole) = whole {
+        let result = downward(whole, era, paper.caching);
+        return vec![Page::from_result(&result, 0, None)];
+    }
+    let size = paper
+        .page_size
+        .map_or(items.len().max(1), NonZeroUsize::get);
+    let starts = (0..items.len().max(1)).step_by(size);
+    starts
+        .map(|first| {
+            let last = (first + size).min(items.len());
+            let mut members = Members::parse(frame).unwrap_or_default();
+            members.set(
+                kind.items_key(),
+                format!("[{}]", items[first..last].join(",")),
+            );
+            let result = downward(&members.to_json(), era, paper.caching);
+            Page::from_result(&result, first, (last < items.len()).then_some(last))
+        })
+        .collect()
+}
+
+fn downward(result: &str, era: Era, caching: Caching) -> String {
+    bridge::result_downward(result, era, caching).into_owned()
+}
+
+impl Page {
+    fn from_result(result: &str, first: usize, next: Option<usize>) -> Self {
+        let open = result.trim_end().strip_suffix('}').unwrap_or(result);
+        Self {
+            open: Bytes::copy_from_slice(open.as_bytes()),
+            first,
+            next,
+        }
+    }
+}

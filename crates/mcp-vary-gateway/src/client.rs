@@ -1,0 +1,189 @@
+//! Who asks: what a client declared, read once and remembered by its bytes.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mcp_vary::extension::{Carrier, declared};
+use mcp_vary::feature::Features;
+use mcp_vary::hints::VariantHints;
+use mcp_vary::ignored::Ignored;
+use serde_json::Value;
+use tracing::{debug, warn};
+
+use crate::revision::{Era, Revision};
+use crate::session::{ClientId, Session};
+
+/// What a client's capabilities declare of the two extensions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Declared {
+    /// Present when the client declared content negotiation.
+    pub(crate) features: Option<Features>,
+    pub(crate) hints: VariantHints,
+    /// Where the client put its declarations; the answer is mirrored there (EXT-6).
+    pub(crate) negotiation: Option<Carrier>,
+    pub(crate) variants: Option<Carrier>,
+}
+
+impl Declared {
+    /// Reads a client's capabilities. Bad settings are dropped alone, counted and logged (EXT-5).
+    pub(crate) fn read(capabilities: &Value) -> Self {
+        let features = declared::<Features>(capabilities);
+        let hints = declared::<VariantHints>(capabilities);
+        log_ignored("content-negotiation", &features.ignored);
+        log_ignored("server-variants", &hints.ignored);
+        let declared = Self {
+            features: features.carrier.is_some().then_some(features.value),
+            hints: hints.value,
+            negotiation: features.carrier,
+            variants: hints.carrier,
+        };
+        debug!(features = ?declared.features, hints = ?declared.hints, "client declarations read");
+        declared
+    }
+}
+
+fn log_ignored(extension: &str, ignored: &Ignored) {
+    for entry in ignored.entries() {
+        warn!(extension, entry = %entry.what, reason = %entry.reason, "part of a client's declaration ignored");
+    }
+}
+
+/// The client of one request.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    pub(crate) revision: Revision,
+    pub(crate) id: ClientId,
+    pub(crate) features: Option<Arc<Features>>,
+    /// The variants offered to it, best first, as indices into the catalogue's views.
+    pub(crate) order: Arc<[usize]>,
+    /// The session of a legacy client.
+    pub(crate) session: Option<Arc<Session>>,
+    /// The least severe level that it wants logged for this request.
+    pub(crate) log_level: Option<u8>,
+}
+
+impl Client {
+    pub(crate) fn era(&self) -> Era {
+        self.revision.era()
+    }
+}
+
+/// The levels of log messages, least severe first.
+///
+/// Source: MCP 2025-11-25, server/utilities/logging, "Log Levels".
+const LEVELS: [&str; 8] = [
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
+];
+
+/// The rank of a level's name, 0 for `debug`.
+pub(crate) fn level_from_name(name: &str) -> Option<u8> {
+    let at = LEVELS.iter().position(|level| *level == name)?;
+    u8::try_from(at).ok()
+}
+
+/// The name of a level.
+pub(crate) fn level_name(level: u8) -> &'static str {
+    LEVELS
+        .get(usize::from(level))
+        .copied()
+        .unwrap_or("emergency")
+}
+
+/// What was read from capabilities, by the bytes they were written in.
+///
+/// Modern clients send the same capabilities with every request. Two generations bound the memory:
+/// when the young one is full it becomes the old one, and what is used again moves back.
+#[derive(Debug)]
+pub(crate) struct Memo<T> {
+    generations: Mutex<Generations<T>>,
+    capacity: usize,
+}
+
+#[derive(Debug)]
+struct Generations<T> {
+    young: BTreeMap<Box<str>, Arc<T>>,
+    old: BTreeMap<Box<str>, Arc<T>>,
+}
+
+/// Longer texts are read anew each time.
+const MAX_REMEMBERED: usize = 8 << 10;
+
+impl<T> Memo<T> {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self {
+            generations: Mutex::new(Generations {
+                young: BTreeMap::new(),
+                old: BTreeMap::new(),
+            }),
+            capacity,
+        }
+    }
+
+    pub(crate) fn get_or_read(&self, text: &str, read: impl FnOnce(&str) -> T) -> Arc<T> {
+        if text.len() > MAX_REMEMBERED {
+            return Arc::new(read(text));
+        }
+        if let Some(known) = self.lock().get(text, self.capacity) {
+            return known;
+        }
+        let value = Arc::new(read(text));
+        self.lock().insert(text, Arc::clone(&value), self.capacity);
+        value
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Generations<T>> {
+        self.generations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> Generations<T> {
+    fn get(&mut self, text: &str, capacity: usize) -> Option<Arc<T>> {
+        if let Some(known) = self.young.get(text) {
+            return Some(Arc::clone(known));
+        }
+        let known = self.old.remove(text)?;
+        self.insert(text, Arc::clone(&known), capacity);
+        Some(known)
+    }
+
+    fn insert(&mut self, text: &str, value: Arc<T>, capacity: usize) {
+        if self.young.len() >= capacity {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(text.into(), value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_used_stays_and_the_rest_goes() {
+        let memo = Memo::new(2);
+        let mut reads = 0;
+        for text in ["a", "b", "a", "c", "a", "d", "a"] {
+            memo.get_or_read(text, |_| reads += 1);
+        }
+        assert_eq!(reads, 4);
+        let generations = memo.lock();
+        assert!(generations.young.len() + generations.old.len() <= 4);
+    }
+
+    #[test]
+    fn levels_are_ranked_by_severity() {
+        assert_eq!(level_from_name("debug"), Some(0));
+        assert_eq!(level_from_name("emergency"), Some(7));
+        assert_eq!(level_from_name("loud"), None);
+        assert_eq!(level_name(3), "warning");
+    }
+}

@@ -1,0 +1,220 @@
+//! What a gateway is started with.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use crate::upstream::UpstreamConfig;
+
+/// Everything that a gateway needs to know before it starts.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_gateway::{Config, Outside, Target, UpstreamConfig};
+///
+/// let target = Target::command("npx", ["-y", "@modelcontextprotocol/server-everything"].map(String::from));
+/// let outside = Outside::new(|| 0, |bytes| bytes.fill(7));
+/// let config = Config::new(UpstreamConfig::new("everything", target), outside).with_variants(false);
+/// assert!(config.negotiation && !config.variants);
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Config {
+    /// The server that the gateway stands in front of.
+    pub upstream: UpstreamConfig,
+    /// Whether the extension server-variants is offered; on by default (EXT-3).
+    pub variants: bool,
+    /// Whether the extension content-negotiation is offered; on by default (EXT-3).
+    pub negotiation: bool,
+    /// JSON goes out as text and as structured value always, even to a client that asked for the
+    /// value alone (CN-9's switch); off by default.
+    pub always_both: bool,
+    /// A text that is exactly one JSON document becomes a structured value for clients that prefer
+    /// JSON (CN-12); on by default.
+    pub lift_json_text: bool,
+    /// Tools, resources, templates or prompts on one page of a list; `None` puts all on one.
+    pub page_size: Option<NonZeroUsize>,
+    /// How long a session lasts after `initialize`; 24 hours by default.
+    pub session_lifetime: Duration,
+    /// What a client may take up.
+    pub limits: Limits,
+    /// Clock and randomness.
+    pub outside: Outside,
+    /// Seals session ids and cursors. Random by default, so that they end with the process; set it
+    /// where several replicas share clients, or where sessions outlive a restart.
+    pub key: [u8; 32],
+}
+
+impl Config {
+    /// The defaults in front of `upstream`.
+    #[must_use]
+    pub fn new(upstream: UpstreamConfig, outside: Outside) -> Self {
+        let mut key = [0; 32];
+        (outside.random)(&mut key);
+        Self {
+            key,
+            upstream,
+            variants: true,
+            negotiation: true,
+            always_both: false,
+            lift_json_text: true,
+            page_size: None,
+            session_lifetime: Duration::from_secs(24 * 60 * 60),
+            limits: Limits::default(),
+            outside,
+        }
+    }
+
+    /// Offers server variants, or does not.
+    #[must_use]
+    pub fn with_variants(mut self, on: bool) -> Self {
+        self.variants = on;
+        self
+    }
+
+    /// Offers content negotiation, or does not.
+    #[must_use]
+    pub fn with_negotiation(mut self, on: bool) -> Self {
+        self.negotiation = on;
+        self
+    }
+
+    /// Sends JSON as text and as structured value always.
+    #[must_use]
+    pub fn with_always_both(mut self, on: bool) -> Self {
+        self.always_both = on;
+        self
+    }
+
+    /// Puts at most `size` items on a page of a list.
+    #[must_use]
+    pub fn with_page_size(mut self, size: NonZeroUsize) -> Self {
+        self.page_size = Some(size);
+        self
+    }
+
+    /// Ends a session `lifetime` after `initialize`.
+    #[must_use]
+    pub fn with_session_lifetime(mut self, lifetime: Duration) -> Self {
+        self.session_lifetime = lifetime;
+        self
+    }
+
+    /// Seals session ids and cursors with `key`.
+    #[must_use]
+    pub fn with_key(mut self, key: [u8; 32]) -> Self {
+        self.key = key;
+        self
+    }
+
+    /// Replaces the limits.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+}
+
+/// Without the key.
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config")
+            .field("upstream", &self.upstream)
+            .field("variants", &self.variants)
+            .field("negotiation", &self.negotiation)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What clients may take up at most.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Bytes of one HTTP body or one stdio line; 4 MiB.
+    pub body: usize,
+    /// Bytes of all headers of a request; 32 KiB.
+    pub headers: usize,
+    /// Open HTTP connections; 1,024. Further ones wait to be accepted.
+    pub connections: usize,
+    /// Requests of one session or stdio client in flight; 256.
+    pub in_flight: usize,
+    /// Sessions with state in memory; 10,000. The state of the oldest one is dropped.
+    pub sessions: usize,
+    /// Standalone `GET` streams of one session; 4.
+    pub streams: usize,
+    /// How long a client may take to send the head or the body of a request; 30 seconds.
+    pub read_timeout: Duration,
+    /// How long requests in flight may take to finish at shutdown; 10 seconds.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body: 4 << 20,
+            headers: 32 << 10,
+            connections: 1024,
+            in_flight: 256,
+            sessions: 10_000,
+            streams: 4,
+            read_timeout: Duration::from_secs(30),
+            drain: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Limits {
+    /// Bounds one HTTP body or stdio line to `bytes`.
+    #[must_use]
+    pub fn with_body(mut self, bytes: usize) -> Self {
+        self.body = bytes;
+        self
+    }
+
+    /// Bounds the requests of one client in flight.
+    #[must_use]
+    pub fn with_in_flight(mut self, requests: usize) -> Self {
+        self.in_flight = requests;
+        self
+    }
+
+    /// Bounds the sessions with state in memory.
+    #[must_use]
+    pub fn with_sessions(mut self, sessions: usize) -> Self {
+        self.sessions = sessions;
+        self
+    }
+
+    /// Bounds how long a client may take to send a request.
+    #[must_use]
+    pub fn with_read_timeout(mut self, timeout: Duration) -> Self {
+        self.read_timeout = timeout;
+        self
+    }
+
+    /// Bounds how long requests in flight may take to finish at shutdown.
+    #[must_use]
+    pub fn with_drain(mut self, drain: Duration) -> Self {
+        self.drain = drain;
+        self
+    }
+}
+
+/// What a value cannot know: the time and randomness.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Outside {
+    /// Seconds since 1970-01-01 UTC.
+    pub now: fn() -> u64,
+    /// Fills the bytes with cryptographic randomness.
+    pub random: fn(&mut [u8]),
+}
+
+impl Outside {
+    /// The clock and the source of randomness that a gateway uses.
+    #[must_use]
+    pub const fn new(now: fn() -> u64, random: fn(&mut [u8])) -> Self {
+        Self { now, random }
+    }
+}

@@ -1,0 +1,150 @@
+//! JSON-RPC batches, which revision 2025-03-26 has and no other.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Response, StatusCode};
+use tokio::sync::mpsc;
+
+use super::http::{accepted, event_stream, json};
+use super::post::{begin, heard};
+use super::sse::{Body, Stream, step};
+use crate::gateway::Gateway;
+use crate::params::Params;
+use crate::reply::{Failure, Reply};
+use crate::revision::{Era, Revision};
+use crate::route::{Asked, Outcome, dispatch};
+use crate::running::Step;
+use crate::session::Session;
+use crate::wire::{Message, WireError};
+
+/// Messages of a batch that wait to be sent; the requests wait when the client reads slowly.
+const WAITING: usize = 16;
+
+/// Answers a batch over HTTP: an event for each message, the answers in the order they come.
+///
+/// > If the input contains any number of JSON-RPC requests, the server MUST either return
+/// > `Content-Type: text/event-stream`, to initiate an SSE stream, or `Content-Type:
+/// > application/json`. (MCP 2025-03-26, basic/transports)
+pub(crate) async fn answer(
+    gateway: &Arc<Gateway>,
+    head: &Parts,
+    messages: Result<Vec<&str>, WireError>,
+) -> Response<Body> {
+    let session = match gateway.session_of(head) {
+        Ok(session) => session,
+        Err(reply) => return json(reply),
+    };
+    match open(&session, messages) {
+        Err(failure) => json(refused(&failure)),
+        Ok(messages) => {
+            let mut answers = run(gateway, &session, &messages);
+            match answers.recv().await {
+                None => accepted(),
+                Some(first) => {
+                    let stream = Stream::of_channel(answers, &first, session.ended.clone());
+                    event_stream(stream)
+                }
+            }
+        }
+    }
+}
+
+fn refused(failure: &Failure) -> Reply {
+    Reply {
+        status: StatusCode::BAD_REQUEST,
+        ..failure.reply(None, Era::Legacy)
+    }
+}
+
+/// The messages of a batch, if this session may send one.
+pub(crate) fn open<'a>(
+    session: &Session,
+    messages: Result<Vec<&'a str>, WireError>,
+) -> Result<Vec<&'a str>, Failure> {
+    if session.fixed.revision != Revision::V2025_03_26 {
+        let why = "batches exist in revision 2025-03-26 only; send the messages one by one";
+        return Err(Failure::invalid_request(why));
+    }
+    messages.map_err(|why| Failure::from(&why))
+}
+
+/// Starts every message of a batch; what they lead to arrives in the channel, which ends with the last.
+pub(crate) fn run(
+    gateway: &Arc<Gateway>,
+    session: &Arc<Session>,
+    messages: &[&str],
+) -> mpsc::Receiver<Bytes> {
+    let (sender, answers) = mpsc::channel(WAITING);
+    for message in messages {
+        let work = one(
+            Arc::clone(gateway),
+            Arc::clone(session),
+            (*message).to_owned(),
+            sender.clone(),
+        );
+        gateway.tasks.spawn(work);
+    }
+    answers
+}
+
+async fn one(
+    gateway: Arc<Gateway>,
+    session: Arc<Session>,
+    text: String,
+    answers: mpsc::Sender<Bytes>,
+) {
+    let last = match Message::read(text.as_bytes()) {
+        Ok(message) => request(&gateway, &session, &message, &answers).await,
+        Err(why) => Some(Failure::from(&why).to_bytes(why.id.as_deref())),
+    };
+    if let Some(last) = last {
+        let _ = answers.send(last).await;
+    }
+}
+
+/// Runs one request and sends its notifications; returns its answer, if it gets one.
+async fn request(
+    gateway: &Arc<Gateway>,
+    session: &Arc<Session>,
+    message: &Message<'_>,
+    answers: &mpsc::Sender<Bytes>,
+) -> Option<Bytes> {
+    let params = match Params::read(message.params) {
+        Ok(params) => params,
+        Err(failure) => return Some(failure.to_bytes(message.id)),
+    };
+    let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
+        heard(session, message, &params);
+        return None;
+    };
+    if method == "initialize" {
+        let failure = Failure::invalid_request("`initialize` must not be part of a batch");
+        return Some(failure.to_bytes(Some(id)));
+    }
+    let place = match begin(gateway, session, id) {
+        Ok(place) => place,
+        Err(reply) => return Some(reply.body),
+    };
+    let client = gateway.legacy_client(session);
+    let asked = Asked {
+        id,
+        method,
+        params,
+        headers: None,
+    };
+    let mut running = match dispatch(gateway, &client, asked).await {
+        Outcome::Done(reply) => return Some(reply.body),
+        Outcome::Running(running) => running,
+    };
+    loop {
+        match step(running, Some(&place.cancelled)).await? {
+            (_, Step::Done(reply)) => return Some(reply.body),
+            (still, Step::Notification(notification)) => {
+                let _ = answers.send(notification).await;
+                running = still;
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Who may knock: the checks on a request's head before its body is read.
+
+use http::header::{ACCEPT, CONTENT_TYPE, HOST, ORIGIN};
+use http::uri::Authority;
+use http::{HeaderMap, StatusCode, Uri};
+
+/// Why a request is turned away at the door.
+#[derive(Debug)]
+pub(crate) struct TurnedAway {
+    pub(crate) status: StatusCode,
+    pub(crate) reason: String,
+}
+
+fn turned_away(status: StatusCode, reason: impl Into<String>) -> TurnedAway {
+    TurnedAway {
+        status,
+        reason: reason.into(),
+    }
+}
+
+/// Lets only requests pass that were meant for this machine and come from it.
+///
+/// > Servers MUST validate the `Origin` header on all incoming connections to prevent DNS rebinding
+/// > attacks. (MCP 2025-11-25 and 2026-07-28, transports, "Security Warning")
+///
+/// The name that the client looked up is in `Host`: after rebinding it is the attacker's.
+pub(crate) fn check_origin(headers: &HeaderMap) -> Result<(), TurnedAway> {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let host = host.and_then(|host| host.parse::<Authority>().ok());
+    if !host.is_some_and(|host| is_loopback(host.host())) {
+        let reason = "the Host header must name this machine: localhost, 127.0.0.1 or [::1]";
+        return Err(turned_away(StatusCode::FORBIDDEN, reason));
+    }
+    let Some(origin) = headers.get(ORIGIN) else {
+        return Ok(());
+    };
+    let origin = origin
+        .to_str()
+        .ok()
+        .and_then(|origin| origin.parse::<Uri>().ok());
+    if origin.and_then(|origin| origin.host().map(is_loopback)) != Some(true) {
+        let reason = "the Origin header must name this machine: localhost, 127.0.0.1 or [::1]";
+        return Err(turned_away(StatusCode::FORBIDDEN, reason));
+    }
+    Ok(())
+}
+
+fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost")
+        || bare
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|ip| ip.is_loopback())
+}
+
+/// A body is JSON.
+pub(crate) fn check_content_type(headers: &HeaderMap) -> Result<(), TurnedAway> {
+    let told = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let media = told
+        .and_then(|value| value.split(';').next())
+        .map(str::trim);
+    if media.is_some_and(|media| media.eq_ignore_ascii_case("application/json")) {
+        return Ok(());
+    }
+    Err(turned_away(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "send the message as `Content-Type: application/json`",
+    ))
+}
+
+/// A client of a `POST` takes JSON and an event stream, one of a `GET` an event stream.
+pub(crate) fn check_accept(headers: &HeaderMap, wanted: &[&str]) -> Result<(), TurnedAway> {
+    if wanted.iter().all(|media| accepts(headers, media)) {
+        return Ok(());
+    }
+    let reason = format!("send `Accept: {}`", wanted.join(", "));
+    Err(turned_away(StatusCode::NOT_ACCEPTABLE, reason))
+}
+
+/// Without the header everything is accepted (RFC 9110, section 12.5.1).
+fn accepts(headers: &HeaderMap, media: &str) -> bool {
+    let mut told = false;
+    let kind = media.split('/').next().unwrap_or_default();
+    for value in headers.get_all(ACCEPT) {
+        told = true;
+        let ranges = value.to_str().unwrap_or_default().split(',');
+        let mut ranges = ranges
+            .filter_map(|range| range.split(';').next())
+            .map(str::trim);
+        let fits = |range: &str| {
+            range.eq_ignore_ascii_case(media)
+                || range == "*/*"
+                || range
+                    .strip_suffix("/*")
+                    .is_some_and(|range| range.eq_ignore_ascii_case(kind))
+        };
+        if ranges.any(fits) {
+            return true;
+        }
+    }
+    !told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap()))
+            .collect()
+    }
+
+    #[track_caller]
+    fn passes(pairs: &[(&'static str, &str)], expected: bool) {
+        assert_eq!(check_origin(&headers(pairs)).is_ok(), expected);
+    }
+
+    #[test]
+    fn only_this_machine_may_be_asked_and_may_ask() {
+        passes(&[("host", "localhost:8800")], true);
+        passes(&[("host", "127.0.0.1")], true);
+        passes(&[("host", "[::1]:1")], true);
+        passes(&[], false);
+        passes(&[("host", "evil.example")], false);
+        passes(&[("host", "localhost.evil.example")], false);
+        passes(
+            &[("host", "localhost"), ("origin", "http://localhost:3000")],
+            true,
+        );
+        passes(&[("host", "localhost"), ("origin", "http://[::1]")], true);
+        passes(
+            &[("host", "localhost"), ("origin", "http://evil.example")],
+            false,
+        );
+        passes(&[("host", "localhost"), ("origin", "null")], false);
+        passes(
+            &[
+                ("host", "localhost"),
+                ("origin", "http://localhost@evil.example"),
+            ],
+            false,
+        );
+    }
+
+    #[test]
+    fn accept_is_read_as_http_says() {
+        let both = ["application/json", "text/event-stream"];
+        for (value, expected) in [
+            ("application/json, text/event-stream", true),
+            ("text/event-stream;q=0.5 , application/JSON", true),
+            ("*/*", true),
+            ("application/*, text/*", true),
+            ("application/json", false),
+            ("", false),
+        ] {
+            assert_eq!(
+                check_accept(&headers(&[("accept", value)]), &both).is_ok(),
+                expected,
+                "{value}"
+            );
+        }
+        assert!(check_accept(&HeaderMap::new(), &both).is_ok());
+    }
+}

@@ -1,0 +1,242 @@
+//! The streamable HTTP front: connections, and the three methods of the MCP endpoint.
+
+use std::io;
+use std::sync::Arc;
+
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use http::request::Parts;
+use http::{HeaderName, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tracing::{debug, warn};
+
+use super::guard::{self, TurnedAway};
+use super::post;
+use super::sse::{Body, Stream};
+use crate::gateway::Gateway;
+use crate::reply::{Failure, INVALID_REQUEST, Reply, SESSION_NOT_FOUND};
+use crate::session::Session;
+
+pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(crate) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+/// Keeps reverse proxies from holding events back.
+const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+const ENDPOINT: &str = "/mcp";
+
+impl Gateway {
+    /// Serves clients over streamable HTTP at `/mcp` until `shutdown`, then lets requests in flight
+    /// finish.
+    ///
+    /// # Errors
+    ///
+    /// When `listener` is not on a loopback address: there is no authentication yet, and without it
+    /// everybody in reach could use the server behind.
+    pub async fn serve_http(
+        self: &Arc<Self>,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()>,
+    ) -> io::Result<()> {
+        refuse_off_loopback(&listener)?;
+        let graceful = GracefulShutdown::new();
+        let places = Arc::new(Semaphore::new(self.config.limits.connections));
+        tokio::pin!(shutdown);
+        loop {
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+                break;
+            };
+            let socket = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = &mut shutdown => break,
+            };
+            match socket {
+                Ok((socket, _)) => self.serve_connection(socket, &graceful, place),
+                // Out of file descriptors, or the client is gone already: others must go on.
+                Err(error) => {
+                    warn!(%error, "connection not accepted");
+                    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                }
+            }
+        }
+        drop(listener);
+        self.sessions.stop_listening();
+        let drained = tokio::time::timeout(self.config.limits.drain, graceful.shutdown()).await;
+        if drained.is_err() {
+            warn!("connections were still open at the end");
+        }
+        Ok(())
+    }
+
+    fn serve_connection(
+        self: &Arc<Self>,
+        socket: TcpStream,
+        graceful: &GracefulShutdown,
+        place: tokio::sync::OwnedSemaphorePermit,
+    ) {
+        let _ = socket.set_nodelay(true);
+        let gateway = Arc::clone(self);
+        let service = service_fn(move |request| {
+            let gateway = Arc::clone(&gateway);
+            async move { Ok::<_, std::convert::Infallible>(gateway.respond(request).await) }
+        });
+        let connection = hyper::server::conn::http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.config.limits.read_timeout)
+            .max_buf_size(self.config.limits.headers.max(8 << 10))
+            .serve_connection(TokioIo::new(socket), service);
+        let connection = graceful.watch(connection);
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                debug!(%error, "connection ended early");
+            }
+            drop(place);
+        });
+    }
+
+    async fn respond(self: &Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+        let (head, body) = request.into_parts();
+        match self.route_http(&head, body).await {
+            Ok(response) => response,
+            Err(away) => {
+                let failure = Failure::new(INVALID_REQUEST, away.reason);
+                let body = Body::from(failure.to_bytes(None));
+                with_type(away.status, "application/json", body)
+            }
+        }
+    }
+
+    async fn route_http(
+        self: &Arc<Self>,
+        head: &Parts,
+        body: Incoming,
+    ) -> Result<Response<Body>, TurnedAway> {
+        guard::check_origin(&head.headers)?;
+        if head.uri.path() != ENDPOINT {
+            return Err(TurnedAway {
+                status: StatusCode::NOT_FOUND,
+                reason: format!("there is nothing here; the MCP endpoint is {ENDPOINT}"),
+            });
+        }
+        match head.method {
+            Method::POST => {
+                guard::check_content_type(&head.headers)?;
+                guard::check_accept(&head.headers, &["application/json", "text/event-stream"])?;
+                post::answer(self, head, body).await
+            }
+            Method::GET => self.open_stream(head),
+            Method::DELETE => self.end_session(head),
+            _ => Ok(not_allowed()),
+        }
+    }
+
+    /// The stream on which a legacy client hears what the server says on its own.
+    fn open_stream(&self, head: &Parts) -> Result<Response<Body>, TurnedAway> {
+        if post::speaks_modern(&head.headers) {
+            return Ok(not_allowed());
+        }
+        guard::check_accept(&head.headers, &["text/event-stream"])?;
+        let session = match self.session_of(head) {
+            Ok(session) => session,
+            Err(reply) => return Ok(json(reply)),
+        };
+        let Some(place) = session.open_stream(self.config.limits.streams) else {
+            return Err(TurnedAway {
+                status: StatusCode::TOO_MANY_REQUESTS,
+                reason: "this session has too many open streams; close one".to_owned(),
+            });
+        };
+        Ok(event_stream(Stream::idle(place, session.listening.clone())))
+    }
+
+    fn end_session(&self, head: &Parts) -> Result<Response<Body>, TurnedAway> {
+        if post::speaks_modern(&head.headers) {
+            return Ok(not_allowed());
+        }
+        if let Err(reply) = self.session_of(head) {
+            return Ok(json(reply));
+        }
+        let id = head.headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
+        self.sessions.delete(id.unwrap_or_default());
+        Ok(with_type(StatusCode::OK, "application/json", Body::empty()))
+    }
+
+    /// The session that a legacy request belongs to.
+    ///
+    /// > Servers that require a session ID SHOULD respond to requests without an `MCP-Session-Id`
+    /// > header (other than initialization) with HTTP 400 Bad Request. The server MAY terminate the
+    /// > session at any time, after which it MUST respond to requests containing that session ID with
+    /// > HTTP 404 Not Found. (MCP 2025-11-25, basic/transports, "Session Management")
+    pub(crate) fn session_of(&self, head: &Parts) -> Result<Arc<Session>, Reply> {
+        let legacy = crate::revision::Era::Legacy;
+        let Some(id) = head.headers.get(SESSION_ID) else {
+            let why = "the Mcp-Session-Id header is missing; send `initialize` first";
+            return Err(Failure::invalid_request(why).reply(None, legacy));
+        };
+        let found = id.to_str().ok().and_then(|id| self.sessions.find(id));
+        found
+            .filter(|session| self.order_of(session).is_some())
+            .ok_or_else(|| {
+                Failure::new(
+                    SESSION_NOT_FOUND,
+                    "Session not found; send `initialize` again",
+                )
+                .reply(None, legacy)
+            })
+    }
+}
+
+fn refuse_off_loopback(listener: &TcpListener) -> io::Result<()> {
+    let address = listener.local_addr()?;
+    if address.ip().is_loopback() {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        format!(
+            "{address} can be reached from other machines, and there is no authentication yet: \
+             everybody there could use the server behind; listen on 127.0.0.1 instead"
+        ),
+    ))
+}
+
+fn not_allowed() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+    response
+        .headers_mut()
+        .insert(ALLOW, HeaderValue::from_static("POST, GET, DELETE"));
+    response
+}
+
+pub(crate) fn json(reply: Reply) -> Response<Body> {
+    with_type(reply.status, "application/json", Body::from(reply.body))
+}
+
+pub(crate) fn event_stream(stream: Box<Stream>) -> Response<Body> {
+    let mut response = with_type(StatusCode::OK, "text/event-stream", Body::Stream(stream));
+    let headers = response.headers_mut();
+    headers.insert(
+        CACHE_CONTROL,
+        HeaderValue::from_static("no-cache, no-transform"),
+    );
+    headers.insert(BUFFERING, HeaderValue::from_static("no"));
+    response
+}
+
+pub(crate) fn accepted() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::ACCEPTED;
+    response
+}
+
+fn with_type(status: StatusCode, media: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(media));
+    response
+}

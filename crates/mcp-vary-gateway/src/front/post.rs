@@ -1,0 +1,334 @@
+//! One `POST`: a message in, its answer or its stream out.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use tokio_util::sync::CancellationToken;
+
+use super::batch;
+use super::guard::TurnedAway;
+use super::http::{SESSION_ID, VERSION, accepted, event_stream, json};
+use super::sse::{Body, Stream, step};
+use crate::bridge::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
+use crate::client::Client;
+use crate::gateway::Gateway;
+use crate::mcp_header;
+use crate::params::Params;
+use crate::reply::{self, Failure, Reply};
+use crate::revision::{Era, Revision};
+use crate::route::{Asked, Outcome, dispatch};
+use crate::running::{Running, Step};
+use crate::session::{Place, Refused, Session};
+use crate::wire::{self, Message};
+
+/// Answers a `POST` whose head was found in order.
+pub(crate) async fn answer(
+    gateway: &Arc<Gateway>,
+    head: &Parts,
+    body: Incoming,
+) -> Result<Response<Body>, TurnedAway> {
+    let bytes = read_body(gateway, body).await?;
+    if let Some(messages) = wire::batch(&bytes) {
+        return Ok(batch::answer(gateway, head, messages).await);
+    }
+    let message = match Message::read(&bytes) {
+        Ok(message) => message,
+        Err(why) => {
+            let reply = Failure::from(&why).reply(why.id.as_deref(), Era::Legacy);
+            return Ok(json(Reply {
+                status: StatusCode::BAD_REQUEST,
+                ..reply
+            }));
+        }
+    };
+    Ok(answer_message(gateway, head, &message)
+        .await
+        .unwrap_or_else(json))
+}
+
+async fn answer_message(
+    gateway: &Arc<Gateway>,
+    head: &Parts,
+    message: &Message<'_>,
+) -> Result<Response<Body>, Reply> {
+    let bad = |failure: Failure, era| Reply {
+        status: StatusCode::BAD_REQUEST,
+        ..failure.reply(message.id, era)
+    };
+    let params = Params::read(message.params).map_err(|failure| bad(failure, Era::Legacy))?;
+    if speaks_modern(&head.headers) || params.is_modern() {
+        return modern(gateway, head, message, params).await;
+    }
+    if message.method.as_deref() == Some("initialize") {
+        let id = message.id.ok_or_else(|| {
+            bad(
+                Failure::invalid_request("`initialize` needs an id"),
+                Era::Legacy,
+            )
+        })?;
+        return initialize(gateway, id, &params);
+    }
+    let session = gateway
+        .session_of(head)
+        .map_err(|reply| with_id(reply, message.id))?;
+    legacy(gateway, &session, message, params).await
+}
+
+/// The same error with the id of the request.
+fn with_id(reply: Reply, id: Option<&str>) -> Reply {
+    let told = Message::read(&reply.body)
+        .ok()
+        .and_then(|message| message.error.map(str::to_owned));
+    match told.as_deref().and_then(Failure::from_upstream) {
+        Some(failure) => Reply {
+            body: failure.to_bytes(id),
+            ..reply
+        },
+        None => reply,
+    }
+}
+
+/// Whether the version header names a stateless revision, or one that is not known here.
+pub(crate) fn speaks_modern(headers: &HeaderMap) -> bool {
+    headers.get(VERSION).is_some_and(|version| {
+        let known = version.to_str().ok().and_then(Revision::parse);
+        known.is_none_or(|revision| revision.era() == Era::Modern)
+    })
+}
+
+fn initialize(
+    gateway: &Arc<Gateway>,
+    id: &str,
+    params: &Params<'_>,
+) -> Result<Response<Body>, Reply> {
+    let (fixed, result) = gateway
+        .initialize(params)
+        .map_err(|failure| failure.reply(Some(id), Era::Legacy))?;
+    let (session_id, _) = gateway.sessions.open(fixed);
+    let mut response = json(reply::result(id, result.as_bytes()));
+    if let Ok(value) = HeaderValue::try_from(session_id) {
+        response.headers_mut().insert(SESSION_ID, value);
+    }
+    Ok(response)
+}
+
+async fn legacy(
+    gateway: &Arc<Gateway>,
+    session: &Arc<Session>,
+    message: &Message<'_>,
+    params: Params<'_>,
+) -> Result<Response<Body>, Reply> {
+    let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
+        heard(session, message, &params);
+        return Ok(accepted());
+    };
+    let place = begin(gateway, session, id)?;
+    let client = gateway.legacy_client(session);
+    let asked = Asked {
+        id,
+        method,
+        params,
+        headers: None,
+    };
+    let outcome = dispatch(gateway, &client, asked).await;
+    Ok(conclude(outcome, Some(place), session.ended.clone()).await)
+}
+
+/// Takes the place of a request in its session.
+pub(crate) fn begin(gateway: &Gateway, session: &Arc<Session>, id: &str) -> Result<Place, Reply> {
+    session
+        .begin(id, gateway.config.limits.in_flight)
+        .map_err(|refused| {
+            let why = match refused {
+                Refused::IdInUse => "the id belongs to a request that is not answered yet",
+                Refused::TooMany => {
+                    "too many requests of this session are in flight; wait for answers"
+                }
+            };
+            Failure::invalid_request(why).reply(Some(id), Era::Legacy)
+        })
+}
+
+/// Acts on a notification; what is unknown is ignored, as JSON-RPC says.
+pub(crate) fn heard(session: &Session, message: &Message<'_>, params: &Params<'_>) {
+    if message.method.as_deref() == Some("notifications/cancelled")
+        && let Some(id) = params.members.get("requestId")
+    {
+        session.cancel(id);
+    }
+}
+
+async fn modern(
+    gateway: &Arc<Gateway>,
+    head: &Parts,
+    message: &Message<'_>,
+    params: Params<'_>,
+) -> Result<Response<Body>, Reply> {
+    let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
+        return Ok(accepted());
+    };
+    let bad = |failure: Failure| Reply {
+        status: StatusCode::BAD_REQUEST,
+        ..failure.reply(Some(id), Era::Modern)
+    };
+    check_modern(&head.headers, method, &params).map_err(bad)?;
+    let client = gateway.modern_client(&params).map_err(bad)?;
+    let asked = Asked {
+        id,
+        method,
+        params,
+        headers: Some(&head.headers),
+    };
+    let outcome = dispatch(gateway, &client, asked).await;
+    Ok(conclude(outcome, None, CancellationToken::new()).await)
+}
+
+/// Holds the headers of a modern request against its body.
+fn check_modern(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Result<(), Failure> {
+    let named = match method {
+        "tools/call" | "prompts/get" => params.members.get_str("name"),
+        "resources/read" => params.members.get_str("uri"),
+        _ => None,
+    };
+    let version = headers
+        .get(VERSION)
+        .ok_or_else(|| Failure::header_mismatch("MCP-Protocol-Version header is missing"))?;
+    let told = modern_version(params)?;
+    if version.as_bytes() != told.as_bytes() {
+        return Err(Failure::header_mismatch(
+            "MCP-Protocol-Version header value does not match the body",
+        ));
+    }
+    check_version(&told)?;
+    mcp_header::check_standard(headers, method, named.as_deref())
+}
+
+/// The version that a modern request declares; `-32602` without it.
+fn modern_version(params: &Params<'_>) -> Result<String, Failure> {
+    params.meta.get_str(PROTOCOL_VERSION).ok_or_else(|| {
+        Failure::invalid_params(format!(
+            "`_meta` must name its `{PROTOCOL_VERSION}`, a string"
+        ))
+    })
+}
+
+fn check_version(told: &str) -> Result<Revision, Failure> {
+    Revision::parse(told)
+        .filter(|revision| revision.era() == Era::Modern)
+        .ok_or_else(|| Failure::unsupported_version(told))
+}
+
+impl Gateway {
+    /// The client of a session.
+    pub(crate) fn legacy_client(&self, session: &Arc<Session>) -> Client {
+        Client {
+            revision: session.fixed.revision,
+            id: session.client,
+            features: session.fixed.features.clone().map(Arc::new),
+            order: self.order_of(session).unwrap_or_default(),
+            log_level: None,
+            session: Some(Arc::clone(session)),
+        }
+    }
+
+    /// The client of one modern request: what its `_meta` says, and nothing from earlier.
+    pub(crate) fn modern_client(&self, params: &Params<'_>) -> Result<Client, Failure> {
+        let revision = check_version(&modern_version(params)?)?;
+        let capabilities = params
+            .meta
+            .get(CLIENT_CAPABILITIES)
+            .filter(|told| told.starts_with('{'));
+        let capabilities = capabilities.ok_or_else(|| {
+            Failure::invalid_params(format!(
+                "`_meta` must hold `{CLIENT_CAPABILITIES}`, an object"
+            ))
+        })?;
+        let known = self.know(capabilities);
+        Ok(Client {
+            revision,
+            id: self.sessions.new_client(),
+            features: known.features.clone(),
+            order: Arc::clone(&known.order),
+            session: None,
+            log_level: None,
+        })
+    }
+}
+
+/// The first message decides: an answer is sent as JSON, a notification opens a stream.
+async fn conclude(
+    outcome: Outcome,
+    place: Option<Place>,
+    ended: CancellationToken,
+) -> Response<Body> {
+    let running: Box<Running> = match outcome {
+        Outcome::Done(reply) => return json(reply),
+        Outcome::Running(running) => running,
+    };
+    let cancelled = place.as_ref().map(|place| place.cancelled.clone());
+    match step(running, cancelled.as_ref()).await {
+        Some((_, Step::Done(reply))) => json(reply),
+        Some((running, Step::Notification(first))) => {
+            event_stream(Stream::of_request(running, &first, place, ended))
+        }
+        // A cancelled request has no answer, but its `POST` must end.
+        None => accepted(),
+    }
+}
+
+async fn read_body(gateway: &Gateway, body: Incoming) -> Result<Bytes, TurnedAway> {
+    let limits = &gateway.config.limits;
+    let turned_away = |status, reason: String| TurnedAway { status, reason };
+    match tokio::time::timeout(limits.read_timeout, collect(body, limits.body)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(Unread::TooLarge)) => Err(turned_away(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("the message is larger than {} bytes", limits.body),
+        )),
+        Ok(Err(Unread::Broken)) => Err(turned_away(
+            StatusCode::BAD_REQUEST,
+            "the message ended early".to_owned(),
+        )),
+        Err(_) => Err(turned_away(
+            StatusCode::REQUEST_TIMEOUT,
+            format!(
+                "the message did not arrive within {} s",
+                limits.read_timeout.as_secs()
+            ),
+        )),
+    }
+}
+
+enum Unread {
+    TooLarge,
+    Broken,
+}
+
+/// The whole body; one frame, the common case, is not copied.
+async fn collect(mut body: Incoming, limit: usize) -> Result<Bytes, Unread> {
+    let mut first: Option<Bytes> = None;
+    let mut whole: Option<BytesMut> = None;
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else {
+            continue;
+        };
+        let so_far = whole.as_ref().map_or(0, BytesMut::len) + first.as_ref().map_or(0, Bytes::len);
+        if so_far + data.len() > limit {
+            return Err(Unread::TooLarge);
+        }
+        match (&mut whole, first.take()) {
+            (Some(whole), _) => whole.extend_from_slice(&data),
+            (None, None) => first = Some(data),
+            (None, Some(before)) => {
+                let mut joined = BytesMut::from(before.as_ref());
+                joined.extend_from_slice(&data);
+                whole = Some(joined);
+            }
+        }
+    }
+    Ok(whole.map(BytesMut::freeze).or(first).unwrap_or_default())
+}

@@ -1,0 +1,182 @@
+//! The gateway as a whole: one server behind, its catalogue, its clients' sessions.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use hmac::Mac as _;
+use mcp_vary::cursor::CursorKeys;
+use mcp_vary::feature::Features;
+use mcp_vary::rank::{Ranking, rank};
+use mcp_vary::variant::{VariantId, Variants};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::bridge::Caching;
+use crate::catalog::Shelf;
+use crate::catalog::face;
+use crate::catalog::view::Paper;
+use crate::client::{Declared, Memo};
+use crate::config::Config;
+use crate::session::{self, Session, Sessions};
+use crate::upstream::{ConnectError, Upstream};
+
+/// A running gateway. It serves clients through [`serve_http`](Self::serve_http) and
+/// [`serve_stdio`](Self::serve_stdio), any number of them at once.
+#[derive(Debug)]
+pub struct Gateway {
+    pub(crate) config: Config,
+    pub(crate) upstream: Arc<Upstream>,
+    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) sessions: Sessions,
+    pub(crate) variants: Variants,
+    pub(crate) cursor_keys: CursorKeys,
+    pub(crate) known: Memo<Known>,
+    /// The least severe level that the server was asked to log.
+    pub(crate) upstream_level: AtomicU8,
+    tokens: AtomicU64,
+    stopped: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+}
+
+/// What follows from the capabilities of a client.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) declared: Declared,
+    pub(crate) features: Option<Arc<Features>>,
+    pub(crate) order: Arc<[usize]>,
+    pub(crate) more: bool,
+}
+
+/// Modern clients of different capabilities that are remembered.
+const REMEMBERED_CLIENTS: usize = 1024;
+
+impl Gateway {
+    /// Connects to the server and reads what it offers.
+    ///
+    /// # Errors
+    ///
+    /// When the server cannot be started or reached, or does not speak MCP; the error says which
+    /// and why.
+    pub async fn start(config: Config) -> Result<Arc<Self>, ConnectError> {
+        let upstream = Upstream::connect(config.upstream.clone()).await?;
+        // Subscribed before the lists are read, so that no change is missed in between.
+        let events = upstream.events();
+        let paper = Paper {
+            page_size: config.page_size,
+            caching: if config.variants {
+                Caching::Never
+            } else {
+                Caching::AsTold
+            },
+            upstream: upstream.hello().era(),
+        };
+        let shelf = Shelf::read(&upstream, paper).await;
+        let [session_key, cursor_key] =
+            ["session", "cursor"].map(|label| derived_key(&config, label));
+        let gateway = Arc::new(Self {
+            sessions: Sessions::new(&config, vec![session_key]),
+            variants: face::built_in(),
+            cursor_keys: CursorKeys::new(cursor_key),
+            known: Memo::new(REMEMBERED_CLIENTS),
+            upstream_level: AtomicU8::new(u8::MAX),
+            tokens: AtomicU64::new(0),
+            stopped: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            config,
+            upstream,
+            shelf,
+        });
+        let follow = Arc::clone(&gateway.shelf).follow(
+            Arc::clone(&gateway.upstream),
+            events,
+            gateway.stopped.clone(),
+        );
+        gateway.tasks.spawn(follow);
+        Ok(gateway)
+    }
+
+    /// Ends what runs in the background and the connection to the server.
+    pub async fn close(&self) {
+        self.stopped.cancel();
+        self.tasks.close();
+        self.upstream.close().await;
+        if tokio::time::timeout(self.config.limits.drain, self.tasks.wait())
+            .await
+            .is_err()
+        {
+            tracing::warn!("tasks were still running at the end");
+        }
+    }
+
+    /// A token for progress that no other request to the server uses.
+    pub(crate) fn new_progress_token(&self) -> u64 {
+        self.tokens.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What follows from a client's capabilities, as JSON text.
+    pub(crate) fn know(&self, capabilities: &str) -> Arc<Known> {
+        self.known.get_or_read(capabilities, |text| {
+            let value = serde_json::from_str(text).unwrap_or_default();
+            self.knowledge_of(Declared::read(&value))
+        })
+    }
+
+    fn knowledge_of(&self, declared: Declared) -> Known {
+        let (order, more) = if self.config.variants {
+            self.advertised(&self.rank(&declared))
+        } else {
+            (Vec::new(), false)
+        };
+        let features = declared
+            .features
+            .clone()
+            .filter(|_| self.config.negotiation)
+            .map(Arc::new);
+        Known {
+            declared,
+            features,
+            order: order.into(),
+            more,
+        }
+    }
+
+    pub(crate) fn rank(&self, declared: &Declared) -> Ranking {
+        rank(self.variants.iter(), &declared.hints, &face::weights())
+    }
+
+    fn advertised(&self, ranking: &Ranking) -> (Vec<usize>, bool) {
+        let (ids, more) = ranking.advertise(mcp_vary::rank::ADVERTISED);
+        let indices = ids.iter().filter_map(|id| self.variant_index(id.as_str()));
+        (indices.collect(), more)
+    }
+
+    /// The index of a variant in the catalogue's views.
+    pub(crate) fn variant_index(&self, id: &str) -> Option<usize> {
+        self.variants
+            .iter()
+            .position(|variant| variant.id.as_str() == id)
+    }
+
+    /// The id of the variant at `index`.
+    pub(crate) fn variant_id(&self, index: usize) -> &VariantId {
+        &self.variants.as_slice()[index].id
+    }
+
+    /// The order that a session was opened with; `None` when a variant of it is gone.
+    pub(crate) fn order_of(&self, session: &Session) -> Option<Arc<[usize]>> {
+        session
+            .fixed
+            .order
+            .iter()
+            .map(|id| self.variant_index(id))
+            .collect()
+    }
+}
+
+/// A key for one purpose, drawn from the gateway's one secret.
+fn derived_key(config: &Config, label: &str) -> [u8; 32] {
+    let mut mac = session::keyed(&config.key);
+    mac.update(b"vary key v1\0");
+    mac.update(label.as_bytes());
+    mac.finalize().into_bytes().into()
+}

@@ -1,0 +1,272 @@
+//! `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*`: what a request says once more in its headers.
+//!
+//! Source: MCP 2026-07-28, basic/transports/streamable-http, "Request Metadata".
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use mcp_vary::json::{Json, Members};
+
+use crate::reply::Failure;
+use crate::upstream::header_value;
+
+pub(crate) const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
+pub(crate) const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// One argument of a tool that travels as a header, too.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct ParamHeader {
+    pub(crate) name: HeaderName,
+    /// The keys of `properties` that lead to the argument.
+    path: Vec<String>,
+}
+
+/// The arguments that `input_schema` marks with `x-mcp-header`.
+///
+/// Follows chains of `properties` only; an annotation that breaks the specification's rules (no token,
+/// used twice, not on a primitive) is an error that says which.
+pub(crate) fn param_headers(input_schema: &str) -> Result<Vec<ParamHeader>, String> {
+    if !input_schema.contains("x-mcp-header") {
+        return Ok(Vec::new());
+    }
+    let schema = Json::parse(input_schema).map_err(|e| e.to_string())?;
+    let mut found = Vec::new();
+    collect(&schema, &mut Vec::new(), &mut found)?;
+    Ok(found)
+}
+
+fn collect(
+    schema: &Json<'_>,
+    path: &mut Vec<String>,
+    found: &mut Vec<ParamHeader>,
+) -> Result<(), String> {
+    let properties = schema.get("properties").and_then(Json::as_object);
+    for (key, property) in properties.unwrap_or_default() {
+        path.push(key.to_string());
+        if let Some(annotation) = property.get("x-mcp-header") {
+            let header = param_header(annotation, property, path)?;
+            if found.iter().any(|other| other.name == header.name) {
+                return Err(format!("`x-mcp-header` {} is used twice", header.name));
+            }
+            found.push(header);
+        }
+        collect(property, path, found)?;
+        path.pop();
+    }
+    Ok(())
+}
+
+fn param_header(
+    annotation: &Json<'_>,
+    property: &Json<'_>,
+    path: &[String],
+) -> Result<ParamHeader, String> {
+    let place = path.join(".");
+    let kind = property.get("type").and_then(Json::as_str);
+    if !matches!(kind, Some("string" | "integer" | "boolean")) {
+        return Err(format!(
+            "`x-mcp-header` on `{place}`, which is no string, integer or boolean"
+        ));
+    }
+    let name = annotation
+        .as_str()
+        .filter(|name| !name.is_empty())
+        .and_then(|name| HeaderName::try_from(format!("mcp-param-{name}")).ok())
+        .ok_or_else(|| format!("`x-mcp-header` of `{place}` is no header name"))?;
+    Ok(ParamHeader {
+        name,
+        path: path.to_vec(),
+    })
+}
+
+impl ParamHeader {
+    /// The text that the header must carry for these arguments; `None` when it must be absent.
+    fn text(&self, arguments: &str) -> Option<String> {
+        let mut value = Cow::Borrowed(arguments);
+        for key in &self.path {
+            value = Cow::Owned(Members::parse(&value).ok()?.get(key)?.to_owned());
+        }
+        match Json::parse(&value).ok()? {
+            Json::String(text) => Some(text.into_owned()),
+            Json::Number(spelling) => Some(spelling.into_owned()),
+            Json::Bool(value) => Some(value.to_string()),
+            Json::Null | Json::Array(_) | Json::Object(_) => None,
+        }
+    }
+
+    /// The header to send upstream with these arguments.
+    pub(crate) fn to_send(&self, arguments: &str) -> Option<(HeaderName, HeaderValue)> {
+        Some((self.name.clone(), header_value(&self.text(arguments)?)))
+    }
+}
+
+/// Refuses a call whose `Mcp-Param-*` headers do not say what its arguments say.
+pub(crate) fn check_params(
+    expected: &[ParamHeader],
+    headers: &HeaderMap,
+    arguments: &str,
+) -> Result<(), Failure> {
+    for header in expected {
+        let wanted = header.text(arguments);
+        let given = headers.get(&header.name).map(decode).transpose()?;
+        let agrees = match (&wanted, &given) {
+            (Some(wanted), Some(given)) => same_value(wanted, given),
+            (None, None) => true,
+            _ => false,
+        };
+        if !agrees {
+            return Err(Failure::header_mismatch(format_args!(
+                "`{}` does not say what the argument `{}` says",
+                header.name,
+                header.path.join(".")
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a request whose `Mcp-Method` or `Mcp-Name` is missing or says something else.
+pub(crate) fn check_standard(
+    headers: &HeaderMap,
+    method: &str,
+    name: Option<&str>,
+) -> Result<(), Failure> {
+    check_one(headers, &MCP_METHOD, "Mcp-Method", method)?;
+    match name {
+        Some(name) => check_one(headers, &MCP_NAME, "Mcp-Name", name),
+        None => Ok(()),
+    }
+}
+
+fn check_one(
+    headers: &HeaderMap,
+    header: &HeaderName,
+    shown: &str,
+    wanted: &str,
+) -> Result<(), Failure> {
+    let Some(value) = headers.get(header) else {
+        return Err(Failure::header_mismatch(format_args!(
+            "{shown} header is missing"
+        )));
+    };
+    let given = decode(value)?;
+    if given == wanted {
+        return Ok(());
+    }
+    let cut: String = given.chars().take(128).collect();
+    Err(Failure::header_mismatch(format_args!(
+        "{shown} header value {cut:?} does not match the body"
+    )))
+}
+
+/// Integers are compared by value: `42.0` is `42`.
+fn same_value(wanted: &str, given: &str) -> bool {
+    wanted == given
+        || matches!(
+            (wanted.parse::<f64>(), given.parse::<f64>()),
+            (Ok(a), Ok(b)) if a == b && a.fract() == 0.0 && a.abs() < 9_007_199_254_740_992.0
+        )
+}
+
+fn decode(value: &HeaderValue) -> Result<String, Failure> {
+    let invalid = || Failure::header_mismatch("a header value holds invalid characters");
+    let text = value.to_str().map_err(|_| invalid())?.trim();
+    match text
+        .strip_prefix("=?base64?")
+        .and_then(|rest| rest.strip_suffix("?="))
+    {
+        None => Ok(text.to_owned()),
+        Some(encoded) => STANDARD
+            .decode(encoded)
+            .ok()
+            .and_then(|bytes| String::from_utf8(bytes).ok())
+            .ok_or_else(invalid),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCHEMA: &str = r#"{"type":"object","properties":{
+        "region":{"type":"string","x-mcp-header":"Region"},
+        "deep":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"}}}}}"#;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()))
+            .collect()
+    }
+
+    #[track_caller]
+    fn agrees(arguments: &str, pairs: &[(&'static str, &str)], expected: bool) {
+        let checked = check_params(&param_headers(SCHEMA).unwrap(), &headers(pairs), arguments);
+        assert_eq!(checked.is_ok(), expected, "{checked:?}");
+    }
+
+    #[test]
+    fn headers_must_say_what_the_arguments_say() {
+        agrees(r#"{"region":"eu"}"#, &[("mcp-param-region", "eu")], true);
+        agrees(r#"{"region":"eu"}"#, &[("mcp-param-region", "us")], false);
+        agrees(r#"{"region":"eu"}"#, &[], false);
+        agrees(r#"{"region":null}"#, &[], true);
+        agrees("{}", &[("mcp-param-region", "eu")], false);
+        agrees(r#"{"deep":{"n":42}}"#, &[("mcp-param-n", "42.0")], true);
+        agrees(r#"{"deep":{"n":42}}"#, &[("mcp-param-n", "43")], false);
+        agrees(
+            r#"{"region":"Zürich"}"#,
+            &[("mcp-param-region", "=?base64?WsO8cmljaA==?=")],
+            true,
+        );
+        agrees(
+            r#"{"region":"eu"}"#,
+            &[("mcp-param-region", "=?base64?%?=")],
+            false,
+        );
+    }
+
+    #[test]
+    fn a_value_that_no_header_can_carry_is_encoded() {
+        for (text, header) in [
+            ("us-west1", "us-west1"),
+            ("Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="),
+            (" padded ", "=?base64?IHBhZGRlZCA=?="),
+            ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
+        ] {
+            assert_eq!(header_value(text), header);
+            assert_eq!(decode(&header_value(text)).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn an_annotation_that_breaks_the_rules_names_its_place() {
+        for (schema, place) in [
+            (
+                r#"{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}"#,
+                "`a`",
+            ),
+            (
+                r#"{"properties":{"a":{"type":"string","x-mcp-header":"a b"}}}"#,
+                "`a`",
+            ),
+            (
+                r#"{"properties":{"a":{"type":"string","x-mcp-header":"X"},"b":{"type":"string","x-mcp-header":"x"}}}"#,
+                "mcp-param-x",
+            ),
+        ] {
+            assert!(param_headers(schema).unwrap_err().contains(place));
+        }
+    }
+
+    #[test]
+    fn method_and_name_are_compared_case_sensitively() {
+        let sent = headers(&[("mcp-method", "tools/call"), ("mcp-name", "add")]);
+        assert!(check_standard(&sent, "tools/call", Some("add")).is_ok());
+        assert!(check_standard(&sent, "tools/call", Some("Add")).is_err());
+        assert!(check_standard(&sent, "tools/list", None).is_err());
+        assert!(check_standard(&HeaderMap::new(), "tools/list", None).is_err());
+    }
+}

@@ -1,0 +1,263 @@
+//! Every answer of the gateway, from value to bytes.
+//!
+//! A [`Failure`] is what went wrong in the words and codes of JSON-RPC and MCP; the HTTP status follows
+//! from its code and the client's era, in one place.
+
+use std::fmt::Write as _;
+
+use bytes::Bytes;
+use http::StatusCode;
+use mcp_vary::json;
+
+use crate::revision::{Era, Revision};
+use crate::upstream::UpstreamError;
+use crate::wire::{WireError, WireFault};
+
+/// A JSON-RPC error: code, message and optional data, as JSON text.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Failure {
+    code: i64,
+    message: String,
+    data: Option<String>,
+}
+
+/// One whole JSON-RPC response and the HTTP status that goes with it.
+#[derive(Clone, Debug)]
+pub(crate) struct Reply {
+    pub(crate) body: Bytes,
+    pub(crate) status: StatusCode,
+}
+
+pub(crate) const PARSE_ERROR: i64 = -32700;
+pub(crate) const INVALID_REQUEST: i64 = -32600;
+pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
+pub(crate) const INVALID_PARAMS: i64 = -32602;
+pub(crate) const INTERNAL_ERROR: i64 = -32603;
+/// Resource not found, until 2025-11-25; `-32602` since.
+pub(crate) const RESOURCE_NOT_FOUND: i64 = -32002;
+/// What SDKs answer when a session is unknown; the specification names the HTTP status only.
+pub(crate) const SESSION_NOT_FOUND: i64 = -32001;
+const HEADER_MISMATCH: i64 = -32020;
+const UNSUPPORTED_VERSION: i64 = -32022;
+
+impl Failure {
+    pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            data: None,
+        }
+    }
+
+    pub(crate) fn with_data(mut self, data: impl Into<String>) -> Self {
+        self.data = Some(data.into());
+        self
+    }
+
+    pub(crate) fn invalid_params(message: impl Into<String>) -> Self {
+        Self::new(INVALID_PARAMS, message)
+    }
+
+    pub(crate) fn invalid_request(message: impl Into<String>) -> Self {
+        Self::new(INVALID_REQUEST, message)
+    }
+
+    pub(crate) fn method_not_found(message: impl Into<String>) -> Self {
+        Self::new(METHOD_NOT_FOUND, message)
+    }
+
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(INTERNAL_ERROR, message)
+    }
+
+    /// Source: MCP 2026-07-28, transports/streamable-http, "Server Validation".
+    pub(crate) fn header_mismatch(message: impl std::fmt::Display) -> Self {
+        Self::new(HEADER_MISMATCH, format!("Header mismatch: {message}"))
+    }
+
+    /// Source: MCP 2026-07-28, basic/versioning, "Protocol Version Negotiation".
+    pub(crate) fn unsupported_version(requested: &str) -> Self {
+        let cut: String = requested.chars().take(64).collect();
+        Self::new(UNSUPPORTED_VERSION, "Unsupported protocol version").with_data(format!(
+            r#"{{"supported":{},"requested":{}}}"#,
+            supported_versions(),
+            json::string(&cut)
+        ))
+    }
+
+    /// The error of an upstream's answer, or one that says that it cannot be read.
+    pub(crate) fn told_by_upstream(error: &str) -> Self {
+        Self::from_upstream(error).unwrap_or_else(|| {
+            Self::internal("the server answered with an error that cannot be read")
+        })
+    }
+
+    /// The error of an upstream's answer, as it said it.
+    pub(crate) fn from_upstream(error: &str) -> Option<Self> {
+        let members = json::Members::parse(error).ok()?;
+        Some(Self {
+            code: serde_json::from_str(members.get("code")?).ok()?,
+            message: members.get_str("message")?,
+            data: members.get("data").map(str::to_owned),
+        })
+    }
+
+    pub(crate) fn code(&self) -> i64 {
+        self.code
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(crate) fn set_code(&mut self, code: i64) {
+        self.code = code;
+    }
+
+    pub(crate) fn data(&self) -> Option<&str> {
+        self.data.as_deref()
+    }
+
+    /// The HTTP status of this error.
+    ///
+    /// > If the server does not implement the requested RPC method, it MUST respond with
+    /// > `404 Not Found` (2026-07-28); version, capability and header errors are `400 Bad Request`.
+    pub(crate) fn status(&self, era: Era) -> StatusCode {
+        match (self.code, era) {
+            (PARSE_ERROR | INVALID_REQUEST | -32022..=-32020, _) => StatusCode::BAD_REQUEST,
+            (METHOD_NOT_FOUND, Era::Modern) => StatusCode::NOT_FOUND,
+            (SESSION_NOT_FOUND, _) => StatusCode::NOT_FOUND,
+            _ => StatusCode::OK,
+        }
+    }
+
+    /// The response message; without an id it says `null`, as JSON-RPC 2.0 asks for.
+    pub(crate) fn to_bytes(&self, id: Option<&str>) -> Bytes {
+        let mut out = String::with_capacity(96 + self.message.len());
+        let _ = write!(
+            out,
+            r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":{},"message":"#,
+            id.unwrap_or("null"),
+            self.code
+        );
+        json::write_string(&mut out, &self.message);
+        if let Some(data) = &self.data {
+            out.push_str(r#","data":"#);
+            out.push_str(data);
+        }
+        out.push_str("}}");
+        Bytes::from(out)
+    }
+
+    /// The response message with its HTTP status.
+    pub(crate) fn reply(&self, id: Option<&str>, era: Era) -> Reply {
+        Reply {
+            body: self.to_bytes(id),
+            status: self.status(era),
+        }
+    }
+}
+
+impl From<&WireError> for Failure {
+    fn from(error: &WireError) -> Self {
+        let code = match error.fault {
+            WireFault::Parse => PARSE_ERROR,
+            WireFault::InvalidRequest => INVALID_REQUEST,
+            WireFault::InvalidParams => INVALID_PARAMS,
+        };
+        Self::new(code, error.reason.clone())
+    }
+}
+
+impl From<UpstreamError> for Failure {
+    fn from(error: UpstreamError) -> Self {
+        Self::internal(error.to_string())
+    }
+}
+
+impl From<&mcp_vary::error::Error> for Failure {
+    fn from(error: &mcp_vary::error::Error) -> Self {
+        let told = error.to_rpc();
+        Self {
+            code: i64::from(told.code),
+            message: told.message,
+            data: told.data.map(|data| data.to_string()),
+        }
+    }
+}
+
+/// A response whose result is `result`, JSON text that is sent as it is.
+pub(crate) fn result(id: &str, result: &[u8]) -> Reply {
+    let mut out = Vec::with_capacity(id.len() + result.len() + 34);
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    out.extend_from_slice(id.as_bytes());
+    out.extend_from_slice(br#","result":"#);
+    out.extend_from_slice(result);
+    out.push(b'}');
+    Reply {
+        body: Bytes::from(out),
+        status: StatusCode::OK,
+    }
+}
+
+/// The revisions that the gateway serves, newest first, as a JSON array.
+pub(crate) fn supported_versions() -> String {
+    let all: Vec<_> = Revision::ALL
+        .iter()
+        .rev()
+        .map(|revision| json::string(revision.as_str()))
+        .collect();
+    format!("[{}]", all.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn says(failure: &Failure, id: Option<&str>, text: &str) {
+        assert_eq!(failure.to_bytes(id), text.as_bytes());
+    }
+
+    #[test]
+    fn an_error_carries_the_id_as_written_and_its_data() {
+        let failure = Failure::invalid_params("no \"x\"").with_data(r#"{"a": 1.0}"#);
+        says(
+            &failure,
+            Some("\"\\u0041\""),
+            r#"{"jsonrpc":"2.0","id":"\u0041","error":{"code":-32602,"message":"no \"x\"","data":{"a": 1.0}}}"#,
+        );
+        says(
+            &Failure::invalid_request("x"),
+            None,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"x"}}"#,
+        );
+    }
+
+    #[test]
+    fn the_status_follows_from_code_and_era() {
+        let status = |code, era| Failure::new(code, "").status(era).as_u16();
+        for (code, legacy, modern) in [
+            (PARSE_ERROR, 400, 400),
+            (INVALID_REQUEST, 400, 400),
+            (METHOD_NOT_FOUND, 200, 404),
+            (INVALID_PARAMS, 200, 200),
+            (INTERNAL_ERROR, 200, 200),
+            (SESSION_NOT_FOUND, 404, 404),
+            (-32020, 400, 400),
+            (-32021, 400, 400),
+            (-32022, 400, 400),
+            (-32019, 200, 200),
+        ] {
+            assert_eq!(status(code, Era::Legacy), legacy, "{code}");
+            assert_eq!(status(code, Era::Modern), modern, "{code}");
+        }
+    }
+
+    #[test]
+    fn an_upstream_error_keeps_its_data_as_written() {
+        let failure = Failure::from_upstream(r#"{"code":-32602,"message":"m","data":{"b":1.10}}"#);
+        assert_eq!(failure.unwrap().data(), Some(r#"{"b":1.10}"#));
+        assert!(Failure::from_upstream("7").is_none());
+    }
+}

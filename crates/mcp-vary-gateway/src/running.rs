@@ -1,0 +1,224 @@
+//! A request that the server works on: its notifications, then its answer, as the client gets them.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use mcp_vary::json::Members;
+use mcp_vary::variant::VariantId;
+use tracing::debug;
+
+use crate::bridge::{self, Caching};
+use crate::client::{Client, level_from_name};
+use crate::gateway::Gateway;
+use crate::reply::{self, Failure, INVALID_PARAMS, RESOURCE_NOT_FOUND, Reply};
+use crate::revision::Era;
+use crate::shape::Shaping;
+use crate::upstream::{Exchange, Message};
+use crate::wire;
+
+/// A request that was forwarded and is not answered yet.
+#[derive(Debug)]
+pub(crate) struct Running {
+    exchange: Option<Exchange>,
+    finish: Finish,
+    gateway: Arc<Gateway>,
+}
+
+/// What the client gets next.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// A whole notification message.
+    Notification(Bytes),
+    /// The response; nothing follows.
+    Done(Reply),
+}
+
+/// What is needed to turn the server's answer into the client's.
+#[derive(Debug)]
+pub(crate) struct Finish {
+    pub(crate) id: String,
+    pub(crate) client: Client,
+    pub(crate) caching: Caching,
+    pub(crate) shaping: Option<Shaping>,
+    /// The variant that the request ran under; `None` when variants are off.
+    pub(crate) active_variant: Option<VariantId>,
+    /// Errors that mean that something was not found, to which the variant is added (SV-12).
+    pub(crate) names_something: bool,
+    pub(crate) progress: Option<Progress>,
+}
+
+/// The progress token towards the server, and the client's own.
+#[derive(Clone, Debug)]
+pub(crate) struct Progress {
+    pub(crate) ours: String,
+    pub(crate) theirs: String,
+}
+
+impl Running {
+    pub(crate) fn new(gateway: Arc<Gateway>, exchange: Exchange, finish: Finish) -> Self {
+        Self {
+            exchange: Some(exchange),
+            finish,
+            gateway,
+        }
+    }
+
+    /// The next notification, or the answer.
+    pub(crate) async fn next(&mut self) -> Step {
+        loop {
+            let Some(exchange) = &mut self.exchange else {
+                return Step::Done(
+                    self.finish
+                        .failed(&Failure::internal("the request has ended")),
+                );
+            };
+            match exchange.next().await {
+                Ok(Message::Notification(bytes)) => {
+                    if let Some(passed) = self.finish.notification(bytes) {
+                        return Step::Notification(passed);
+                    }
+                }
+                Ok(Message::Answer(answer)) => {
+                    self.exchange = None;
+                    return Step::Done(match answer.outcome() {
+                        Ok(result) => self.finish.result(result),
+                        Err(error) => self.finish.error(error),
+                    });
+                }
+                Err(error) => {
+                    self.exchange = None;
+                    return Step::Done(self.finish.failed(&Failure::from(error)));
+                }
+            }
+        }
+    }
+
+    /// Cancels the request upstream; there will be no answer.
+    pub(crate) fn cancel(mut self) {
+        if let Some(exchange) = self.exchange.take() {
+            exchange.cancel(Some("cancelled by the client"));
+        }
+    }
+}
+
+/// A legacy client that is gone has not cancelled: its request runs on, unheard.
+///
+/// > Disconnection SHOULD NOT be interpreted as the client cancelling its request.
+/// > (MCP 2025-11-25, basic/transports, "Sending Messages to the Server")
+///
+/// A modern one has; dropping the exchange says so upstream.
+impl Drop for Running {
+    fn drop(&mut self) {
+        let legacy = self.finish.client.era() == Era::Legacy;
+        let ended = |running: &Self| {
+            let session = running.finish.client.session.as_ref();
+            session.is_some_and(|session| session.ended.is_cancelled())
+        };
+        if let (true, false, Some(exchange)) = (legacy, ended(self), self.exchange.take()) {
+            let session = self.finish.client.session.clone();
+            self.gateway.tasks.spawn(async move {
+                match session {
+                    Some(session) => tokio::select! {
+                        () = session.ended.cancelled() => {}
+                        () = run_unheard(exchange) => {}
+                    },
+                    None => run_unheard(exchange).await,
+                }
+            });
+        }
+    }
+}
+
+async fn run_unheard(mut exchange: Exchange) {
+    while let Ok(Message::Notification(_)) = exchange.next().await {}
+    debug!("a request whose client is gone has ended");
+}
+
+impl Finish {
+    fn failed(&self, failure: &Failure) -> Reply {
+        failure.reply(Some(&self.id), self.client.era())
+    }
+
+    fn result(&self, result: &str) -> Reply {
+        if !result.starts_with('{') {
+            return self.failed(&Failure::internal("the server's result is no object"));
+        }
+        if asks_for_input(result) {
+            return self.failed(&Failure::internal(
+                "the server asks for input from the client, which this gateway does not carry yet",
+            ));
+        }
+        let shaped = match &self.shaping {
+            Some(shaping) => shaping.apply(result),
+            None => Cow::Borrowed(result),
+        };
+        let readable = match self.client.era() {
+            Era::Legacy => bridge::without_foreign_structure(&shaped),
+            Era::Modern => Cow::Borrowed(shaped.as_ref()),
+        };
+        let sent = bridge::result_downward(&readable, self.client.era(), self.caching);
+        reply::result(&self.id, sent.as_bytes())
+    }
+
+    fn error(&self, error: &str) -> Reply {
+        let mut failure = Failure::told_by_upstream(error);
+        let not_found = failure.code() == RESOURCE_NOT_FOUND
+            || (self.names_something && failure.code() == INVALID_PARAMS);
+        if let (true, Some(variant)) = (not_found, &self.active_variant) {
+            let data = mcp_vary::error::with_active_variant(failure.data(), variant);
+            failure = failure.with_data(data);
+        }
+        // 2026-07-28: implementations MUST NOT emit -32002.
+        if failure.code() == RESOURCE_NOT_FOUND && self.client.era() == Era::Modern {
+            failure.set_code(INVALID_PARAMS);
+        }
+        self.failed(&failure)
+    }
+
+    /// The notification as the client gets it; `None` when it is not for this client.
+    fn notification(&self, bytes: Bytes) -> Option<Bytes> {
+        let message = wire::Message::read(&bytes).ok()?;
+        let params = message.params.unwrap_or("{}");
+        match message.method.as_deref()? {
+            "notifications/progress" => self.progress(params),
+            "notifications/message" => self.wants_logged(params).then_some(bytes),
+            // Changes reach the catalogue by another way.
+            method if method.ends_with("list_changed") => None,
+            "notifications/resources/updated" | "notifications/cancelled" => None,
+            _ => Some(bytes),
+        }
+    }
+
+    fn progress(&self, params: &str) -> Option<Bytes> {
+        let progress = self.progress.as_ref()?;
+        let ours = Members::parse(params).ok()?.get(bridge::PROGRESS_TOKEN)? == progress.ours;
+        let told = ours.then(|| bridge::progress_downward(params, &progress.theirs))??;
+        Some(Bytes::from(told))
+    }
+
+    /// A legacy client that never set a level gets what the server sends; a modern one only what it
+    /// asked for with this request.
+    fn wants_logged(&self, params: &str) -> bool {
+        let level = Members::parse(params)
+            .ok()
+            .and_then(|params| params.get_str("level"))
+            .and_then(|name| level_from_name(&name));
+        let wanted = match &self.client.session {
+            Some(session) => session.log_level(),
+            None => self.client.log_level,
+        };
+        match (level, wanted, self.client.era()) {
+            (Some(level), Some(wanted), _) => level >= wanted,
+            (_, _, Era::Legacy) => true,
+            (_, _, Era::Modern) => false,
+        }
+    }
+}
+
+/// Whether a result is no result yet (MCP 2026-07-28, basic/patterns/mrtr).
+fn asks_for_input(result: &str) -> bool {
+    result.contains("\"input_required\"")
+        && Members::parse(result)
+            .is_ok_and(|members| members.get("resultType") == Some("\"input_required\""))
+}
