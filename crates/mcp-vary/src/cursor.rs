@@ -119,8 +119,7 @@ impl CursorError {
 #[must_use]
 pub fn seal(keys: &CursorKeys, binding: &Binding<'_>, inner: &str) -> String {
     let variant = binding.variant.as_str();
-    let mut sealed = Vec::with_capacity(HEAD + variant.len() + inner.len());
-    sealed.push(VERSION);
+    let mut sealed = vec![VERSION];
     sealed.extend(mac(&keys.current, binding, inner).finalize().into_bytes());
     sealed.push(variant_length(variant));
     sealed.extend(variant.as_bytes());
@@ -193,7 +192,6 @@ fn variant_length(variant: &str) -> u8 {
 const LABEL: &[u8] = b"mcp-vary cursor\0";
 const VERSION: u8 = 1;
 const TAG: usize = 32;
-const HEAD: usize = 1 + TAG + 1;
 
 #[cfg(test)]
 mod tests {
