@@ -1,0 +1,270 @@
+"""The Python SDK: either era. The same checks as in checks.mjs, in its own words."""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+
+from mcp.client.client import Client
+from mcp.client.extension import advertise
+from mcp.client.stdio import StdioServerParameters
+from mcp.shared.exceptions import MCPError
+from mcp_types import PromptReference
+
+NEGOTIATION = "io.modelcontextprotocol/content-negotiation"
+VARIANTS = "io.modelcontextprotocol/server-variants"
+VARIANT = "io.modelcontextprotocol/server-variant"
+OFFERED = ["standard", "compact", "read-only"]
+
+
+class Unexpected(Exception):
+    """What was found is not what servers.json says."""
+
+
+def load_job():
+    job = json.loads(sys.argv[1])
+    servers = Path(__file__).with_name("servers.json").read_text(encoding="utf-8")
+    directory = json.dumps(job.get("directory", ""), ensure_ascii=False)[1:-1]
+    job["expected"] = json.loads(servers.replace("{directory}", directory))[job["server"]]
+    return job
+
+
+def client(job, features=None):
+    """A client of the job's server that declares `features`, or nothing."""
+    target = job.get("url")
+    if target is None:
+        program, *args = job["command"]
+        target = StdioServerParameters(command=program, args=args, env=dict(os.environ))
+    extensions = None
+    if features is not None:
+        extensions = [advertise(NEGOTIATION, {"version": "1.0", "features": features})]
+    # Found out by probing, as an application does that does not know the server.
+    mode = "auto" if job["era"] == "modern" else "legacy"
+    return Client(target, mode=mode, extensions=extensions, read_timeout_seconds=60)
+
+
+def same(found, wanted):
+    if found != wanted:
+        raise Unexpected(f"{found!r} instead of {wanted!r}")
+
+
+def text(result):
+    return "\n".join(block.text for block in result.content if block.type == "text")
+
+
+def expect_value(result, structured):
+    if result.is_error:
+        raise Unexpected(text(result))
+    if "value" in structured:
+        same(result.structured_content, structured["value"])
+    for key, value in structured.get("part", {}).items():
+        same((result.structured_content or {}).get(key), value)
+
+
+def names(listed):
+    return [tool.name for tool in listed.tools]
+
+
+async def told(name, action):
+    """Does `action`, and prints how it went."""
+    try:
+        detail = await action
+        ok = True
+    except Exception as error:
+        ok, detail = False, said(error)
+    line = {"name": name, "ok": ok, "detail": detail or ""}
+    print(json.dumps(line, ensure_ascii=False), flush=True)
+
+
+def said(error):
+    """What went wrong, out of the groups that the SDK wraps it in."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, MCPError):
+        return f"{error.error.code} {error.error.message} {error.error.data}"
+    return f"{type(error).__name__}: {error}"
+
+
+async def failure(action):
+    """The protocol error that `action` ends with."""
+    try:
+        result = await action
+    except MCPError as error:
+        return error.error
+    raise Unexpected(f"no error but {result!r:.200}")
+
+
+async def connects(job, session):
+    era = "modern" if session.protocol_version >= "2026" else "legacy"
+    same(era, job["era"])
+    return session.protocol_version
+
+
+async def lists_tools(expected, session):
+    listed = names(await session.list_tools())
+    same([name for name in expected["tools"] if name not in listed], [])
+    return f"{len(listed)} tools"
+
+
+async def calls(session, call):
+    same(text(await session.call_tool(call["name"], call["arguments"])), call["text"])
+
+
+async def calls_structured(session, structured):
+    result = await session.call_tool(structured["name"], structured["arguments"])
+    expect_value(result, structured)
+    if not text(result):
+        raise Unexpected("`content` is empty")
+
+
+async def sees_progress(session, progress):
+    seen = []
+
+    async def step(done, total, message):
+        seen.append(done)
+
+    await session.call_tool(progress["name"], progress["arguments"], progress_callback=step)
+    same(seen, progress["steps"])
+
+
+async def reads(session, resource):
+    listed = [each.uri for each in (await session.list_resources()).resources]
+    if resource["uri"] not in listed:
+        raise Unexpected(f"not listed among {listed}")
+    content = (await session.read_resource(resource["uri"])).contents[0]
+    if not content.text.startswith(resource["begins"]):
+        raise Unexpected(content.text[:80])
+
+
+async def lists_templates(session, template):
+    listed = (await session.list_resource_templates()).resource_templates
+    same(template in [each.uri_template for each in listed], True)
+
+
+async def gets(session, prompt):
+    listed = [each.name for each in (await session.list_prompts()).prompts]
+    if prompt["name"] not in listed:
+        raise Unexpected(f"not listed among {listed}")
+    result = await session.get_prompt(prompt["name"], prompt["arguments"])
+    same(result.messages[0].content.text, prompt["text"])
+
+
+async def completes(session, completion):
+    ref = PromptReference(type="ref/prompt", name=completion["prompt"])
+    result = await session.complete(ref, completion["argument"])
+    same(result.completion.values, completion["values"])
+
+
+async def as_served(expected, session):
+    """What a client sees that knows neither extension: what the server said."""
+    structured = expected["structured"]
+    await told("lists tools", lists_tools(expected, session))
+    if call := expected.get("call"):
+        await told(f"calls {call['name']}", calls(session, call))
+    await told(f"calls {structured['name']}", calls_structured(session, structured))
+    if progress := expected.get("progress"):
+        await told(f"sees the progress of {progress['name']}", sees_progress(session, progress))
+    if resource := expected.get("resource"):
+        await told("lists and reads resources", reads(session, resource))
+    if template := expected.get("template"):
+        await told("lists templates", lists_templates(session, template))
+    if prompt := expected.get("prompt"):
+        await told("lists and gets prompts", gets(session, prompt))
+    if completion := expected.get("completion"):
+        await told("completes an argument", completes(session, completion))
+
+
+async def is_offered(session):
+    extensions = session.server_capabilities.extensions or {}
+    offered = extensions.get(VARIANTS, {}).get("availableVariants", [])
+    same([variant["id"] for variant in offered], OFFERED)
+
+
+async def sees_less(session):
+    standard = await session.list_tools()
+    compact = await session.list_tools(meta={VARIANT: "compact"})
+    again = await session.list_tools()
+    same(names(compact), names(standard))
+    same(again.tools, standard.tools)
+    large, small = (len(listed.model_dump_json(exclude_none=True)) for listed in (standard, compact))
+    if small * 4 > large * 3:
+        raise Unexpected(f"{small} of {large} characters")
+    return f"{small} of {large} characters"
+
+
+async def calls_in_compact(session, structured):
+    meta = {VARIANT: "compact"}
+    result = await session.call_tool(structured["name"], structured["arguments"], meta=meta)
+    expect_value(result, structured)
+
+
+async def is_told_of_variants(session):
+    error = await failure(session.list_tools(meta={VARIANT: "nonesuch"}))
+    same((error.code, error.message), (-32602, "Invalid server variant"))
+    same(error.data["requestedVariant"], "nonesuch")
+    available = error.data["availableVariants"]
+    same([each["id"] if isinstance(each, dict) else each for each in available], OFFERED)
+
+
+async def is_told_of_its_variant(session):
+    error = await failure(session.call_tool("nonesuch", {}))
+    same((error.code, error.data["activeVariant"]), (-32602, "standard"))
+
+
+async def variants(expected, session):
+    """What selecting a variant changes."""
+    await told("is offered the variants", is_offered(session))
+    await told("sees a smaller list in compact, and the whole one again after it", sees_less(session))
+    await told("calls in compact", calls_in_compact(session, expected["structured"]))
+    await told("is told which variants exist when it names another", is_told_of_variants(session))
+    await told("is told the active variant when a tool does not exist", is_told_of_its_variant(session))
+
+
+async def negotiated(job, features, holds):
+    """One call by a client that declares `features`."""
+    structured = job["expected"]["structured"]
+    async with client(job, features) as session:
+        # Clients validate against the schema they listed.
+        await session.list_tools()
+        holds(await session.call_tool(structured["name"], structured["arguments"]), structured)
+
+
+def bare_value(result, structured):
+    same(result.content, [])
+    expect_value(result, structured)
+
+
+def markdown(result, structured):
+    shown = text(result)
+    if structured["markdown"] not in shown:
+        raise Unexpected(shown)
+    try:
+        json.loads(shown)
+    except ValueError:
+        pass
+    else:
+        raise Unexpected(f"still JSON: {shown}")
+    # All of these tools declare an output schema, so the value has to stay.
+    expect_value(result, structured)
+
+
+async def undeclared(job):
+    """Everything that one client does that declares nothing."""
+    async with client(job) as session:
+        await told("connects", connects(job, session))
+        await as_served(job["expected"], session)
+        if job.get("vary"):
+            await variants(job["expected"], session)
+
+
+async def main():
+    job = load_job()
+    await told("opens and closes", undeclared(job))
+    if job.get("vary"):
+        agent, human = ["agent", "format=json"], ["human", "format=markdown"]
+        await told("an agent gets the bare value", negotiated(job, agent, bare_value))
+        await told("a person gets markdown", negotiated(job, human, markdown))
+
+
+asyncio.run(main())
