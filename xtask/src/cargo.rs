@@ -41,15 +41,21 @@ pub(crate) fn doc(workspace: &Workspace) -> Outcome {
     )
 }
 
-/// Every target of the workspace, so that the binaries share one set of features with the tests
-/// and nothing is compiled twice.
+/// Every target of the workspace.
 pub(crate) fn build(workspace: &Workspace) -> Outcome {
-    phase(
-        workspace,
-        "build",
-        &["build", "--workspace", "--all-targets"],
-        None,
-    )
+    Outcome::of(workspace.built())
+}
+
+/// Compiles every target at once, so that the binaries share one set of features with the tests
+/// and nothing is compiled twice.
+///
+/// # Errors
+///
+/// When something does not compile; the message ends with cargo's last lines.
+pub(crate) fn compile(workspace: &Workspace) -> Result<(), String> {
+    let log = workspace.scratch("build.log")?;
+    let arguments = ["build", "--workspace", "--all-targets"];
+    process::run(cargo(workspace).args(arguments), &log, LIMIT)
 }
 
 /// All Rust tests; counted one by one.

@@ -283,7 +283,7 @@ pub(crate) fn files(workspace: &Workspace, directory: &str) -> Result<Vec<String
 }
 
 /// Nothing broken, or all of it, one per line.
-fn none(broken: &[String]) -> Result<(), String> {
+pub(crate) fn none(broken: &[String]) -> Result<(), String> {
     if broken.is_empty() {
         Ok(())
     } else {

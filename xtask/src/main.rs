@@ -5,9 +5,15 @@
 )]
 
 mod cargo;
+mod conformance;
+mod interop;
 mod layout;
+mod npm;
 mod phases;
 mod process;
+mod python;
+mod requirements;
+mod server;
 mod tokens;
 mod workspace;
 

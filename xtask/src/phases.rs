@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::workspace::Workspace;
-use crate::{cargo, layout};
+use crate::{cargo, conformance, interop, layout, requirements, tokens};
 
 /// One part of the tests that can be run alone.
 struct Phase {
@@ -28,6 +29,11 @@ const PHASES: &[Phase] = &[
         run: layout::phase,
     },
     Phase {
+        name: "requirements",
+        about: "every requirement names the tests that hold it, or why none does yet",
+        run: requirements::phase,
+    },
+    Phase {
         name: "build",
         about: "everything compiles",
         run: cargo::build,
@@ -47,7 +53,30 @@ const PHASES: &[Phase] = &[
         about: "the reference builds without warnings",
         run: cargo::doc,
     },
+    Phase {
+        name: "figures",
+        about: "the figures in the docs are current",
+        run: |workspace| Outcome::of(tokens::tokens(workspace, true)),
+    },
+    Phase {
+        name: "packages",
+        about: "the npm and PyPI packages for the next phases are installed",
+        run: |workspace| Outcome::of_all(&[("npm", workspace.npm()), ("PyPI", workspace.python())]),
+    },
+    Phase {
+        name: "conformance",
+        about: "the official suite finds nothing worse through Vary",
+        run: conformance::phase,
+    },
+    Phase {
+        name: "interop",
+        about: "official clients reach official servers through Vary",
+        run: interop::phase,
+    },
 ];
+
+/// The phases that need packages from npm and PyPI.
+const NEED_PACKAGES: &[&str] = &["packages", "conformance", "interop"];
 
 /// What a phase found.
 #[derive(Debug, Default, Eq, PartialEq)]
@@ -95,6 +124,15 @@ impl Outcome {
         }
         outcome
     }
+
+    /// Adds what another part of the same phase found.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        if !other.report.is_empty() {
+            let _ = writeln!(self.report, "{}", other.report.trim_end());
+        }
+    }
 }
 
 /// A phase that has run.
@@ -113,7 +151,7 @@ pub(crate) fn names() -> Vec<&'static str> {
 pub(crate) fn help() -> String {
     let mut help = String::from("Phases:\n");
     for phase in PHASES {
-        let _ = writeln!(help, "  {:<12} {}", phase.name, phase.about);
+        let _ = writeln!(help, "  {:<13} {}", phase.name, phase.about);
     }
     help
 }
@@ -127,17 +165,30 @@ pub(crate) fn run(workspace: &Workspace, wanted: &[String]) -> ExitCode {
         .filter(|phase| wanted.is_empty() || wanted.iter().any(|name| name == phase.name))
         .collect();
     let started = Instant::now();
-    let rows: Vec<Row> = chosen
-        .iter()
-        .enumerate()
-        .map(|(done, phase)| one(workspace, phase, done + 1, chosen.len()))
-        .collect();
+    let rows = thread::scope(|scope| {
+        if chosen
+            .iter()
+            .any(|phase| NEED_PACKAGES.contains(&phase.name))
+        {
+            // Downloads wait for the network, so they cost the compiler nothing.
+            scope.spawn(|| workspace.npm());
+            scope.spawn(|| workspace.python());
+        }
+        all(workspace, &chosen)
+    });
     println!("\n{}", table(&rows, started.elapsed()));
     if rows.iter().all(|row| row.outcome.failed == 0) {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     }
+}
+
+fn all(workspace: &Workspace, phases: &[&Phase]) -> Vec<Row> {
+    let numbered = phases.iter().zip(1..);
+    numbered
+        .map(|(phase, number)| one(workspace, phase, number, phases.len()))
+        .collect()
 }
 
 fn one(workspace: &Workspace, phase: &Phase, number: usize, of: usize) -> Row {
@@ -167,14 +218,14 @@ fn table(rows: &[Row], took: Duration) -> String {
         };
         let _ = writeln!(
             table,
-            "{:<12} {:>7.1} s  {:>5} passed  {:>3} failed  {verdict}",
+            "{:<13} {:>7.1} s  {:>5} passed  {:>3} failed  {verdict}",
             row.name,
             row.took.as_secs_f64(),
             row.outcome.passed,
             row.outcome.failed,
         );
     }
-    let _ = writeln!(table, "{:<12} {:>7.1} s\n", "in all", took.as_secs_f64());
+    let _ = writeln!(table, "{:<13} {:>7.1} s\n", "in all", took.as_secs_f64());
     let passed: usize = rows.iter().map(|row| row.outcome.passed).sum();
     let failed: usize = rows.iter().map(|row| row.outcome.failed).sum();
     let _ = write!(table, "{passed} passed, {failed} failed");
@@ -205,9 +256,9 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "format           1.5 s      1 passed    0 failed  ok",
-                "tests            1.5 s     40 passed    2 failed  FAILED",
-                "in all           3.0 s",
+                "format            1.5 s      1 passed    0 failed  ok",
+                "tests             1.5 s     40 passed    2 failed  FAILED",
+                "in all            3.0 s",
                 "",
                 "41 passed, 2 failed",
             ]

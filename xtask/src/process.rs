@@ -119,6 +119,15 @@ impl Group {
         Err(format!("killed after {} s", limit.as_secs()))
     }
 
+    /// How the program ended, if it has.
+    ///
+    /// # Errors
+    ///
+    /// When the system does not say.
+    pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>, String> {
+        self.0.try_wait().map_err(|error| error.to_string())
+    }
+
     fn kill(&mut self) {
         // The standard library ends single processes only. `kill` is built into every `sh`.
         let group = format!("kill -KILL -{}", self.0.id());

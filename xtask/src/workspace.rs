@@ -1,12 +1,19 @@
 //! Where things are, and what has been installed for them.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use crate::{cargo, npm, python};
 
 /// The workspace that this xtask was built from.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     root: PathBuf,
+    built: OnceLock<Result<(), String>>,
+    npm: OnceLock<Result<(), String>>,
+    python: OnceLock<Result<(), String>>,
 }
 
 impl Workspace {
@@ -14,7 +21,51 @@ impl Workspace {
     pub(crate) fn here() -> Self {
         let crate_root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let root = crate_root.parent().unwrap_or(crate_root);
-        Self { root: root.into() }
+        Self {
+            root: root.into(),
+            built: OnceLock::new(),
+            npm: OnceLock::new(),
+            python: OnceLock::new(),
+        }
+    }
+
+    /// Builds every target, once; whoever asks meanwhile waits.
+    ///
+    /// # Errors
+    ///
+    /// When something does not compile.
+    pub(crate) fn built(&self) -> Result<(), String> {
+        self.built.get_or_init(|| cargo::compile(self)).clone()
+    }
+
+    /// Installs the npm packages, once; whoever asks meanwhile waits.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be installed.
+    pub(crate) fn npm(&self) -> Result<(), String> {
+        self.npm.get_or_init(|| npm::install(self)).clone()
+    }
+
+    /// Installs the PyPI packages, once; whoever asks meanwhile waits.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be installed.
+    pub(crate) fn python(&self) -> Result<(), String> {
+        self.python.get_or_init(|| python::install(self)).clone()
+    }
+
+    /// A binary of the workspace, built.
+    ///
+    /// # Errors
+    ///
+    /// When it does not compile.
+    pub(crate) fn binary(&self, name: &str) -> Result<PathBuf, String> {
+        self.built()?;
+        // All binaries end up beside this one, wherever the target directory is.
+        let this = env::current_exe().map_err(|error| error.to_string())?;
+        Ok(this.with_file_name(name))
     }
 
     /// A path in the workspace.

@@ -1,0 +1,280 @@
+//! Official clients in front of official servers, with Vary between them.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::phases::Outcome;
+use crate::server::Server;
+use crate::workspace::Workspace;
+use crate::{npm, process, python};
+
+/// One client against one server; the Inspector starts a process for each of its requests.
+const LIMIT: Duration = Duration::from_secs(5 * 60);
+
+/// Most of a job is waiting for programs to start and stop.
+const AT_ONCE: usize = 3;
+
+/// A client: its name and script, and the eras that it speaks.
+struct Client {
+    name: &'static str,
+    script: &'static str,
+    eras: &'static [&'static str],
+}
+
+const CLIENTS: &[Client] = &[
+    Client {
+        name: "inspector",
+        script: "inspector.mjs",
+        eras: &["legacy", "modern"],
+    },
+    Client {
+        name: "typescript-1",
+        script: "typescript-1.mjs",
+        eras: &["legacy"],
+    },
+    Client {
+        name: "typescript-2",
+        script: "typescript-2.mjs",
+        eras: &["legacy", "modern"],
+    },
+    Client {
+        name: "python",
+        script: "python.py",
+        eras: &["legacy", "modern"],
+    },
+];
+
+/// One client, one server, one era, one way between them.
+#[derive(Debug)]
+struct Job {
+    /// What the table calls it.
+    name: String,
+    script: &'static str,
+    /// What the script is told.
+    argument: Value,
+}
+
+/// One line of a script's output.
+#[derive(Debug, Deserialize)]
+struct Check {
+    name: String,
+    ok: bool,
+    #[serde(default)]
+    detail: String,
+}
+
+/// Every client against every server through Vary, over HTTP and over stdio.
+pub(crate) fn phase(workspace: &Workspace) -> Outcome {
+    match prepared(workspace) {
+        Ok((jobs, _servers)) => run_all(workspace, jobs),
+        Err(error) => Outcome::failure(error),
+    }
+}
+
+/// The jobs, and the servers that have to live as long as they run.
+fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), String> {
+    workspace.npm()?;
+    workspace.python()?;
+    let vary = workspace.binary("vary")?;
+    let directory = files(workspace)?;
+    let mut jobs = VecDeque::new();
+    let mut running = Vec::new();
+    for (name, upstream) in servers(workspace, &directory)? {
+        let log = workspace.scratch(&format!("interop/{name}-vary.log"))?;
+        let mut command = process::command(&vary);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--"]);
+        command.args(&upstream);
+        npm::with_packages(workspace, &mut command)?;
+        let server = Server::start(&mut command, &log)?;
+        let mut stdio = vec![vary.display().to_string()];
+        stdio.extend(["serve", "--stdio", "--"].map(str::to_owned));
+        stdio.extend(upstream);
+        let ways = [
+            ("http", json!({ "url": server.url })),
+            ("stdio", json!({ "command": stdio })),
+        ];
+        for (way, target) in ways {
+            jobs.extend(of_way(name, way, &target, &directory));
+        }
+        running.push(server);
+    }
+    Ok((jobs, running))
+}
+
+/// Every client and era against one server over one way.
+fn of_way(server: &str, way: &str, target: &Value, directory: &str) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for client in CLIENTS {
+        for era in client.eras {
+            let mut argument = target.clone();
+            argument["server"] = json!(server);
+            argument["era"] = json!(era);
+            argument["vary"] = json!(true);
+            argument["directory"] = json!(directory);
+            jobs.push(Job {
+                name: format!("{server} {way} {} {era}", client.name),
+                script: client.script,
+                argument,
+            });
+        }
+    }
+    jobs
+}
+
+/// The servers and how a user starts them.
+fn servers(
+    workspace: &Workspace,
+    directory: &str,
+) -> Result<Vec<(&'static str, Vec<String>)>, String> {
+    let npx = |package: &str| ["npx", "-y", package].map(str::to_owned).to_vec();
+    let mut filesystem = npx("@modelcontextprotocol/server-filesystem");
+    filesystem.push(directory.to_owned());
+    let time = python::program(workspace, "mcp-server-time")?;
+    Ok(vec![
+        ("everything", npx("@modelcontextprotocol/server-everything")),
+        ("filesystem", filesystem),
+        ("time", vec![time.display().to_string()]),
+    ])
+}
+
+/// The directory that the filesystem server may see.
+fn files(workspace: &Workspace) -> Result<String, String> {
+    let greeting = workspace.scratch("interop/files/greeting.txt")?;
+    fs::write(&greeting, "Grüezi mitenand\n").map_err(|error| error.to_string())?;
+    let directory = greeting.parent().map(PathBuf::from).unwrap_or_default();
+    Ok(directory.display().to_string())
+}
+
+/// Runs the jobs, several at once, and prints each when it is done.
+fn run_all(workspace: &Workspace, jobs: VecDeque<Job>) -> Outcome {
+    let jobs = Mutex::new(jobs);
+    let outcome = Mutex::new(Outcome::default());
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(job) = next(&jobs) {
+                    let done = run(workspace, &job);
+                    println!("  {}", row(&job.name, &done));
+                    if let Ok(mut outcome) = outcome.lock() {
+                        outcome.add(&done);
+                    }
+                }
+            });
+        }
+    });
+    outcome
+        .into_inner()
+        .unwrap_or_else(|_| Outcome::failure("a worker panicked, see above"))
+}
+
+fn next(jobs: &Mutex<VecDeque<Job>>) -> Option<Job> {
+    jobs.lock().ok()?.pop_front()
+}
+
+fn row(name: &str, done: &Outcome) -> String {
+    let words: Vec<&str> = name.split(' ').collect();
+    let verdict = if done.failed == 0 { "ok" } else { "FAILED" };
+    let passed = done.passed;
+    let of = passed + done.failed;
+    match words[..] {
+        [server, way, client, era] => {
+            format!(
+                "{server:<10}  {way:<5}  {client:<12}  {era:<6}  {passed:>2} of {of:>2}  {verdict}"
+            )
+        }
+        _ => format!("{name}  {passed} of {of}  {verdict}"),
+    }
+}
+
+/// Runs one job; its checks are the lines it prints.
+fn run(workspace: &Workspace, job: &Job) -> Outcome {
+    let name = &job.name;
+    let result = output(workspace, job);
+    let (text, end) = match result {
+        Ok(ended) => ended,
+        Err(error) => return Outcome::failure(format!("{name}: {error}")),
+    };
+    let mut outcome = Outcome::default();
+    for check in text.lines().filter_map(parsed) {
+        if check.ok {
+            outcome.passed += 1;
+        } else {
+            outcome.failed += 1;
+            let _ = writeln!(outcome.report, "{name}: {}: {}", check.name, check.detail);
+        }
+    }
+    if let Err(error) = end {
+        outcome.add(&Outcome::failure(format!("{name}: {error}")));
+    }
+    if outcome.passed + outcome.failed == 0 {
+        outcome.add(&Outcome::failure(format!("{name}: not one check ran")));
+    }
+    outcome
+}
+
+/// What the script printed, and whether it ended well.
+fn output(workspace: &Workspace, job: &Job) -> Result<(String, Result<(), String>), String> {
+    let log = workspace.scratch(&format!("interop/{}.log", job.name.replace(' ', "-")))?;
+    let mut command = interpreter(workspace, job.script)?;
+    command
+        .arg(workspace.path(npm::DIRECTORY).join(job.script))
+        .arg(job.argument.to_string());
+    let end = process::run(&mut command, &log, LIMIT);
+    let text = fs::read_to_string(&log).map_err(|error| error.to_string())?;
+    Ok((text, end))
+}
+
+fn interpreter(workspace: &Workspace, script: &str) -> Result<Command, String> {
+    if script.ends_with(".mjs") {
+        return npm::node(workspace);
+    }
+    let mut python = process::command(python::program(workspace, "python")?);
+    npm::with_packages(workspace, &mut python)?;
+    Ok(python)
+}
+
+/// A line that is a check; servers and SDKs may write others to the same log.
+fn parsed(line: &str) -> Option<Check> {
+    serde_json::from_str(line).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_client_meets_every_server_in_every_era_it_speaks() {
+        let names: Vec<String> = of_way("time", "http", &json!({"url": "u"}), "d")
+            .into_iter()
+            .map(|job| job.name)
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "time http inspector legacy",
+                "time http inspector modern",
+                "time http typescript-1 legacy",
+                "time http typescript-2 legacy",
+                "time http typescript-2 modern",
+                "time http python legacy",
+                "time http python modern",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_no_check_is_not_counted() {
+        assert!(parsed("Starting default (STDIO) server...").is_none());
+        assert!(parsed(r#"{"jsonrpc": "2.0"}"#).is_none());
+        assert!(parsed(r#"{"name": "connects", "ok": true}"#).is_some_and(|check| check.ok));
+    }
+}

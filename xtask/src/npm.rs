@@ -1,0 +1,68 @@
+//! The npm packages of `tests/interop`: official clients, servers and the official suite.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::process;
+use crate::workspace::Workspace;
+
+/// Where `package.json`, its lockfile and the scripts are.
+pub(crate) const DIRECTORY: &str = "tests/interop";
+
+/// Some hundred megabytes over a slow line.
+const LIMIT: Duration = Duration::from_secs(15 * 60);
+
+/// Installs exactly what the lockfile says, unless that has been done.
+///
+/// # Errors
+///
+/// When npm is missing or fails.
+pub(crate) fn install(workspace: &Workspace) -> Result<(), String> {
+    let lockfile = workspace.read("tests/interop/package-lock.json")?;
+    // What was installed last; npm has no cheap way to say so.
+    let installed = workspace.path("tests/interop/node_modules/.installed-lock.json");
+    if fs::read_to_string(&installed).is_ok_and(|before| before == lockfile) {
+        return Ok(());
+    }
+    let log = workspace.scratch("npm.log")?;
+    let mut npm = process::command("npm");
+    // No package needs its install script here, and whose code runs at install time stays ours to say.
+    npm.args(["ci", "--ignore-scripts", "--no-progress"])
+        .current_dir(workspace.path(DIRECTORY));
+    process::run(&mut npm, &log, LIMIT)?;
+    fs::write(&installed, lockfile).map_err(|error| format!("{}: {error}", installed.display()))
+}
+
+/// `node` of the installed version, in the directory of the scripts.
+pub(crate) fn node(workspace: &Workspace) -> Result<Command, String> {
+    let mut node = process::command(bin(workspace).join("node"));
+    with_packages(workspace, &mut node)?;
+    Ok(node)
+}
+
+/// Lets `command` find the installed packages: the programs on its path, the modules from its directory.
+///
+/// `npx` finds them there too and then asks no registry.
+pub(crate) fn with_packages(workspace: &Workspace, command: &mut Command) -> Result<(), String> {
+    command
+        .current_dir(workspace.path(DIRECTORY))
+        .env("PATH", path(workspace)?)
+        .env("npm_config_offline", "true");
+    Ok(())
+}
+
+fn path(workspace: &Workspace) -> Result<OsString, String> {
+    let before = env::var_os("PATH").unwrap_or_default();
+    let all = [bin(workspace)]
+        .into_iter()
+        .chain(env::split_paths(&before));
+    env::join_paths(all).map_err(|error| error.to_string())
+}
+
+fn bin(workspace: &Workspace) -> PathBuf {
+    workspace.path("tests/interop/node_modules/.bin")
+}

@@ -1,0 +1,242 @@
+//! `spec/requirements.yaml`: every requirement with the tests that hold it, or why none does yet.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use crate::layout;
+use crate::phases::Outcome;
+use crate::workspace::Workspace;
+
+const FILE: &str = "spec/requirements.yaml";
+const VECTORS: &str = "spec/vectors";
+
+/// The families of requirements, and how many each has. A new one is added here first.
+const FAMILIES: &[(&str, usize)] = &[("EXT", 10), ("CN", 22), ("SV", 28), ("TR", 5)];
+
+/// How binding a requirement is; `MUST*` differs from its source on purpose, `D` is our own.
+const LEVELS: &[&str] = &["MUST", "MUST*", "SHOULD", "MAY", "D"];
+
+/// One requirement.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Requirement {
+    id: String,
+    level: String,
+    /// What it demands, in one line.
+    says: String,
+    /// The tests that hold it: `file.rs::function` or a file of vectors.
+    #[serde(default)]
+    tests: Vec<String>,
+    /// Why there is no test.
+    none: Option<String>,
+    /// What of it is still to come, where there are tests for the rest.
+    later: Option<String>,
+}
+
+/// One language-neutral case; what else it holds is its runner's business.
+#[derive(Debug, Deserialize)]
+struct Vector {
+    requirement: String,
+}
+
+/// The requirements of each file of vectors.
+type Vectors = BTreeMap<String, BTreeSet<String>>;
+
+/// The file says what is true.
+pub(crate) fn phase(workspace: &Workspace) -> Outcome {
+    let result = read(workspace).and_then(|(requirements, vectors)| {
+        let mut broken = incomplete(&requirements);
+        for requirement in &requirements {
+            broken.extend(malformed(requirement));
+            broken.extend(unkept(workspace, requirement, &vectors));
+        }
+        broken.extend(unknown(&requirements, &vectors));
+        layout::none(&broken)
+    });
+    Outcome::of_all(&[(FILE, result)])
+}
+
+fn read(workspace: &Workspace) -> Result<(Vec<Requirement>, Vectors), String> {
+    let text = workspace.read(FILE)?;
+    let requirements =
+        serde_saphyr::from_str(&text).map_err(|error| format!("cannot be read: {error}"))?;
+    let mut vectors = Vectors::new();
+    for file in layout::files(workspace, VECTORS)? {
+        if !file.ends_with(".json") {
+            continue;
+        }
+        let cases: Vec<Vector> = serde_json::from_str(&workspace.read(&file)?)
+            .map_err(|error| format!("{file}: {error}"))?;
+        let ids = cases.into_iter().map(|case| case.requirement).collect();
+        vectors.insert(file, ids);
+    }
+    Ok((requirements, vectors))
+}
+
+/// Identifiers that are missing, unknown or there twice.
+fn incomplete(requirements: &[Requirement]) -> Vec<String> {
+    let mut counts: BTreeMap<String, usize> = FAMILIES
+        .iter()
+        .flat_map(|(family, last)| (1..=*last).map(move |number| format!("{family}-{number}")))
+        .map(|id| (id, 0))
+        .collect();
+    let mut broken = Vec::new();
+    for requirement in requirements {
+        match counts.get_mut(&requirement.id) {
+            Some(count) => *count += 1,
+            None => broken.push(format!("{}: no such requirement", requirement.id)),
+        }
+    }
+    let wrong = counts.into_iter().filter(|(_, count)| *count != 1);
+    broken.extend(wrong.map(|(id, count)| format!("{id}: there {count} times")));
+    broken
+}
+
+/// What an entry lacks or has too much of.
+fn malformed(requirement: &Requirement) -> Vec<String> {
+    let Requirement {
+        id,
+        level,
+        says,
+        tests,
+        none,
+        later,
+    } = requirement;
+    let blank = |text: &Option<String>| text.as_ref().is_some_and(|text| text.trim().is_empty());
+    let rules = [
+        (LEVELS.contains(&level.as_str()), "has an unknown level"),
+        (!says.trim().is_empty(), "says nothing"),
+        (
+            tests.is_empty() == none.is_some(),
+            "needs either `tests` or `none` with a reason",
+        ),
+        (!blank(none) && !blank(later), "gives a blank reason"),
+        (
+            later.is_none() || none.is_none(),
+            "says all of `later` in `none`",
+        ),
+    ];
+    rules
+        .iter()
+        .filter(|(holds, _)| !holds)
+        .map(|(_, complaint)| format!("{id}: {complaint}"))
+        .collect()
+}
+
+/// The tests of an entry that are not where it says.
+fn unkept(workspace: &Workspace, requirement: &Requirement, vectors: &Vectors) -> Vec<String> {
+    let id = &requirement.id;
+    requirement
+        .tests
+        .iter()
+        .filter_map(|test| {
+            missing(workspace, id, test, vectors).map(|why| format!("{id}: {test}: {why}"))
+        })
+        .collect()
+}
+
+/// Why `test` is no test of the requirement `id`, if it is none.
+fn missing(workspace: &Workspace, id: &str, test: &str, vectors: &Vectors) -> Option<String> {
+    let Some((file, function)) = test.split_once("::") else {
+        return match vectors.get(test) {
+            None => Some(format!("no such file of vectors in {VECTORS}")),
+            Some(ids) if !ids.contains(id) => Some("holds no vector of it".to_owned()),
+            Some(_) => None,
+        };
+    };
+    match workspace.read(file) {
+        Err(error) => Some(error),
+        Ok(text) if !text.contains(&format!("fn {function}(")) => {
+            Some("no such function".to_owned())
+        }
+        Ok(_) => None,
+    }
+}
+
+/// Vectors of requirements that do not exist, or whose entry does not name them.
+fn unknown(requirements: &[Requirement], vectors: &Vectors) -> Vec<String> {
+    let mut broken = Vec::new();
+    for (file, ids) in vectors {
+        for id in ids {
+            let entry = requirements.iter().find(|entry| entry.id == *id);
+            let complaint = match entry {
+                None => "no such requirement",
+                Some(entry) if !entry.tests.contains(file) => "its entry does not name this file",
+                Some(_) => continue,
+            };
+            broken.push(format!("{file}: {id}: {complaint}"));
+        }
+    }
+    broken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn requirement(id: &str, tests: &[&str], none: Option<&str>) -> Requirement {
+        Requirement {
+            id: id.to_owned(),
+            level: "MUST".to_owned(),
+            says: "It holds.".to_owned(),
+            tests: tests.iter().map(|&test| test.to_owned()).collect(),
+            none: none.map(str::to_owned),
+            later: None,
+        }
+    }
+
+    #[test]
+    fn the_file_says_what_is_true() {
+        let outcome = phase(&Workspace::here());
+        assert_eq!(outcome.failed, 0, "{}", outcome.report);
+    }
+
+    #[test]
+    fn every_requirement_is_there_once() {
+        let broken = incomplete(&[
+            requirement("EXT-1", &[], None),
+            requirement("EXT-1", &[], None),
+            requirement("EXT-11", &[], None),
+        ]);
+        assert!(broken.contains(&"EXT-1: there 2 times".to_owned()));
+        assert!(broken.contains(&"EXT-2: there 0 times".to_owned()));
+        assert!(broken.contains(&"EXT-11: no such requirement".to_owned()));
+    }
+
+    #[test]
+    fn an_entry_has_tests_or_a_reason() {
+        assert_eq!(malformed(&requirement("CN-1", &[], None)).len(), 1);
+        assert_eq!(malformed(&requirement("CN-1", &["a"], Some("b"))).len(), 1);
+        assert_eq!(malformed(&requirement("CN-1", &[], Some(" "))).len(), 1);
+        assert!(malformed(&requirement("CN-1", &["a"], None)).is_empty());
+        assert!(malformed(&requirement("CN-1", &[], Some("b"))).is_empty());
+    }
+
+    #[test]
+    fn a_named_test_is_where_it_says() {
+        let here = Workspace::here();
+        let this = "xtask/src/requirements.rs";
+        let found = |test: &str| missing(&here, "CN-1", test, &Vectors::new());
+        assert_eq!(
+            found(&format!("{this}::a_named_test_is_where_it_says")),
+            None
+        );
+        assert_eq!(
+            found(&format!("{this}::a_named_test_is_elsewhere")).as_deref(),
+            Some("no such function")
+        );
+        assert!(found("spec/vectors/nonesuch.json").is_some());
+    }
+
+    #[test]
+    fn a_vector_and_its_entry_name_each_other() {
+        let vectors = Vectors::from([("v.json".to_owned(), BTreeSet::from(["CN-1".to_owned()]))]);
+        assert_eq!(unknown(&[], &vectors).len(), 1);
+        assert_eq!(
+            unknown(&[requirement("CN-1", &["w.json"], None)], &vectors).len(),
+            1
+        );
+        assert!(unknown(&[requirement("CN-1", &["v.json"], None)], &vectors).is_empty());
+    }
+}

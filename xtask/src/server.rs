@@ -1,0 +1,70 @@
+//! Programs that serve MCP over HTTP and say where.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::process::{Group, tail};
+
+/// More than a start takes on a busy machine; it only ends what hangs.
+const LIMIT: Duration = Duration::from_secs(60);
+
+const POLL: Duration = Duration::from_millis(10);
+
+/// A server that has said its URL; it ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Server {
+    /// Where it serves.
+    pub(crate) url: String,
+    /// Held for its end; also the server's standard input, which stays open until then.
+    _group: Group,
+}
+
+impl Server {
+    /// Starts `command` and waits until it has written its URL to either output; both go to `log`.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot start, ends, or says no URL in time.
+    pub(crate) fn start(command: &mut Command, log: &Path) -> Result<Self, String> {
+        let file = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
+        let copy = file.try_clone().map_err(|error| error.to_string())?;
+        command.stdin(Stdio::piped()).stdout(file).stderr(copy);
+        let mut group = Group::start(command)
+            .map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+        let started = Instant::now();
+        while started.elapsed() < LIMIT {
+            if let Some(url) = url(&fs::read_to_string(log).unwrap_or_default()) {
+                return Ok(Self { url, _group: group });
+            }
+            if let Some(status) = group.ended()? {
+                return Err(format!("the server ended: {status}\n{}", tail(log)));
+            }
+            thread::sleep(POLL);
+        }
+        Err(format!("the server said no URL\n{}", tail(log)))
+    }
+}
+
+/// The first URL of this machine in `text` that a line break or space follows.
+fn url(text: &str) -> Option<String> {
+    let start = text.find("http://127.0.0.1:")?;
+    let end = text[start..].find(|letter: char| letter.is_whitespace() || letter == '\u{1b}')?;
+    Some(text[start..start + end].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_counts_once_its_line_is_whole() {
+        assert_eq!(url("listening on http://127.0.0.1:80"), None);
+        assert_eq!(
+            url("listening on http://127.0.0.1:8080/mcp\n").as_deref(),
+            Some("http://127.0.0.1:8080/mcp")
+        );
+    }
+}
