@@ -34,7 +34,13 @@ struct Requirement {
     later: Option<String>,
 }
 
-/// One language-neutral case; what else it holds is its runner's business.
+/// A file of language-neutral cases.
+#[derive(Debug, Deserialize)]
+struct Cases {
+    cases: Vec<Vector>,
+}
+
+/// One of them; what else it holds is its runner's business.
 #[derive(Debug, Deserialize)]
 struct Vector {
     requirement: String,
@@ -66,9 +72,13 @@ fn read(workspace: &Workspace) -> Result<(Vec<Requirement>, Vectors), String> {
         if !file.ends_with(".json") {
             continue;
         }
-        let cases: Vec<Vector> = serde_json::from_str(&workspace.read(&file)?)
+        let content: Cases = serde_json::from_str(&workspace.read(&file)?)
             .map_err(|error| format!("{file}: {error}"))?;
-        let ids = cases.into_iter().map(|case| case.requirement).collect();
+        let ids = content
+            .cases
+            .into_iter()
+            .map(|case| case.requirement)
+            .collect();
         vectors.insert(file, ids);
     }
     Ok((requirements, vectors))
@@ -147,11 +157,24 @@ fn missing(workspace: &Workspace, id: &str, test: &str, vectors: &Vectors) -> Op
     };
     match workspace.read(file) {
         Err(error) => Some(error),
-        Ok(text) if !text.contains(&format!("fn {function}(")) => {
-            Some("no such function".to_owned())
-        }
+        Ok(text) if !has_test(&text, function) => Some("no such test".to_owned()),
         Ok(_) => None,
     }
+}
+
+/// Whether `text` has a function of this name with a `test` attribute above it.
+fn has_test(text: &str, function: &str) -> bool {
+    let Some(at) = text.find(&format!("fn {function}(")) else {
+        return false;
+    };
+    // The line of the function itself, and whatever stands on it before `fn`, does not count.
+    text[..at]
+        .lines()
+        .rev()
+        .skip(usize::from(!text[..at].ends_with('\n')))
+        .map(str::trim_start)
+        .take_while(|line| line.starts_with("#[") || line.starts_with("//"))
+        .any(|line| line.starts_with("#[test]") || line.starts_with("#[tokio::test"))
 }
 
 /// Vectors of requirements that do not exist, or whose entry does not name them.
@@ -224,8 +247,9 @@ mod tests {
         );
         assert_eq!(
             found(&format!("{this}::a_named_test_is_elsewhere")).as_deref(),
-            Some("no such function")
+            Some("no such test")
         );
+        assert!(found(&format!("{this}::has_test")).is_some());
         assert!(found("spec/vectors/nonesuch.json").is_some());
     }
 
