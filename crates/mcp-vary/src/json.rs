@@ -254,17 +254,21 @@ pub fn elements(text: &str) -> Result<Vec<&str>, JsonError> {
 /// Writes `text` as a JSON string, quotes included.
 pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => out.push(c),
+    let mut rest = text;
+    while let Some(at) = rest.find(|c| c < ' ' || c == '"' || c == '\\') {
+        let (plain, after) = rest.split_at(at);
+        out.push_str(plain);
+        match after.as_bytes()[0] {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            control => out.push_str(&format!("\\u{control:04x}")),
         }
+        rest = &after[1..];
     }
+    out.push_str(rest);
     out.push('"');
 }
 
@@ -393,11 +397,10 @@ impl<'a> Json<'a> {
             (Self::Array(this), Json::Array(other)) => {
                 this.len() == other.len() && this.iter().zip(other).all(|(a, b)| a.is_same(b))
             }
-            (Self::Object(this), Json::Object(other)) => {
+            (Self::Object(this), Json::Object(other)) if this.len() == other.len() => {
                 let (this, other) = (by_key(this), by_key(other));
-                let same =
-                    |(a, b): (&Member<'_, '_>, &Member<'_, '_>)| a.0 == b.0 && a.1.is_same(b.1);
-                this.len() == other.len() && this.iter().zip(&other).all(same)
+                let mut pairs = this.iter().zip(&other);
+                pairs.all(|(this, other)| this.0 == other.0 && this.1.is_same(other.1))
             }
             _ => false,
         }

@@ -2,14 +2,17 @@
 
 use crate::json::Json;
 
+/// Beyond so many texts none is compared with the whole value, which takes its time each time.
+const MOST_COMPARED: usize = 64;
+
 /// How a text relates to the structured value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Relation {
     /// It says something of its own.
     Author,
-    /// It is the value as JSON, or a part of it as JSON.
+    /// It is the value as JSON, or a part of it as JSON, or it is empty.
     Repeats,
-    /// It is the one string that the value holds, so it says all of it, in the author's words.
+    /// It is the string that the value holds, so it says all of it, in the author's words.
     IsValue,
 }
 
@@ -18,22 +21,33 @@ pub(super) enum Relation {
 /// Servers wrap what they return: `{"result": …}` where the schema must be an object, one named
 /// member, or one text for each element of a list. All of these repeat the value.
 pub(super) fn relations(value: &Json<'_>, texts: &[&str]) -> Vec<Relation> {
-    let elements = candidates(value).filter_map(Json::as_array);
-    if elements
-        .into_iter()
-        .any(|elements| are_elements(elements, texts))
+    let lists = candidates(value).filter_map(Json::as_array);
+    if let Some(relation) = lists
+        .filter_map(|list| relation_of_each(list, texts))
+        .next()
     {
-        return vec![Relation::Repeats; texts.len()];
+        return vec![relation; texts.len()];
     }
-    texts.iter().map(|text| relation(value, text)).collect()
+    let number = texts.iter().enumerate();
+    number
+        .map(|(at, text)| {
+            if at < MOST_COMPARED {
+                relation(value, text)
+            } else {
+                Relation::Author
+            }
+        })
+        .collect()
 }
 
 fn relation(value: &Json<'_>, text: &str) -> Relation {
-    if candidates(value).any(|part| {
-        part.as_str()
-            .is_some_and(|part| part.trim_end() == text.trim_end())
-    }) {
+    let text = text.trim_end();
+    let is_text = |part: &Json<'_>| part.as_str().is_some_and(|part| part.trim_end() == text);
+    if candidates(value).any(is_text) {
         return Relation::IsValue;
+    }
+    if text.is_empty() {
+        return Relation::Repeats;
     }
     match Json::parse(text) {
         Ok(parsed) if candidates(value).any(|part| part.is_same(&parsed)) => Relation::Repeats,
@@ -42,13 +56,30 @@ fn relation(value: &Json<'_>, text: &str) -> Relation {
 }
 
 /// One text per element, each the element as JSON or its string.
-fn are_elements(elements: &[Json<'_>], texts: &[&str]) -> bool {
-    !elements.is_empty()
-        && elements.len() == texts.len()
-        && elements.iter().zip(texts).all(|(element, text)| {
-            element.as_str() == Some(*text)
-                || Json::parse(text).is_ok_and(|text| element.is_same(&text))
-        })
+///
+/// Short strings read better as one list; a string of several lines, or a single one, better in
+/// the author's words.
+fn relation_of_each(elements: &[Json<'_>], texts: &[&str]) -> Option<Relation> {
+    if elements.is_empty() || elements.len() != texts.len() {
+        return None;
+    }
+    let mut pairs = elements.iter().zip(texts);
+    if pairs
+        .clone()
+        .all(|(element, text)| element.as_str() == Some(*text))
+    {
+        let are_short = texts.len() > 1 && !texts.iter().any(|text| text.contains(['\n', '\r']));
+        return Some(if are_short {
+            Relation::Repeats
+        } else {
+            Relation::IsValue
+        });
+    }
+    let repeats = pairs.all(|(element, text)| {
+        element.as_str() == Some(*text)
+            || Json::parse(text).is_ok_and(|text| element.is_same(&text))
+    });
+    repeats.then_some(Relation::Repeats)
 }
 
 /// The value, and what it wraps: its member `result`, its only member.

@@ -1,0 +1,262 @@
+//! JSON keeps what was written, and refuses what two readers would read differently.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a case that cannot be read fails its test"
+)]
+
+use mcp_vary::json::{Json, MAX_DEPTH, Members, elements, string};
+use proptest::prelude::*;
+
+#[track_caller]
+fn same(this: &str, other: &str) {
+    let (this, other) = (Json::parse(this).unwrap(), Json::parse(other).unwrap());
+    assert!(
+        this.is_same(&other) && other.is_same(&this),
+        "{this:?} is not {other:?}"
+    );
+}
+
+#[track_caller]
+fn differ(this: &str, other: &str) {
+    let (this, other) = (Json::parse(this).unwrap(), Json::parse(other).unwrap());
+    assert!(
+        !this.is_same(&other) && !other.is_same(&this),
+        "{this:?} is {other:?}"
+    );
+}
+
+#[test]
+fn numbers_are_the_same_by_what_they_count() {
+    same("1", "1.0");
+    same("100", "1e2");
+    same("100", "0.1E+3");
+    same("-0.05", "-5e-2");
+    same("0", "-0.00e9");
+    same(
+        "123456789012345678901234567890",
+        "123456789012345678901234567890.0",
+    );
+    differ("1", "-1");
+    differ("10", "1");
+    differ("0.1", "0.10000000000000001");
+    differ("9007199254740993", "9007199254740992");
+}
+
+#[test]
+fn exponents_beyond_counting_are_the_same_only_as_spelled() {
+    same("1e99999999999999999999", "1e99999999999999999999");
+    differ("1e99999999999999999999", "10e99999999999999999998");
+    same("1e9223372036854775807", "1e9223372036854775807");
+    differ("10e9223372036854775807", "1e9223372036854775807");
+}
+
+#[test]
+fn members_are_the_same_in_any_order_and_elements_in_theirs() {
+    same(
+        r#"{"a": [1, {"b": null}], "c": "é"}"#,
+        r#"{"c":"\u00e9","a":[1.0,{"b":null}]}"#,
+    );
+    differ("[1, 2]", "[2, 1]");
+    differ(r#"{"a": 1}"#, r#"{"a": 1, "b": 2}"#);
+    differ(r#"{"a": null}"#, "{}");
+    differ(r#""1""#, "1");
+    differ("[]", "{}");
+}
+
+#[track_caller]
+fn refused(text: &str) {
+    let error = Json::parse(text).unwrap_err().to_string();
+    assert!(error.contains("at byte"), "{error}");
+}
+
+#[test]
+fn what_is_no_json_is_refused_with_its_place() {
+    for text in [
+        "",
+        " ",
+        "nul",
+        "truely",
+        "tru",
+        "01",
+        "-",
+        "+1",
+        ".5",
+        "1.",
+        "1e",
+        "1e+",
+        "0x1",
+        "NaN",
+        "'a'",
+        "\"",
+        "\"\\",
+        "\"\\x\"",
+        "\"\\u12\"",
+        "\"\\ud800\"",
+        "\"\n\"",
+        "[",
+        "[1",
+        "[1,",
+        "[1,]",
+        "[,]",
+        "{",
+        "{1:2}",
+        "{\"a\"",
+        "{\"a\":",
+        "{\"a\":1,}",
+        "{\"a\" 1}",
+        "1 2",
+        "[]]",
+        "\u{feff}1",
+        "{'a': 1}",
+        "[1é",
+        "é",
+        "\"\\é\"",
+    ] {
+        refused(text);
+    }
+}
+
+#[test]
+fn a_repeated_key_is_refused_among_few_and_among_many() {
+    refused(r#"{"a": 1, "\u0061": 2}"#);
+    refused(r#"[{"b": {"a": 1, "c": 0, "a": 2}}]"#);
+    let many: Vec<_> = (0..50_000).map(|at| format!(r#""k{at}":{at}"#)).collect();
+    let wide = format!("{{{}}}", many.join(","));
+    assert_eq!(Json::parse(&wide).unwrap().to_json(), wide);
+    assert_eq!(Members::parse(&wide).unwrap().to_json(), wide);
+    let repeated = format!(r#"{{{},"k0":1}}"#, many.join(","));
+    refused(&repeated);
+    let error = Members::parse(&repeated).unwrap_err().to_string();
+    assert!(error.contains(r#"the key "k0" is given twice"#), "{error}");
+}
+
+#[test]
+fn a_peers_key_is_cut_in_the_error_about_it() {
+    let key = "k".repeat(10_000);
+    let text = format!(r#"{{"{key}":1,"{key}":2}}"#);
+    assert!(Json::parse(&text).unwrap_err().to_string().len() < 200);
+    assert!(Members::parse(&text).unwrap_err().to_string().len() < 200);
+}
+
+#[test]
+fn nesting_ends_at_its_bound_and_one_level_is_opened_at_any_depth() {
+    let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+    assert!(Json::parse(&nested(MAX_DEPTH)).is_ok());
+    refused(&nested(MAX_DEPTH + 1));
+    refused(&"[".repeat(1_000_000));
+    assert_eq!(elements(&nested(100_000)).unwrap(), [nested(99_999)]);
+    let deep = format!(r#"{{"a":{}}}"#, nested(100_000));
+    assert_eq!(Members::parse(&deep).unwrap().to_json(), deep);
+}
+
+#[test]
+fn members_change_where_they_stand() {
+    let mut members = Members::parse(r#" { "a" : 1.10 , "b" : [ 1, 2 ] } "#).unwrap();
+    members.set("a", "2");
+    members.set("c", "null");
+    assert_eq!(members.remove("b").as_deref(), Some("[ 1, 2 ]"));
+    assert_eq!(members.remove("b"), None);
+    assert_eq!(members.to_json(), r#"{"a":2,"c":null}"#);
+    assert_eq!(members.get_str("a"), None);
+}
+
+/// Text that is often JSON and often nearly.
+fn nearly_json() -> impl Strategy<Value = String> {
+    let token = prop::sample::select(vec![
+        "{",
+        "}",
+        "[",
+        "]",
+        ":",
+        ",",
+        "\"a\"",
+        "\"\\u00e9\\n\"",
+        "\"b\"",
+        "1",
+        "-0.5e+1",
+        "true",
+        "false",
+        "null",
+        " ",
+        "\t",
+        "\"",
+        "\\",
+        "é",
+        "0",
+        "e",
+    ]);
+    prop::collection::vec(token, 0..12).prop_map(|tokens| tokens.concat())
+}
+
+/// A value as text, with keys that are often the same.
+fn json() -> impl Strategy<Value = String> {
+    let scalar = prop_oneof![
+        Just("null".to_owned()),
+        Just("true".to_owned()),
+        "-?(0|[1-9][0-9]{0,30})(\\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?",
+        any::<String>().prop_map(|text| string(&text)),
+    ];
+    scalar.prop_recursive(5, 40, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5)
+                .prop_map(|all| format!("[{}]", all.join(", "))),
+            prop::collection::vec(("[a-z]", inner), 0..4).prop_map(|all| {
+                let members = all
+                    .iter()
+                    .map(|(key, value)| format!(" {} :{value}", string(key)));
+                format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+            }),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_accepted_is_what_serde_json_accepts(text in nearly_json()) {
+        // As text: as a value, `1e400` is out of its range.
+        let theirs = serde_json::from_str::<&serde_json::value::RawValue>(&text);
+        match Json::parse(&text) {
+            Ok(_) => prop_assert!(theirs.is_ok()),
+            Err(error) => prop_assert!(theirs.is_err() || error.to_string().contains("twice")),
+        }
+    }
+
+    #[test]
+    fn what_was_read_is_written_and_read_the_same(text in json()) {
+        let Ok(value) = Json::parse(&text) else {
+            return Ok(());
+        };
+        let written = value.to_json();
+        let again = Json::parse(&written).unwrap();
+        prop_assert_eq!(&again, &value);
+        prop_assert!(again.is_same(&value));
+        prop_assert_eq!(again.to_json(), written);
+    }
+
+    #[test]
+    fn one_level_and_the_whole_tree_agree(text in json()) {
+        if let Ok(Json::Object(all)) = Json::parse(&text) {
+            let members = Members::parse(&text).unwrap();
+            prop_assert_eq!(members.len(), all.len());
+            for ((key, value), (name, tree)) in members.iter().zip(&all) {
+                prop_assert_eq!(key, name);
+                prop_assert_eq!(&Json::parse(value).unwrap(), tree);
+            }
+        }
+        if let Ok(Json::Array(all)) = Json::parse(&text) {
+            let parts = elements(&text).unwrap();
+            prop_assert_eq!(parts.len(), all.len());
+            for (part, tree) in parts.iter().zip(&all) {
+                prop_assert_eq!(&Json::parse(part).unwrap(), tree);
+            }
+        }
+    }
+
+    #[test]
+    fn strings_are_written_as_serde_json_reads_them(text in any::<String>()) {
+        prop_assert_eq!(serde_json::from_str::<String>(&string(&text)).unwrap(), text);
+    }
+}

@@ -1,0 +1,224 @@
+//! What a person sees of a value (CN-10, CN-12).
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a case that cannot be read fails its test"
+)]
+
+use mcp_vary::json::Json;
+use mcp_vary::render;
+
+#[track_caller]
+fn reads(value: &str, markdown: &str) {
+    assert_eq!(render::markdown(&Json::parse(value).unwrap()), markdown);
+}
+
+#[track_caller]
+fn says(value: &str, text: &str) {
+    assert_eq!(render::text(&Json::parse(value).unwrap()), text);
+}
+
+#[test]
+fn scalars_are_themselves() {
+    for scalar in ["null", "true", "-1.50", "1e400", "12345678901234567890123"] {
+        reads(scalar, scalar);
+        says(scalar, scalar);
+    }
+    reads(
+        r#""8 °C, 東京, 2026-11-20T04:29:51+01:00""#,
+        "8 °C, 東京, 2026-11-20T04:29:51+01:00",
+    );
+}
+
+#[test]
+fn nothing_is_seen_to_be_nothing() {
+    reads(
+        r#"{"a": [], "b": {}, "c": "", "d": null}"#,
+        "- **a**: []\n- **b**: {}\n- **c**: \"\"\n- **d**: null",
+    );
+    reads("[]", "[]");
+    reads("{}", "{}");
+    says(r#"[[], {}, ""]"#, "[]\n{}\n\"\"");
+}
+
+#[test]
+fn markup_in_data_is_escaped() {
+    reads(r#"{"a": "*a"}"#, r"- **a**: \*a");
+    reads(r#"{"a": "[a](b)"}"#, r"- **a**: \[a](b)");
+    reads(r#"{"a": "<b>"}"#, r"- **a**: \<b>");
+    reads(r#"{"a": "~5"}"#, r"- **a**: \~5");
+    reads(r#"{"a": "&lt;"}"#, r"- **a**: \&lt;");
+    reads(r#"{"a": "a\\*"}"#, r"- **a**: `a\*`");
+    reads(r#"{"*": 1}"#, r"- **\***: 1");
+}
+
+#[test]
+fn what_is_no_markup_stays() {
+    for text in [
+        "snake_case_name",
+        "R&D",
+        "C:\\temp\\x",
+        "a|b",
+        "5 > 3",
+        "f(x) = y!",
+        "#1",
+        "a - b",
+        "1. x",
+    ] {
+        let value = format!(r#"{{"a": {}}}"#, mcp_vary::json::string(text));
+        reads(&value, &format!("- **a**: {text}"));
+    }
+}
+
+#[test]
+fn code_like_strings_are_code() {
+    reads(r#"["*.rs, **/*.md"]"#, "- `*.rs, **/*.md`");
+    reads(r#"{"a": "x `y` *z*"}"#, "- **a**: ``x `y` *z*``");
+    reads(r#"{"a": " edge "}"#, "- **a**: `  edge  `");
+}
+
+#[test]
+fn a_string_opens_no_block() {
+    reads(r##"["# a", "a, b"]"##, "- \\# a\n- a, b");
+    reads(
+        r#"["- a", "+ a", "> a", "1. a", "2) a", "---", "-1", "1.5", "a, b"]"#,
+        "- \\- a\n- \\+ a\n- \\> a\n- 1\\. a\n- 2\\) a\n- \\---\n- -1\n- 1.5\n- a, b",
+    );
+    reads(r##"{"a#": {"b": 1}}"##, "## a\\#\n\n- **b**: 1");
+}
+
+#[test]
+fn only_a_whole_safe_url_is_a_link() {
+    reads(
+        r#"{"a": "https://a.test/b_c?d=*"}"#,
+        "- **a**: <https://a.test/b_c?d=*>",
+    );
+    reads(
+        r#"{"a": "see https://a.test"}"#,
+        "- **a**: see https://a.test",
+    );
+    reads(
+        r#"{"a": "https://bank.test@evil.test"}"#,
+        "- **a**: https://bank.test@evil.test",
+    );
+    reads(
+        r#"{"a": "javascript:alert(1)"}"#,
+        "- **a**: javascript:alert(1)",
+    );
+    reads(
+        r#"{"a": "https://a.test/> <b>"}"#,
+        r"- **a**: https://a.test/> \<b>",
+    );
+}
+
+#[test]
+fn lines_stand_in_a_fence_that_they_cannot_leave() {
+    reads(
+        r#"{"a": "x\r\ny\rz\n"}"#,
+        "- **a**:\n\n  ```\n  x\n  y\n  z\n  ```",
+    );
+    reads(
+        r#"{"a": "```\n# x"}"#,
+        "- **a**:\n\n  ````\n  ```\n  # x\n  ````",
+    );
+    reads(r#"["a\nb", "c"]"#, "- ```\n  a\n  b\n  ```\n- c");
+    says(r#"{"a": "x\n\ny"}"#, "a:\n  x\n\n  y");
+}
+
+#[test]
+fn rows_are_a_table_over_all_keys_first_seen_first() {
+    reads(
+        r#"[{"b": 1, "a": "x"}, {"c": null, "b": -2.50}]"#,
+        "| b | a | c |\n| ---: | --- | --- |\n| 1 | x |  |\n| -2.50 |  | null |",
+    );
+    says(
+        r#"[{"b": 1, "a": "x"}, {"c": null, "b": -2.50}]"#,
+        "    b  a  c\n    1  x\n-2.50     null",
+    );
+}
+
+#[test]
+fn a_cell_keeps_its_borders() {
+    reads(
+        r#"[{"a|b": "c|d", "e": "f\ng", "h": "*|*", "i": "\\|"}]"#,
+        "| a\\|b | e | h | i |\n| --- | --- | --- | --- |\n| c\\|d | f ↵ g | \\*\\|\\* | \\\\\\| |",
+    );
+}
+
+#[test]
+fn objects_in_a_column_are_columns_and_lists_are_listed() {
+    reads(
+        r#"[{"from": {"station": "Bern", "at": {"h": 8}}, "tags": ["a", "b"], "mix": {}}]"#,
+        "| from.station | from.at.h | tags | mix |\n| --- | ---: | --- | --- |\n| Bern | 8 | a, b | {} |",
+    );
+    reads(
+        r#"[{"a": {"b": 1, "c": [{"d": 2}]}}, {"a": null}]"#,
+        "| a |\n| --- |\n| b: 1, c: \\[{d: 2}] |\n| null |",
+    );
+    // A key with a point in it is not taken for another column.
+    reads(
+        r#"[{"a": {"b": 1}, "a.b": 2}]"#,
+        "| a | a.b |\n| --- | ---: |\n| b: 1 | 2 |",
+    );
+}
+
+#[test]
+fn what_is_too_wide_for_a_table_has_sections() {
+    let long = "x".repeat(render::LONGEST_CELL);
+    reads(
+        &format!(r#"[{{"a": "{long}"}}, {{"a": "y"}}]"#),
+        &format!("## 1\n\n- **a**: {long}\n\n## 2\n\n- **a**: y"),
+    );
+    let members = |from: usize| {
+        let members: Vec<_> = (from..from + render::MOST_COLUMNS + 1)
+            .map(|at| format!(r#""k{at}":{at}"#))
+            .collect();
+        format!("{{{}}}", members.join(","))
+    };
+    let wide = Json::parse(&members(0)).unwrap().to_json();
+    assert!(
+        render::markdown(&Json::parse(&format!("[{wide}]")).unwrap())
+            .starts_with("## 1\n\n- **k0**: 0\n")
+    );
+}
+
+#[test]
+fn objects_in_objects_have_headings_down_to_the_sixth() {
+    reads(
+        r#"{"a": {"b": 1}, "c": 2}"#,
+        "- **c**: 2\n\n## a\n\n- **b**: 1",
+    );
+    reads(
+        r#"{"a":{"b":{"c":{"d":{"e":{"f":{"g":[1,{"h":2}]}}}}}}}"#,
+        "## a\n\n### b\n\n#### c\n\n##### d\n\n###### e\n\n- **f**: g: \\[1, {h: 2}]",
+    );
+}
+
+#[test]
+fn lists_stand_in_a_line_while_they_are_short() {
+    reads(
+        r#"{"a": [1, 2.0, null], "b": ["x", "y"]}"#,
+        "- **a**: 1, 2.0, null\n- **b**: x, y",
+    );
+    reads(r#"{"a": ["x, y", "z"]}"#, "## a\n\n- x, y\n- z");
+    reads("[[1, 2], [3, 4]]", "- 1, 2\n- 3, 4");
+    reads(r#"[1, {"a": 2}]"#, "## 1\n\n1\n\n## 2\n\n- **a**: 2");
+    says(r#"[1, {"a": 2}]"#, "1: 1\n2:\n  a: 2");
+}
+
+#[test]
+fn text_has_no_markup_at_all() {
+    says(
+        r##"{"*a*": "<b> # [x](y)", "c": {"d": ["_e_", "f"]}}"##,
+        "*a*: <b> # [x](y)\nc:\n  d: _e_, f",
+    );
+}
+
+#[test]
+fn a_text_table_that_no_terminal_shows_has_sections() {
+    let long = "x".repeat(170);
+    says(
+        &format!(r#"[{{"a": "{long}"}}]"#),
+        &format!("1:\n  a: {long}"),
+    );
+}
