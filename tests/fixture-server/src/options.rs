@@ -27,9 +27,9 @@ pub struct Options {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 #[non_exhaustive]
 pub enum Era {
-    /// Those with `initialize`: 2025-11-25 and earlier. `server/discover` is an unknown method.
+    /// Those with `initialize`: 2025-11-25 and earlier. Stateless requests are refused with -32022.
     Legacy,
-    /// Those without: 2026-07-28. `initialize` is refused.
+    /// Those without: 2026-07-28. `initialize` is refused with -32022.
     Modern,
     /// All of them.
     #[default]
