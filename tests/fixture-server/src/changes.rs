@@ -1,31 +1,124 @@
 //! Telling clients that a list has changed: sessions by a bare notification, subscriptions on their stream.
 
-use crate::state::Shared;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 
-/// Tells everybody who wants to know that the tools are others now.
-pub(crate) async fn tools_changed(shared: &Shared) {
-    for peer in live_sessions(shared) {
-        // A session that ended in between has nothing to be told.
-        let _ = peer.notify_tool_list_changed().await;
+use rmcp::service::SubscriptionSink;
+use rmcp::{Peer, RoleServer};
+
+use crate::state::lock;
+
+/// Everybody who hears of changes.
+///
+/// # Properties
+///
+/// A client hears of every change after its `initialize` or its `subscriptions/listen` was answered,
+/// once. The SDK answers before it hands us the client, so a client that joins says what it knew when
+/// it was answered, and hears at once of what has changed between.
+#[derive(Default)]
+pub(crate) struct Audience(Mutex<Members>);
+
+#[derive(Default)]
+struct Members {
+    sessions: Vec<Peer<RoleServer>>,
+    sinks: BTreeMap<u64, SubscriptionSink>,
+    next: u64,
+    changes: Changes,
+}
+
+/// How often each list has changed.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Changes {
+    tools: u64,
+    prompts: u64,
+}
+
+/// A list that can change.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum List {
+    Tools,
+    Prompts,
+}
+
+impl Audience {
+    /// How often each list has changed so far.
+    pub(crate) fn changes(&self) -> Changes {
+        lock(&self.0).changes
     }
-    for sink in shared.sinks() {
-        // Neither has a stream that did not ask for it.
-        let _ = sink.notify_tool_list_changed().await;
+
+    /// Tells everybody that `list` is another one now.
+    pub(crate) async fn tell(&self, list: List) {
+        let (sessions, sinks) = {
+            let mut members = lock(&self.0);
+            match list {
+                List::Tools => members.changes.tools += 1,
+                List::Prompts => members.changes.prompts += 1,
+            }
+            members.sessions.retain(|peer| !peer.is_transport_closed());
+            let sinks: Vec<_> = members.sinks.values().cloned().collect();
+            (members.sessions.clone(), sinks)
+        };
+        for peer in &sessions {
+            tell_session(peer, list).await;
+        }
+        for sink in &sinks {
+            tell_sink(sink, list).await;
+        }
+    }
+
+    /// Adds a session that knows of the changes up to `known`.
+    pub(crate) async fn join_session(&self, peer: Peer<RoleServer>, known: Changes) {
+        let now = {
+            let mut members = lock(&self.0);
+            members.sessions.push(peer.clone());
+            members.changes
+        };
+        for list in now.since(known) {
+            tell_session(&peer, list).await;
+        }
+    }
+
+    /// Adds a subscription that knows of the changes up to `known`; the number takes it away again.
+    pub(crate) async fn join_sink(&self, sink: &SubscriptionSink, known: Changes) -> u64 {
+        let (number, now) = {
+            let mut members = lock(&self.0);
+            let number = members.next;
+            members.next += 1;
+            members.sinks.insert(number, sink.clone());
+            (number, members.changes)
+        };
+        for list in now.since(known) {
+            tell_sink(sink, list).await;
+        }
+        number
+    }
+
+    pub(crate) fn leave_sink(&self, number: u64) {
+        lock(&self.0).sinks.remove(&number);
     }
 }
 
-/// Tells everybody who wants to know that the prompts are others now.
-pub(crate) async fn prompts_changed(shared: &Shared) {
-    for peer in live_sessions(shared) {
-        let _ = peer.notify_prompt_list_changed().await;
-    }
-    for sink in shared.sinks() {
-        let _ = sink.notify_prompt_list_changed().await;
+impl Changes {
+    /// The lists that have changed since `known`.
+    fn since(self, known: Self) -> impl Iterator<Item = List> {
+        let tools = (self.tools != known.tools).then_some(List::Tools);
+        let prompts = (self.prompts != known.prompts).then_some(List::Prompts);
+        tools.into_iter().chain(prompts)
     }
 }
 
-fn live_sessions(shared: &Shared) -> Vec<rmcp::Peer<rmcp::RoleServer>> {
-    let mut sessions = shared.sessions();
-    sessions.retain(|peer| !peer.is_transport_closed());
-    sessions.clone()
+/// A session that ended in between has nothing to be told.
+async fn tell_session(peer: &Peer<RoleServer>, list: List) {
+    let _ = match list {
+        List::Tools => peer.notify_tool_list_changed().await,
+        List::Prompts => peer.notify_prompt_list_changed().await,
+    };
+}
+
+/// Neither has a subscription that did not ask for the list.
+async fn tell_sink(sink: &SubscriptionSink, list: List) {
+    let _ = match list {
+        List::Tools => sink.notify_tool_list_changed().await,
+        List::Prompts => sink.notify_prompt_list_changed().await,
+    };
 }

@@ -45,12 +45,11 @@ async fn main() -> io::Result<()> {
 
 async fn serve_http(options: Options, address: SocketAddr) -> io::Result<()> {
     let listener = TcpListener::bind(address).await?;
-    say(&format!(
-        "listening on http://{}/mcp",
-        listener.local_addr()?
-    ))?;
+    // Before anybody hears of the server, since whoever does may end it at once.
     let mut terminated = signal(SignalKind::terminate())?;
     let input_closed = input_closed();
+    let address = listener.local_addr()?;
+    say(&format!("listening on http://{address}/mcp"))?;
     let shutdown = async move {
         tokio::select! {
             _ = terminated.recv() => {}

@@ -1,23 +1,25 @@
 //! One connection's server: which module answers what.
 
 use std::borrow::Cow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
 
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
     CompleteResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
-    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, LoggingLevel, PaginatedRequestParams, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
-    UnsubscribeRequestParams, UpdateTaskParams,
+    Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
+use crate::changes::Changes;
 use crate::options::Options;
 use crate::page::page;
-use crate::state::Shared;
+use crate::state::{Shared, lock};
 use crate::{prompts, resources, tools};
 
 /// The server as one connection sees it.
@@ -26,6 +28,8 @@ pub(crate) struct Fixture {
     options: Options,
     pub(crate) shared: Shared,
     level: Arc<Mutex<LoggingLevel>>,
+    /// What the clients knew that were answered, but not handed to us yet; the first answered is first.
+    answered: Arc<Mutex<VecDeque<Changes>>>,
 }
 
 impl Fixture {
@@ -34,12 +38,23 @@ impl Fixture {
             options,
             shared,
             level: Arc::new(Mutex::new(LoggingLevel::Debug)),
+            answered: Arc::default(),
         }
     }
 
     /// The least level that a session wants to hear; everything until it says otherwise.
     pub(crate) fn level(&self) -> LoggingLevel {
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.level)
+    }
+
+    fn remember_what_is_known(&self) {
+        let known = self.shared.audience().changes();
+        lock(&self.answered).push_back(known);
+    }
+
+    fn recall_what_was_known(&self) -> Changes {
+        let known = lock(&self.answered).pop_front();
+        known.unwrap_or_else(|| self.shared.audience().changes())
     }
 }
 
@@ -66,8 +81,22 @@ impl ServerHandler for Fixture {
         Cow::Owned(self.options.era.versions())
     }
 
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        self.remember_what_is_known();
+        context.peer.set_peer_info(request.clone());
+        self.negotiate_initialize(&request)
+    }
+
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.shared.sessions().push(context.peer);
+        let known = self.recall_what_was_known();
+        self.shared
+            .audience()
+            .join_session(context.peer, known)
+            .await;
     }
 
     async fn set_level(
@@ -75,7 +104,7 @@ impl ServerHandler for Fixture {
         request: SetLevelRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = request.level;
+        *lock(&self.level) = request.level;
         Ok(())
     }
 
@@ -193,13 +222,17 @@ impl ServerHandler for Fixture {
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
+        // The SDK asks this just before it answers.
+        self.remember_what_is_known();
         Some(requested.supported_by(&self.get_info().capabilities))
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let number = self.shared.add_sink(context.sink().clone());
+        let known = self.recall_what_was_known();
+        let audience = self.shared.audience();
+        let number = audience.join_sink(context.sink(), known).await;
         context.cancelled().await;
-        self.shared.remove_sink(number);
+        audience.leave_sink(number);
         Ok(())
     }
 

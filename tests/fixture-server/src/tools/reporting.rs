@@ -9,7 +9,7 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use crate::changes;
+use crate::changes::List;
 use crate::tools::{Call, wrong};
 
 pub(crate) async fn answer(call: &Call<'_>) -> Option<Result<CallToolResponse, ErrorData>> {
@@ -22,11 +22,11 @@ pub(crate) async fn answer(call: &Call<'_>) -> Option<Result<CallToolResponse, E
             Ok(says("reconnected"))
         }
         "test_trigger_tool_change" => {
-            changes::tools_changed(&call.fixture.shared).await;
+            call.fixture.shared.audience().tell(List::Tools).await;
             Ok(says("the tools are said to have changed"))
         }
         "test_trigger_prompt_change" => {
-            changes::prompts_changed(&call.fixture.shared).await;
+            call.fixture.shared.audience().tell(List::Prompts).await;
             Ok(says("the prompts are said to have changed"))
         }
         "add_tool" => add_tool(call).await,
@@ -118,7 +118,7 @@ async fn add_tool(call: &Call<'_>) -> Result<CallToolResult, ErrorData> {
         ))]));
     }
     shared.added().insert(name.to_owned());
-    changes::tools_changed(shared).await;
+    shared.audience().tell(List::Tools).await;
     Ok(says(&format!("added {name}")))
 }
 
@@ -130,7 +130,7 @@ async fn remove_tool(call: &Call<'_>) -> Result<CallToolResult, ErrorData> {
             "no tool {name} was added"
         ))]));
     }
-    changes::tools_changed(shared).await;
+    shared.audience().tell(List::Tools).await;
     Ok(says(&format!("removed {name}")))
 }
 
