@@ -1,11 +1,13 @@
 //! The gateway as a whole: one server behind, its catalogue, its clients' sessions.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use hmac::Mac as _;
 use mcp_vary::cursor::CursorKeys;
 use mcp_vary::feature::Features;
+use mcp_vary::json::Members;
 use mcp_vary::rank::{Ranking, rank};
 use mcp_vary::variant::{VariantId, Variants};
 use tokio_util::sync::CancellationToken;
@@ -33,6 +35,8 @@ pub struct Gateway {
     pub(crate) known: Memo<Known>,
     /// The least severe level that the server was asked to log.
     pub(crate) upstream_level: AtomicU8,
+    /// The names of the server's capabilities.
+    pub(crate) offered: BTreeSet<String>,
     tokens: AtomicU64,
     stopped: CancellationToken,
     pub(crate) tasks: TaskTracker,
@@ -79,6 +83,7 @@ impl Gateway {
             cursor_keys: CursorKeys::new(cursor_key),
             known: Memo::new(REMEMBERED_CLIENTS),
             upstream_level: AtomicU8::new(u8::MAX),
+            offered: capability_names(&upstream),
             tokens: AtomicU64::new(0),
             stopped: CancellationToken::new(),
             tasks: TaskTracker::new(),
@@ -164,13 +169,16 @@ impl Gateway {
 
     /// The order that a session was opened with; `None` when a variant of it is gone.
     pub(crate) fn order_of(&self, session: &Session) -> Option<Arc<[usize]>> {
-        session
-            .fixed
-            .order
-            .iter()
-            .map(|id| self.variant_index(id))
-            .collect()
+        let ids = session.fixed.order.iter();
+        let order = || ids.map(|id| self.variant_index(id)).collect();
+        session.views.get_or_init(order).clone()
     }
+}
+
+fn capability_names(upstream: &Upstream) -> BTreeSet<String> {
+    let told = Members::parse(&upstream.hello().capabilities).unwrap_or_default();
+    let objects = told.iter().filter(|(_, value)| value.starts_with('{'));
+    objects.map(|(name, _)| name.to_owned()).collect()
 }
 
 /// A key for one purpose, drawn from the gateway's one secret.

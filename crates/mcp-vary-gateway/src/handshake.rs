@@ -34,7 +34,7 @@ impl Gateway {
             .map(|index| self.variant_id(*index).to_string());
         let fixed = Fixed {
             revision,
-            features: known.features.as_deref().cloned(),
+            features: known.features.clone(),
             order: order.collect(),
         };
         Ok((fixed, result))

@@ -7,7 +7,6 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_vary::cursor::{self, Binding};
 use mcp_vary::error::{Error, Identifier};
 use mcp_vary::extension::SERVER_VARIANT_META;
-use mcp_vary::json::Members;
 use mcp_vary::variant::VariantId;
 
 use crate::bridge::{self, Caching, Upward};
@@ -221,31 +220,31 @@ impl Call<'_> {
         self.requires("tools")?;
         let name = self.asked.params.string("name")?;
         let variant = self.active()?;
-        let arguments = self.arguments()?;
         let tool = self.known_tool(variant, &name).await?;
+        let arguments = self.arguments()?;
         if let Some(headers) = self.asked.headers {
-            mcp_header::check_params(&tool.headers, headers, &arguments)?;
+            mcp_header::check_params(&tool.headers, headers, arguments)?;
         }
+        let headers = tool.headers.iter();
+        let headers = headers
+            .filter_map(|header| header.to_send(arguments))
+            .collect();
         // Whoever does not offer tasks processes the request normally (2025-11-25, basic/utilities/tasks).
         self.asked.params.members.remove("task");
-        let headers = tool
-            .headers
-            .iter()
-            .filter_map(|header| header.to_send(&arguments));
         let upstairs = Upstairs {
             name: Some(name),
-            headers: headers.collect(),
+            headers,
             shaping: self.shaping(variant, &tool),
             ..Upstairs::default()
         };
         self.forward(variant, upstairs).await
     }
 
-    fn arguments(&self) -> Result<String, Failure> {
+    fn arguments(&self) -> Result<&str, Failure> {
         if !self.asked.params.members.contains("arguments") {
-            return Ok("{}".to_owned());
+            return Ok("{}");
         }
-        self.asked.params.object("arguments").map(str::to_owned)
+        self.asked.params.object("arguments")
     }
 
     async fn read(self) -> Result<Outcome, Failure> {
@@ -293,8 +292,7 @@ impl Call<'_> {
 
     /// Refuses a method whose capability the server lacks.
     fn requires(&self, capability: &str) -> Result<(), Failure> {
-        let has = Members::parse(&self.gateway.upstream.hello().capabilities)
-            .is_ok_and(|capabilities| capabilities.contains(capability));
+        let has = self.gateway.offered.contains(capability);
         if has {
             Ok(())
         } else {
@@ -366,9 +364,9 @@ impl Call<'_> {
         on.then(|| self.gateway.variant_id(variant).clone())
     }
 
-    async fn known_tool(&self, variant: usize, name: &str) -> Result<Tool, Failure> {
+    async fn known_tool(&self, variant: usize, name: &str) -> Result<Arc<Tool>, Failure> {
         if let Some(tool) = self.gateway.shelf.current().views[variant].tool(name) {
-            return Ok(tool.clone());
+            return Ok(Arc::clone(tool));
         }
         let settled = self.gateway.shelf.settled().await;
         let tool = settled.views[variant].tool(name).cloned();
@@ -480,7 +478,7 @@ impl Gateway {
     /// client is sent what it asked for.
     pub(crate) async fn log_from(&self, level: u8) -> Result<(), Failure> {
         let hello = self.upstream.hello();
-        let logs = Members::parse(&hello.capabilities).is_ok_and(|told| told.contains("logging"));
+        let logs = self.offered.contains("logging");
         let before = self.upstream_level.fetch_min(level, Ordering::AcqRel);
         if hello.era() == Era::Modern || !logs || before <= level {
             return Ok(());

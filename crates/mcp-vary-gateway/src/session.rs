@@ -4,8 +4,8 @@
 //! to be remembered to serve a session. Log level and requests in flight live in a bounded table that
 //! is rebuilt on first use. An id that was deleted is remembered until it would have expired.
 
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -24,7 +24,7 @@ use crate::revision::Revision;
 pub(crate) struct Fixed {
     pub(crate) revision: Revision,
     /// Present when the client declared content negotiation.
-    pub(crate) features: Option<Features>,
+    pub(crate) features: Option<Arc<Features>>,
     /// The ids of the variants offered, best first; empty when variants are off.
     pub(crate) order: Vec<String>,
 }
@@ -38,6 +38,8 @@ pub(crate) struct Session {
     log_level: AtomicU8,
     in_flight: Mutex<IndexMap<String, CancellationToken>>,
     streams: AtomicUsize,
+    /// What `order` means in the catalogue's views; found out once.
+    pub(crate) views: OnceLock<Option<Arc<[usize]>>>,
     /// Cancelled when the session is deleted.
     pub(crate) ended: CancellationToken,
     /// Cancelled when streams that only listen must end: the session was deleted, or the gateway stops.
@@ -137,6 +139,7 @@ pub(crate) struct Sessions {
     limit: usize,
     outside: Outside,
     listening: CancellationToken,
+    clients: AtomicU64,
     table: Mutex<Table>,
 }
 
@@ -144,7 +147,6 @@ pub(crate) struct Sessions {
 struct Table {
     live: IndexMap<String, Arc<Session>>,
     deleted: IndexMap<[u8; 16], u64>,
-    next_client: ClientId,
 }
 
 /// The sealed part of an id; short names, since it travels with every request.
@@ -167,6 +169,7 @@ impl Sessions {
             limit: config.limits.sessions,
             outside: config.outside,
             listening: CancellationToken::new(),
+            clients: AtomicU64::new(0),
             table: Mutex::default(),
         }
     }
@@ -178,9 +181,7 @@ impl Sessions {
 
     /// A client of its own, for a connection or request without a session.
     pub(crate) fn new_client(&self) -> ClientId {
-        let mut table = lock(&self.table);
-        table.next_client += 1;
-        table.next_client
+        self.clients.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Opens a session and seals its id.
@@ -231,11 +232,10 @@ impl Sessions {
         if table.live.len() >= self.limit {
             table.live.shift_remove_index(0);
         }
-        table.next_client += 1;
         let listening = self.listening.child_token();
         let session = Arc::new(Session::new(
             fixed,
-            table.next_client,
+            self.new_client(),
             expires,
             nonce,
             listening,
@@ -267,7 +267,7 @@ impl Sessions {
     fn seal(&self, fixed: &Fixed, expires: u64, nonce: [u8; 16]) -> String {
         let mut sealed = Sealed {
             r: fixed.revision.as_str().to_owned(),
-            f: fixed.features.as_ref().map(tags_by_weight),
+            f: fixed.features.as_deref().map(tags_by_weight),
             o: fixed.order.clone(),
             e: expires,
             n: nonce,
@@ -303,7 +303,7 @@ impl Sessions {
             revision: Revision::parse(&sealed.r)?,
             features: sealed
                 .f
-                .map(|tags| Features::from_tags(tags.iter().map(String::as_str)).0),
+                .map(|tags| Arc::new(Features::from_tags(tags.iter().map(String::as_str)).0)),
             order: sealed.o,
         };
         Some((fixed, sealed.e, sealed.n))
@@ -331,6 +331,7 @@ impl Session {
             log_level: AtomicU8::new(NO_LEVEL),
             in_flight: Mutex::default(),
             streams: AtomicUsize::new(0),
+            views: OnceLock::new(),
             ended: CancellationToken::new(),
             listening,
             expires,

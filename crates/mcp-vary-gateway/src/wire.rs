@@ -231,22 +231,24 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
         let mut jsonrpc = None;
         let mut method = None;
         let mut message = Message::default();
-        while let Some(key) = map.next_key::<Cow<'de, str>>()? {
-            let slot = match key.as_ref() {
-                "jsonrpc" => &mut jsonrpc,
-                "id" => &mut message.id,
-                "method" => &mut method,
-                "params" => &mut message.params,
-                "result" => &mut message.result,
-                "error" => &mut message.error,
-                _ => {
+        while let Some(member) = map.next_key::<Member>()? {
+            let slot = match member {
+                Member::Jsonrpc => &mut jsonrpc,
+                Member::Id => &mut message.id,
+                Member::Method => &mut method,
+                Member::Params => &mut message.params,
+                Member::Result => &mut message.result,
+                Member::Error => &mut message.error,
+                Member::Unknown => {
                     map.next_value::<IgnoredAny>()?;
                     continue;
                 }
             };
             let value: &'de RawValue = map.next_value()?;
             if slot.replace(value.get()).is_some() {
-                return Err(A::Error::custom(format_args!("`{key}` is given twice")));
+                return Err(A::Error::custom(format_args!(
+                    "`{member:?}` is given twice"
+                )));
             }
         }
         message.method = method
@@ -256,6 +258,20 @@ impl<'de> Visitor<'de> for EnvelopeVisitor {
             .map(|name| name.0);
         Ok(Envelope { jsonrpc, message })
     }
+}
+
+/// The members of the envelope.
+#[derive(Clone, Copy, Debug, serde::Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Member {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    #[serde(other)]
+    Unknown,
 }
 
 /// A method name, borrowed where it holds no escape.

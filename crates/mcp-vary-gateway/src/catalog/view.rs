@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use mcp_vary::json::Members;
@@ -20,7 +21,7 @@ use crate::revision::Era;
 #[derive(Debug)]
 pub(crate) struct View {
     sheets: BTreeMap<ListKind, Sheet>,
-    tools: BTreeMap<String, Tool>,
+    tools: BTreeMap<String, Arc<Tool>>,
 }
 
 /// What a call needs to know of a tool, as this view lists it.
@@ -96,7 +97,7 @@ impl View {
                 tools = items
                     .iter()
                     .rev()
-                    .map(|(id, json)| (id.clone(), Tool::read(id, json)))
+                    .map(|(id, json)| (id.clone(), Arc::new(Tool::read(id, json))))
                     .collect();
             }
             sheets.insert(*kind, Sheet::new(face, *kind, listing, &items, paper));
@@ -105,7 +106,7 @@ impl View {
     }
 
     /// The tool that the view lists as `name`.
-    pub(crate) fn tool(&self, name: &str) -> Option<&Tool> {
+    pub(crate) fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
         self.tools.get(name)
     }
 

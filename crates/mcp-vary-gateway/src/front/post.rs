@@ -228,7 +228,7 @@ impl Gateway {
         Client {
             revision: session.fixed.revision,
             id: session.client,
-            features: session.fixed.features.clone().map(Arc::new),
+            features: session.fixed.features.clone(),
             order: self.order_of(session).unwrap_or_default(),
             log_level: None,
             session: Some(Arc::clone(session)),
