@@ -436,7 +436,7 @@ async fn what_the_server_asks_is_answered_or_refused() {
     );
     says(
         &replies[1]["error"]["message"],
-        &["`sampling/createMessage`", "declared no client capability"],
+        &["`sampling/createMessage`", "forwards no requests"],
     );
 }
 

@@ -161,7 +161,7 @@ pub(super) fn write_reply(id: &str, method: &str) -> Bytes {
         r#""result":{}"#.to_owned()
     } else {
         let message = format!(
-            "this gateway declared no client capability for `{}`, so it cannot be asked for it",
+            "this gateway forwards no requests to its clients, so `{}` cannot be answered",
             super::text::excerpt(method.as_bytes(), 60)
         );
         let message = mcp_vary::json::string(&message);

@@ -88,15 +88,16 @@ fn start(
         let reason = "its standard streams are not there".into();
         return Err(UpstreamError::Closed { server, reason }.into());
     };
-    let stop = CancellationToken::new();
+    let (stop, end_writer) = (CancellationToken::new(), CancellationToken::new());
     let (ended, has_ended) = watch::channel(false);
     tokio::spawn(tasks::supervise(Watch {
         process,
         shared: Arc::clone(&shared),
         stop: stop.clone(),
-        writer: tokio::spawn(tasks::write(stdin, queue)),
+        writer: tokio::spawn(tasks::write(stdin, queue, end_writer.clone())),
         reader: tokio::spawn(tasks::read(stdout, Arc::clone(&shared))),
         logger: tokio::spawn(tasks::log(stderr, Arc::clone(&shared))),
+        end_writer,
         ended,
     }));
     Ok(Connection {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::Purpose;
 use crate::upstream::error::UpstreamError;
 use crate::upstream::mailbox::Mailbox;
 use crate::upstream::message::Owner;
@@ -13,8 +14,14 @@ pub(super) struct Flight {
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) token: Option<String>,
     pub(super) owner: Option<Owner>,
-    /// Whether it is the gateway's own; clients' notifications never belong to it.
-    pub(super) background: bool,
+    pub(super) purpose: Purpose,
+}
+
+impl Flight {
+    /// Whether it is the gateway's own; what has no address never belongs to it.
+    pub(super) fn is_background(&self) -> bool {
+        self.purpose != Purpose::Call
+    }
 }
 
 /// All calls in flight; closed once the process is gone.
@@ -63,7 +70,11 @@ impl Flights {
     ///
     /// The one in flight; of several the latest when all have one owner; else nobody can tell.
     pub(super) fn by_rule(&self) -> Option<&Flight> {
-        let mut calls = self.open.values().rev().filter(|flight| !flight.background);
+        let mut calls = self
+            .open
+            .values()
+            .rev()
+            .filter(|flight| !flight.is_background());
         let latest = calls.next()?;
         let alone = match latest.owner {
             Some(_) => calls.all(|flight| flight.owner == latest.owner),
@@ -72,9 +83,17 @@ impl Flights {
         alone.then_some(latest)
     }
 
+    /// The requests that may be cancelled, which a handshake may not.
+    pub(super) fn cancellable(&self) -> Vec<u64> {
+        let open = self.open.iter();
+        open.filter(|(_, flight)| flight.purpose != Purpose::Handshake)
+            .map(|(id, _)| *id)
+            .collect()
+    }
+
     /// Whether a client's call is in flight.
     pub(super) fn is_busy(&self) -> bool {
-        self.open.values().any(|flight| !flight.background)
+        self.open.values().any(|flight| !flight.is_background())
     }
 
     /// Ends every call with `error`; the connection stays.
@@ -120,7 +139,11 @@ mod tests {
                 mailbox: Arc::clone(&boxes[at]),
                 token: None,
                 owner: owner.map(Owner),
-                background: *background,
+                purpose: if *background {
+                    Purpose::Subscription
+                } else {
+                    Purpose::Call
+                },
             };
             flights.open(at as u64, flight).unwrap();
         }

@@ -82,7 +82,7 @@ impl Connection {
             mailbox: Arc::clone(&mailbox),
             token: request.progress_token,
             owner: request.owner,
-            background: purpose != Purpose::Call,
+            purpose,
         };
         shared.flights().open(id, flight)?;
         let mut exchange = Exchange {
@@ -172,6 +172,16 @@ impl Shared {
         })
     }
 
+    /// Tells the process that nothing in flight is wanted any more; some leave only then.
+    fn cancel_all(&self) {
+        let open = self.flights().cancellable();
+        for id in open {
+            let params = cancel_params(id, Some("the gateway closes"));
+            let message = frame::write(None, "notifications/cancelled", Some(&params));
+            self.send_now(message);
+        }
+    }
+
     /// Takes one line of the process's output.
     fn receive(&self, line: Bytes) {
         if line.iter().all(u8::is_ascii_whitespace) {
@@ -219,7 +229,7 @@ impl Shared {
             },
             "notifications/cancelled" => {
                 let id = route.request.and_then(|id| flights.by_id(id));
-                id.filter(|flight| flight.background)
+                id.filter(|flight| flight.is_background())
             }
             "notifications/subscriptions/acknowledged" => {
                 route.subscription.and_then(|id| flights.by_id(id))

@@ -18,9 +18,19 @@ use crate::upstream::error::UpstreamError;
 use crate::upstream::message::Event;
 use crate::upstream::text::excerpt;
 
-/// Writes what is queued, until writing fails or the task is aborted; both close the input.
-pub(super) async fn write(mut stdin: ChildStdin, mut outbox: mpsc::UnboundedReceiver<Outgoing>) {
-    while let Some(outgoing) = outbox.recv().await {
+/// Writes what is queued, until writing fails or the task shall end; both close the input.
+pub(super) async fn write(
+    mut stdin: ChildStdin,
+    mut outbox: mpsc::UnboundedReceiver<Outgoing>,
+    end: CancellationToken,
+) {
+    loop {
+        let outgoing = tokio::select! {
+            // What is queued goes out first.
+            biased;
+            Some(outgoing) = outbox.recv() => outgoing,
+            () = end.cancelled() => return,
+        };
         let mut line = Vec::with_capacity(outgoing.message.len() + 1);
         line.extend_from_slice(&outgoing.message);
         line.push(b'\n');
@@ -93,6 +103,7 @@ pub(super) struct Watch {
     pub(super) shared: Arc<Shared>,
     pub(super) stop: CancellationToken,
     pub(super) writer: JoinHandle<()>,
+    pub(super) end_writer: CancellationToken,
     pub(super) reader: JoinHandle<()>,
     pub(super) logger: JoinHandle<()>,
     pub(super) ended: watch::Sender<bool>,
@@ -111,29 +122,19 @@ pub(super) async fn supervise(mut watch: Watch) {
         _ = &mut watch.reader => End::ClosedOutput,
         () = watch.stop.cancelled() => End::Stopped,
     };
-    // Drops the input, which asks the process to leave.
-    watch.writer.abort();
-    let _ = (&mut watch.writer).await;
     let reason = match end {
-        End::Exited(status) => {
-            // What it wrote before it ended still counts.
-            drain(&mut watch.reader).await;
-            drain(&mut watch.logger).await;
-            ended_how(status, &watch.shared.last_words)
+        End::Exited(status) => watch.collect(status).await,
+        End::ClosedOutput => match tokio::time::timeout(DRAIN, watch.process.wait()).await {
+            Ok(status) => watch.collect(status).await,
+            Err(_elapsed) => "closed its output".to_owned(),
+        },
+        End::Stopped => {
+            watch.shared.cancel_all();
+            "was closed by the gateway".to_owned()
         }
-        End::ClosedOutput => {
-            let status = tokio::time::timeout(DRAIN, watch.process.wait()).await;
-            match status {
-                Ok(status) => {
-                    drain(&mut watch.logger).await;
-                    ended_how(status, &watch.shared.last_words)
-                }
-                Err(_) => "closed its output".to_owned(),
-            }
-        }
-        End::Stopped => "was closed by the gateway".to_owned(),
     };
     watch.close(&reason);
+    watch.close_input().await;
     watch.process.stop(watch.shared.limits.grace).await;
     watch.reader.abort();
     watch.logger.abort();
@@ -141,6 +142,22 @@ pub(super) async fn supervise(mut watch: Watch) {
 }
 
 impl Watch {
+    /// Takes in what a process wrote before it ended, and says how it did.
+    async fn collect(&mut self, status: std::io::Result<ExitStatus>) -> String {
+        drain(&mut self.reader).await;
+        drain(&mut self.logger).await;
+        ended_how(status, &self.shared.last_words)
+    }
+
+    /// Closes the input, which asks the process to leave, once what is queued has been written.
+    async fn close_input(&mut self) {
+        self.end_writer.cancel();
+        if tokio::time::timeout(FLUSH, &mut self.writer).await.is_err() {
+            self.writer.abort();
+            let _ = (&mut self.writer).await;
+        }
+    }
+
     fn close(&self, reason: &str) {
         let server = &self.shared.server;
         tracing::info!(server = %server, reason, "connection closed");
@@ -176,4 +193,5 @@ fn ended_how(status: std::io::Result<ExitStatus>, last_words: &LastWords) -> Str
 const LAST_WORDS: usize = 5;
 const LOG_LINE: usize = 64 * 1024;
 const LOG_CHARACTERS: usize = 500;
+const FLUSH: Duration = Duration::from_millis(200);
 const DRAIN: Duration = Duration::from_secs(1);
