@@ -249,8 +249,10 @@ async fn lines_that_are_no_messages_are_skipped() {
 }
 
 #[tokio::test]
-async fn a_line_over_the_limit_fails_the_calls_in_flight_and_no_later_one() {
+async fn a_line_over_the_limit_fails_the_call_it_answers_and_no_other() {
     let upstream = peer("legacy").await;
+    let other = call("hold", &json!({"n": 1, "until": 2}));
+    let other = upstream.request(other).await.unwrap();
     let request = call("line", &json!({"size": 3_000_000}));
     let (_, answer) = all(upstream.request(request).await.unwrap()).await;
     says(
@@ -259,6 +261,23 @@ async fn a_line_over_the_limit_fails_the_calls_in_flight_and_no_later_one() {
     );
     let large = result(&upstream, "line", json!({"size": 1_000_000})).await;
     assert_eq!(large["x"].as_str().map(str::len), Some(1_000_000));
+    result(&upstream, "hold", json!({"n": 2, "until": 2})).await;
+    assert_eq!(all(other).await.1, Ok(json!({"n": 1})));
+}
+
+#[tokio::test]
+async fn a_line_over_the_limit_that_may_answer_any_call_fails_all() {
+    let upstream = peer("legacy").await;
+    let hanging = upstream.request(call("hang", &json!({}))).await.unwrap();
+    let request = call("blob", &json!({"size": 3_000_000}));
+    let blob = upstream.request(request).await.unwrap();
+    for exchange in [hanging, blob] {
+        says(
+            &all(exchange).await.1.unwrap_err(),
+            &["`peer`", "a line of more than 1048576 bytes"],
+        );
+    }
+    result(&upstream, "echo", json!({})).await;
 }
 
 #[tokio::test]

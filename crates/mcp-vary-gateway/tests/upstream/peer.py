@@ -87,6 +87,8 @@ def call(request):
     elif name == "line":
         raw(b'{"jsonrpc":"2.0","id":%d,"result":{"x":"' % request["id"])
         raw(b"x" * arguments["size"] + b'"}}\n')
+    elif name == "blob":
+        raw(b"x" * arguments["size"] + b"\n")
     elif name == "ask":
         say({"id": "p", "method": "ping"})
         say({"id": 7, "method": "sampling/createMessage", "params": {}})

@@ -3,6 +3,7 @@
 mod connect;
 mod flights;
 mod lines;
+mod oversize;
 mod process;
 mod tasks;
 
@@ -15,6 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::flights::{Flight, Flights};
+use self::oversize::Lost;
 use self::tasks::LastWords;
 use super::config::Limits;
 use super::error::UpstreamError;
@@ -296,15 +298,25 @@ impl Shared {
         }
     }
 
-    /// A line was too long to be read; it may have been the answer to any call.
-    fn refuse_line(&self) {
+    /// A line was too long to be kept: fails the call that it answered, or all that it may have.
+    fn refuse_line(&self, lost: Lost) {
+        let (server, limit) = (&self.server, self.limits.line);
+        tracing::warn!(server = %server, limit, ?lost, "line over the limit skipped");
         let error = UpstreamError::TooLarge {
-            server: Arc::clone(&self.server),
+            server: Arc::clone(server),
             what: "a line",
-            limit: self.limits.line,
+            limit,
         };
-        tracing::warn!(server = %self.server, limit = self.limits.line, "line too long, calls in flight failed");
-        self.flights().fail_all(&error);
+        match lost {
+            Lost::Nothing => {}
+            Lost::Anything => self.flights().fail_all(&error),
+            Lost::Answer(id) => {
+                let flight = self.flights().take(id);
+                if let Some(flight) = flight {
+                    flight.mailbox.end(Err(error));
+                }
+            }
+        }
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) async fn read(stdout: ChildStdout, shared: Arc<Shared>) {
     loop {
         match lines.next().await {
             Ok(Line::Text(line)) => shared.receive(line),
-            Ok(Line::TooLong) => shared.refuse_line(),
+            Ok(Line::TooLong(ends)) => shared.refuse_line(ends.lost()),
             Ok(Line::End) | Err(_) => return,
         }
     }
@@ -89,7 +89,7 @@ pub(super) async fn log(stderr: ChildStderr, shared: Arc<Shared>) {
                     shared.last_words.push(line);
                 }
             }
-            Ok(Line::TooLong) => {
+            Ok(Line::TooLong(_)) => {
                 tracing::info!(server = %server, "a line of over {LOG_LINE} bytes")
             }
             Ok(Line::End) | Err(_) => return,

@@ -1,0 +1,111 @@
+//! What a line that is too long to be kept still tells: whose answer it was.
+
+/// The two ends of a line that is too long to be kept.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Ends {
+    /// How it starts.
+    pub(super) head: Vec<u8>,
+    /// How it ends; empty when its end was not waited for.
+    pub(super) tail: Vec<u8>,
+}
+
+/// Which calls a lost line concerns.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Lost {
+    /// The answer to this call.
+    Answer(u64),
+    /// No answer.
+    Nothing,
+    /// Perhaps the answer to any call.
+    Anything,
+}
+
+impl Ends {
+    /// Reads the members at both ends, where writers of JSON put the short ones.
+    pub(super) fn lost(&self) -> Lost {
+        let head = String::from_utf8_lossy(&self.head);
+        let long = ["\"result\"", "\"error\"", "\"params\"", "\"data\""];
+        let long = long.iter().filter_map(|key| head.find(key)).min();
+        // Before the first long member there is nothing but short ones of the envelope.
+        let short = &head[..long.unwrap_or(0)];
+        if let Some(id) = number_after_id(short) {
+            return Lost::Answer(id);
+        }
+        if short.contains("\"method\"") {
+            return Lost::Nothing;
+        }
+        let tail = String::from_utf8_lossy(&self.tail);
+        match id_at_end(&tail) {
+            Some(id) => Lost::Answer(id),
+            None => Lost::Anything,
+        }
+    }
+}
+
+/// `5` from `{"jsonrpc":"2.0","id":5,`.
+fn number_after_id(text: &str) -> Option<u64> {
+    let after = text.split_once("\"id\"")?.1.trim_start();
+    let number = after.strip_prefix(':')?.trim_start();
+    let (number, _) = number.split_once(',')?;
+    number.trim_end().parse().ok()
+}
+
+/// `5` from `…},"jsonrpc":"2.0","id":5}`: a member of the outermost object, since one brace follows.
+fn id_at_end(text: &str) -> Option<u64> {
+    let inner = text.trim_end().strip_suffix('}')?.trim_end();
+    let inner = inner.strip_suffix("\"2.0\"").map_or(inner, |rest| {
+        let rest = rest.trim_end().trim_end_matches(':').trim_end();
+        let rest = rest.trim_end_matches("\"jsonrpc\"").trim_end();
+        rest.trim_end_matches(',').trim_end()
+    });
+    let (rest, number) = inner.rsplit_once(':')?;
+    let is_id = rest.trim_end().ends_with("\"id\"");
+    is_id.then(|| number.trim().parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn loses(head: &str, tail: &str, expected: Lost) {
+        let ends = Ends {
+            head: head.into(),
+            tail: tail.into(),
+        };
+        assert_eq!(ends.lost(), expected);
+    }
+
+    #[test]
+    fn the_id_is_found_at_either_end() {
+        loses(r#"{"jsonrpc":"2.0","id":5,"result":{"#, "", Lost::Answer(5));
+        loses(r#"{"id" : 5 , "error": {"#, "", Lost::Answer(5));
+        loses(
+            r#"{"result":{"id":1,"#,
+            r#"x"},"jsonrpc":"2.0","id":5}"#,
+            Lost::Answer(5),
+        );
+        loses(
+            r#"{"result":{"#,
+            r#"x"}, "id": 5, "jsonrpc": "2.0"}"#,
+            Lost::Answer(5),
+        );
+    }
+
+    #[test]
+    fn an_id_inside_is_none_of_the_message() {
+        loses(r#"{"result":{"id":5,"#, r#"{"id":7}}"#, Lost::Anything);
+        loses(r#"{"result":{"id":5,"#, "", Lost::Anything);
+        loses("xxxxxx", "xxxxxx", Lost::Anything);
+        loses(r#"{"id":"5","result":"#, r#""x"}"#, Lost::Anything);
+    }
+
+    #[test]
+    fn a_notification_answers_nobody() {
+        loses(
+            r#"{"jsonrpc":"2.0","method":"x","params":"#,
+            "",
+            Lost::Nothing,
+        );
+    }
+}
