@@ -787,3 +787,52 @@ async fn a_modern_server_is_asked_for_its_list_changes_again_and_again() {
     drop(upstream);
     sender.closed().await;
 }
+
+#[tokio::test]
+async fn progress_beside_the_stream_of_its_call_finds_it() {
+    let (senders, mut streams) = mpsc::unbounded_channel();
+    let peer = Peer::start(move |seen| match seen.method() {
+        "GET" | "tools/call" => {
+            let (sender, reply) = Reply::stream();
+            let _ = senders.send((sender, seen.clone()));
+            Some(reply)
+        }
+        _ => None,
+    })
+    .await;
+    let upstream = connect(&peer).await;
+    let (standalone, seen) = streams.recv().await.unwrap();
+    assert_eq!(seen.verb, "GET");
+    let mut exchange = upstream
+        .request(call("x").with_progress_token("\"t\""))
+        .await
+        .unwrap();
+    let (progress, mut events) = ("notifications/progress", upstream.events());
+    let (fetch, fetched) = tokio::sync::oneshot::channel();
+    let running = tokio::spawn(async move {
+        let first = exchange.next().await;
+        fetch.send(()).unwrap();
+        (first, all(exchange).await)
+    });
+    let (sender, seen) = streams.recv().await.unwrap();
+    for token in ["other", "t"] {
+        let params = json!({"progressToken": token, "progress": 1});
+        let message = json!({"jsonrpc": "2.0", "method": progress, "params": params});
+        standalone.send(event(&message).into()).unwrap();
+    }
+    let Ok(Event::Other(other)) = events.recv().await else {
+        panic!("not told");
+    };
+    assert_eq!(parse(&other)["params"]["progressToken"], "other");
+    // Two sockets have no order, so the answer follows once the progress has been fetched.
+    fetched.await.unwrap();
+    sender
+        .send(event(&seen.message(&json!({}))).into())
+        .unwrap();
+    let (first, rest) = running.await.unwrap();
+    let Ok(Message::Notification(first)) = first else {
+        panic!("no progress");
+    };
+    assert_eq!(parse(&first)["params"]["progressToken"], "t");
+    assert_eq!(rest, (Vec::new(), Ok(json!({}))));
+}

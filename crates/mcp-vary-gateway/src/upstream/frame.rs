@@ -170,6 +170,17 @@ pub(super) fn write_reply(id: &str, method: &str) -> Bytes {
     Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},{outcome}}}"#))
 }
 
+/// One spelling for a token: servers may escape the characters of a string differently.
+pub(super) fn canonical(token: &str) -> String {
+    if !token.contains('\\') {
+        return token.to_owned();
+    }
+    match serde_json::from_str::<String>(token) {
+        Ok(text) => mcp_vary::json::string(&text),
+        Err(_) => token.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,5 +243,11 @@ mod tests {
     fn a_batch_is_its_elements() {
         let all = messages(Bytes::from_static(br#" [{"a":1}, 2]"#));
         assert_eq!(all, [&br#"{"a":1}"#[..], b"2"]);
+    }
+
+    #[test]
+    fn a_token_is_found_however_it_is_escaped() {
+        assert_eq!(canonical(r#""a\/b""#), canonical(r#""a/b""#));
+        assert_ne!(canonical("1"), canonical(r#""1""#));
     }
 }

@@ -34,6 +34,14 @@ struct State {
     last_arrival: Instant,
 }
 
+impl State {
+    fn take(&mut self) -> Option<Bytes> {
+        let message = self.waiting.pop_front()?;
+        self.bytes -= message.len();
+        Some(message)
+    }
+}
+
 impl Mailbox {
     pub(super) fn new(limit: usize) -> Self {
         Self {
@@ -88,8 +96,7 @@ impl Mailbox {
         loop {
             let last_arrival = {
                 let mut state = self.lock();
-                if let Some(message) = state.waiting.pop_front() {
-                    state.bytes -= message.len();
+                if let Some(message) = state.take() {
                     return Ok(Some(Message::Notification(message)));
                 }
                 if let Some(end) = &state.end {
@@ -108,6 +115,16 @@ impl Mailbox {
                 }
             }
         }
+    }
+
+    /// A notification that is there already.
+    pub(super) fn take(&self) -> Option<Bytes> {
+        self.lock().take()
+    }
+
+    /// Waits until something may have arrived.
+    pub(super) async fn arrived(&self) {
+        self.arrived.notified().await;
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -49,6 +49,7 @@ pub(in crate::upstream) async fn connect(
         generation: watch::Sender::new(0),
         renewing: Mutex::new(()),
         configured: headers.clone(),
+        asides: Arc::default(),
         events: events.clone(),
         closed: AtomicBool::new(false),
     });

@@ -15,6 +15,7 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::ResponseFuture;
 use tokio::time::Instant;
 
+use super::aside::Aside;
 use super::body::{Collect, drain};
 use super::connect::is_legacy;
 use super::replies::is_stream;
@@ -43,6 +44,8 @@ pub(in crate::upstream) struct Exchange {
     session: Arc<Session>,
     call: Call,
     state: State,
+    /// What comes for this call beside its own stream.
+    aside: Option<Arc<Aside>>,
     /// What has arrived and was not fetched.
     queue: VecDeque<Message>,
     deadline: Instant,
@@ -83,12 +86,19 @@ impl Exchange {
             session,
             call,
             state: State::Sending(response),
+            aside: None,
             queue: VecDeque::new(),
             session_id: None,
             was_renewed: false,
             was_sent: false,
             resumes: 0,
         }
+    }
+
+    /// The same exchange; what comes in `aside` belongs to it too.
+    pub(super) fn with_aside(mut self, aside: Option<Aside>) -> Self {
+        self.aside = aside.map(Arc::new);
+        self
     }
 
     /// What the server called the session in its reply.
@@ -100,6 +110,10 @@ impl Exchange {
     pub(in crate::upstream) async fn next(&mut self) -> Result<Message, UpstreamError> {
         self.was_sent = true;
         loop {
+            let aside = self.aside.as_ref().and_then(|aside| aside.mailbox.take());
+            if let Some(message) = aside {
+                return Ok(Message::Notification(message));
+            }
             if let Some(message) = self.queue.pop_front() {
                 if matches!(message, Message::Answer(_)) {
                     self.finish();
@@ -108,9 +122,9 @@ impl Exchange {
             }
             let step = match self.call.purpose {
                 // It may stay silent for ever.
-                Purpose::Subscription => Ok(self.step().await),
+                Purpose::Subscription => Ok(self.advance().await),
                 Purpose::Call | Purpose::Handshake => {
-                    tokio::time::timeout_at(self.deadline, self.step()).await
+                    tokio::time::timeout_at(self.deadline, self.advance()).await
                 }
             };
             match step {
@@ -124,6 +138,21 @@ impl Exchange {
                     return Err(self.connection.timeout());
                 }
             }
+        }
+    }
+
+    /// One step, or something beside the stream.
+    async fn advance(&mut self) -> Result<(), UpstreamError> {
+        let Some(aside) = self.aside.clone() else {
+            return self.step().await;
+        };
+        tokio::select! {
+            biased;
+            () = aside.mailbox.arrived() => {
+                self.touch();
+                Ok(())
+            }
+            step = self.step() => step,
         }
     }
 

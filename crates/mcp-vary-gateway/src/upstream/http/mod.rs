@@ -1,5 +1,6 @@
 //! A server behind a streamable HTTP endpoint.
 
+mod aside;
 mod body;
 mod connect;
 mod exchange;
@@ -28,6 +29,7 @@ use super::message::{Event, Request, header_value};
 use super::stdio::Purpose;
 use crate::revision::Era;
 
+use self::aside::Asides;
 pub(super) use self::connect::connect;
 use self::exchange::Call;
 pub(super) use self::exchange::Exchange;
@@ -48,6 +50,7 @@ pub(super) struct Connection {
     generation: watch::Sender<u64>,
     renewing: Mutex<()>,
     configured: HeaderMap,
+    asides: Arc<Asides>,
     events: broadcast::Sender<Event>,
     closed: AtomicBool,
 }
@@ -74,7 +77,11 @@ impl Connection {
             headers,
             purpose,
         };
-        Ok(Exchange::send(Arc::clone(self), session, call))
+        let token = request
+            .progress_token
+            .filter(|_| session.era == Era::Legacy);
+        let aside = token.map(|token| self.asides.open(&token, self.limits.line));
+        Ok(Exchange::send(Arc::clone(self), session, call).with_aside(aside))
     }
 
     pub(super) async fn notify(

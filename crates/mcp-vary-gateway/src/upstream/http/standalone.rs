@@ -84,7 +84,7 @@ async fn hear(connection: &Arc<Connection>, bookmark: &mut Bookmark) -> Heard {
         for data in messages {
             heard = Heard::Something;
             for message in frame::messages(data) {
-                receive(connection, &session, message);
+                receive(connection, &session, &message);
             }
         }
     }
@@ -92,12 +92,18 @@ async fn hear(connection: &Arc<Connection>, bookmark: &mut Bookmark) -> Heard {
     heard
 }
 
-fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: Bytes) {
-    match Frame::read(&message) {
+fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: &Bytes) {
+    match Frame::read(message) {
         Ok(Frame::Request { id, method }) => connection.reply(session, id, &method),
-        Ok(Frame::Notification { method, .. }) => {
+        Ok(Frame::Notification { method, params }) => {
             let method = method.into_owned();
-            connection.tell(&method, message);
+            let rest = match method.as_str() {
+                "notifications/progress" => connection.asides.deliver(params, message.clone()),
+                _ => Some(message.clone()),
+            };
+            if let Some(message) = rest {
+                connection.tell(&method, message);
+            }
         }
         Ok(Frame::Answer { .. }) => {
             tracing::debug!(server = %connection.server, "answer outside its request dropped");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Purpose;
 use crate::upstream::error::UpstreamError;
+use crate::upstream::frame::canonical;
 use crate::upstream::mailbox::Mailbox;
 use crate::upstream::message::Owner;
 
@@ -115,17 +116,6 @@ impl Flights {
     }
 }
 
-/// One spelling for a token: servers may escape the characters of a string differently.
-fn canonical(token: &str) -> String {
-    if !token.contains('\\') {
-        return token.to_owned();
-    }
-    match serde_json::from_str::<String>(token) {
-        Ok(text) => mcp_vary::json::string(&text),
-        Err(_) => token.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,11 +156,5 @@ mod tests {
         belongs(&[(Some(1), false), (Some(2), false)], None);
         belongs(&[(Some(1), false), (None, false)], None);
         belongs(&[(None, false), (None, false)], None);
-    }
-
-    #[test]
-    fn a_token_is_found_however_it_is_escaped() {
-        assert_eq!(canonical(r#""a\/b""#), canonical(r#""a/b""#));
-        assert_ne!(canonical("1"), canonical(r#""1""#));
     }
 }
