@@ -24,6 +24,8 @@ fn text() -> impl Strategy<Value = String> {
             "![x](y)",
             "<http://a.test>",
             "https://a.test/b_c?d=1|2",
+            "see https://a.test/~b_ (or _http://a.test/*x*_)!",
+            "http://@http://a.test/&lt;http://a",
             "https://a.test/b?c=(d)*",
             "https://a@b.test",
             "&lt;b&gt;",
@@ -163,7 +165,10 @@ fn seen(markdown: &str, value: &Json<'_>) -> String {
                 ..
             }) => {
                 assert_eq!(link_type, LinkType::Autolink, "{markdown}");
-                assert!(urls.iter().any(|url| **url == *dest_url), "{markdown}");
+                assert!(
+                    urls.iter().any(|url| url.contains(&*dest_url)),
+                    "{markdown}"
+                );
             }
             Event::Start(
                 Tag::Paragraph

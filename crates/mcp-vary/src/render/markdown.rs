@@ -31,8 +31,8 @@ const CELL: Line = Line {
 /// # Properties
 ///
 /// The text is what the value says and nothing else: no character of a key or string is markup,
-/// raw HTML or a table's border. Only a string that is an `http` or `https` URL as a whole becomes
-/// a link. Strings of several lines stand in a fence, with their line breaks as `\n`.
+/// raw HTML or a table's border. Only an `http` or `https` URL becomes a link, and it leads where
+/// it says. Strings of several lines stand in a fence, with their line breaks as `\n`.
 ///
 /// # Examples
 ///
@@ -238,24 +238,29 @@ fn escaped(out: &mut String, text: &str, place: Place) {
 
 /// Writes `text` with a backslash before each character that CommonMark would read as markup.
 ///
-/// Returns how many there were. As few as possible: `snake_case`, `R&D`, `C:\temp` stay.
+/// Returns how many there were. As few as possible: `snake_case`, `R&D`, `C:\temp` stay. A URL
+/// in the text that would need one becomes a link instead: readers that link bare URLs would take
+/// the backslash for a part of it.
 fn escape(out: &mut String, text: &str, place: Place) -> usize {
     let mut count = 0;
     let mut rest = text;
     let mut before_run = ' ';
+    // What is left after the last run that was looked at, so that none is looked at twice.
+    let mut unseen = text.len();
     while let Some(c) = rest.chars().next() {
+        if c == 'h' && rest.len() <= unseen && !before_run.is_alphanumeric() {
+            let run = url_run(rest);
+            let url = without_sentence_end(run);
+            unseen = rest.len() - run.len();
+            if url.contains(['_', '*', '~', '&', '[']) && is_safe_url(url) {
+                out.extend(["<", url, ">"]);
+                rest = &rest[url.len()..];
+                before_run = '>';
+                continue;
+            }
+        }
         let after = &rest[c.len_utf8()..];
-        let next = after.chars().next();
-        let is_markup = match c {
-            '`' | '*' | '[' | '<' | '~' => true,
-            '|' => place == Place::Cell,
-            '_' => !before_run.is_alphanumeric() || !is_word_after_run(after),
-            '&' => is_entity(after),
-            '\\' => next.is_none_or(|next| next.is_ascii_punctuation()),
-            '#' => next.is_none(),
-            _ => false,
-        };
-        if is_markup {
+        if is_markup(c, before_run, after, place) {
             out.push('\\');
             count += 1;
         }
@@ -266,6 +271,37 @@ fn escape(out: &mut String, text: &str, place: Place) -> usize {
         rest = after;
     }
     count
+}
+
+/// Whether `c` is markup before `after`; `before_run` stands before it and the underscores it follows.
+fn is_markup(c: char, before_run: char, after: &str, place: Place) -> bool {
+    match c {
+        '`' | '*' | '[' | '<' | '~' => true,
+        '|' => place == Place::Cell,
+        '_' => !before_run.is_alphanumeric() || !is_word_after_run(after),
+        '&' => is_entity(after),
+        '\\' => after.is_empty() || after.starts_with(|c: char| c.is_ascii_punctuation()),
+        '#' => after.is_empty(),
+        _ => false,
+    }
+}
+
+/// The characters of a URL that `text` begins with.
+fn url_run(text: &str) -> &str {
+    if !text.starts_with("http://") && !text.starts_with("https://") {
+        return "";
+    }
+    text.split(|c| !is_url_char(c)).next().unwrap_or_default()
+}
+
+/// `run` without what ends the sentence rather than the URL.
+fn without_sentence_end(run: &str) -> &str {
+    let ends = if run.contains('(') {
+        ".,;:!?'"
+    } else {
+        ".,;:!?')"
+    };
+    run.trim_end_matches(|c| ends.contains(c))
 }
 
 /// Whether a letter or digit follows the underscores that `rest` begins with.
@@ -325,6 +361,9 @@ fn is_safe_url(text: &str) -> bool {
         return false;
     };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&b);
-    !authority.is_empty() && !authority.contains('@') && rest.bytes().all(is_plain)
+    !authority.is_empty() && !authority.contains('@') && rest.chars().all(is_url_char)
+}
+
+fn is_url_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(c)
 }
