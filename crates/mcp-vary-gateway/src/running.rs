@@ -13,6 +13,7 @@ use crate::client::{Client, level_from_name};
 use crate::gateway::Gateway;
 use crate::reply::{self, Failure, INVALID_PARAMS, RESOURCE_NOT_FOUND, Reply};
 use crate::revision::Era;
+use crate::session::Place;
 use crate::shape::Shaping;
 use crate::upstream::{Exchange, Message};
 use crate::wire;
@@ -22,6 +23,8 @@ use crate::wire;
 pub(crate) struct Running {
     exchange: Option<Exchange>,
     finish: Finish,
+    /// The place in the client's session, by which the client can cancel; none for modern HTTP.
+    place: Option<Place>,
     gateway: Arc<Gateway>,
 }
 
@@ -32,6 +35,8 @@ pub(crate) enum Step {
     Notification(Bytes),
     /// The response; nothing follows.
     Done(Reply),
+    /// The client cancelled, or its session was deleted; there is no response.
+    Cancelled,
 }
 
 /// What is needed to turn the server's answer into the client's.
@@ -60,32 +65,37 @@ impl Running {
         Self {
             exchange: Some(exchange),
             finish,
+            place: None,
             gateway,
         }
     }
 
-    /// The next notification, or the answer.
+    /// Keeps the request's place in its session until it has ended.
+    pub(crate) fn hold(&mut self, place: Place) {
+        self.place = Some(place);
+    }
+
+    /// The next notification, or the answer. Safe to drop while it waits.
     pub(crate) async fn next(&mut self) -> Step {
         loop {
             let Some(exchange) = &mut self.exchange else {
-                return Step::Done(
-                    self.finish
-                        .failed(&Failure::internal("the request has ended")),
-                );
+                return Step::Cancelled;
             };
-            match exchange.next().await {
+            let message = tokio::select! {
+                biased;
+                message = exchange.next() => message,
+                () = withdrawn(self.place.as_ref()) => {
+                    self.cancel();
+                    return Step::Cancelled;
+                }
+            };
+            match message {
                 Ok(Message::Notification(bytes)) => {
                     if let Some(passed) = self.finish.notification(bytes) {
                         return Step::Notification(passed);
                     }
                 }
-                Ok(Message::Answer(answer)) => {
-                    self.exchange = None;
-                    return Step::Done(match answer.outcome() {
-                        Ok(result) => self.finish.result(result),
-                        Err(error) => self.finish.error(error),
-                    });
-                }
+                Ok(Message::Answer(answer)) => return self.done(answer.outcome()),
                 Err(error) => {
                     self.exchange = None;
                     return Step::Done(self.finish.failed(&Failure::from(error)));
@@ -94,15 +104,23 @@ impl Running {
         }
     }
 
-    /// Cancels the request upstream; there will be no answer.
-    pub(crate) fn cancel(mut self) {
+    fn done(&mut self, outcome: Result<&str, &str>) -> Step {
+        self.exchange = None;
+        Step::Done(match outcome {
+            Ok(result) => self.finish.result(result),
+            Err(error) => self.finish.error(error),
+        })
+    }
+
+    fn cancel(&mut self) {
         if let Some(exchange) = self.exchange.take() {
             exchange.cancel(Some("cancelled by the client"));
         }
     }
 }
 
-/// A legacy client that is gone has not cancelled: its request runs on, unheard.
+/// A legacy client that is gone has not cancelled: its request runs on, unheard, and can still be
+/// cancelled.
 ///
 /// > Disconnection SHOULD NOT be interpreted as the client cancelling its request.
 /// > (MCP 2025-11-25, basic/transports, "Sending Messages to the Server")
@@ -110,29 +128,30 @@ impl Running {
 /// A modern one has; dropping the exchange says so upstream.
 impl Drop for Running {
     fn drop(&mut self) {
-        let legacy = self.finish.client.era() == Era::Legacy;
-        let ended = |running: &Self| {
-            let session = running.finish.client.session.as_ref();
-            session.is_some_and(|session| session.ended.is_cancelled())
-        };
-        if let (true, false, Some(exchange)) = (legacy, ended(self), self.exchange.take()) {
-            let session = self.finish.client.session.clone();
-            self.gateway.tasks.spawn(async move {
-                match session {
-                    Some(session) => tokio::select! {
-                        () = session.ended.cancelled() => {}
-                        () = run_unheard(exchange) => {}
-                    },
-                    None => run_unheard(exchange).await,
-                }
-            });
+        if self.finish.client.era() == Era::Modern {
+            return;
+        }
+        if let Some(exchange) = self.exchange.take() {
+            let unheard = run_unheard(exchange, self.place.take());
+            self.gateway.tasks.spawn(unheard);
         }
     }
 }
 
-async fn run_unheard(mut exchange: Exchange) {
-    while let Ok(Message::Notification(_)) = exchange.next().await {}
-    debug!("a request whose client is gone has ended");
+async fn run_unheard(mut exchange: Exchange, place: Option<Place>) {
+    let ended = async { while let Ok(Message::Notification(_)) = exchange.next().await {} };
+    tokio::select! {
+        () = ended => debug!("a request whose client is gone has ended"),
+        () = withdrawn(place.as_ref()) => exchange.cancel(Some("cancelled by the client")),
+    }
+}
+
+/// Waits until the client cancels the request or ends its session.
+async fn withdrawn(place: Option<&Place>) {
+    match place {
+        Some(place) => place.withdrawn().await,
+        None => std::future::pending().await,
+    }
 }
 
 impl Finish {

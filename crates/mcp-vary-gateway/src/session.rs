@@ -112,7 +112,17 @@ pub(crate) enum Refused {
 pub(crate) struct Place {
     session: Arc<Session>,
     id: String,
-    pub(crate) cancelled: CancellationToken,
+    cancelled: CancellationToken,
+}
+
+impl Place {
+    /// Waits until the client cancels the request or ends its session.
+    pub(crate) async fn withdrawn(&self) {
+        tokio::select! {
+            () = self.cancelled.cancelled() => {}
+            () = self.session.ended.cancelled() => {}
+        }
+    }
 }
 
 impl Drop for Place {

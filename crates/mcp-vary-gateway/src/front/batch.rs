@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::http::{accepted, event_stream, json};
 use super::post::{begin, heard};
-use super::sse::{Body, Stream, step};
+use super::sse::{Body, Stream};
 use crate::gateway::Gateway;
 use crate::params::Params;
 use crate::reply::{Failure, Reply};
@@ -138,13 +138,12 @@ async fn request(
         Outcome::Done(reply) => return Some(reply.body),
         Outcome::Running(running) => running,
     };
+    running.hold(place);
     loop {
-        match step(running, Some(&place.cancelled)).await? {
-            (_, Step::Done(reply)) => return Some(reply.body),
-            (still, Step::Notification(notification)) => {
-                let _ = answers.send(notification).await;
-                running = still;
-            }
+        match running.next().await {
+            Step::Done(reply) => return Some(reply.body),
+            Step::Notification(notification) => drop(answers.send(notification).await),
+            Step::Cancelled => return None,
         }
     }
 }

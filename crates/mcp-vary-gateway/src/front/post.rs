@@ -7,12 +7,11 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use tokio_util::sync::CancellationToken;
 
 use super::batch;
 use super::guard::TurnedAway;
 use super::http::{SESSION_ID, VERSION, accepted, event_stream, json};
-use super::sse::{Body, Stream, step};
+use super::sse::{Body, Stream};
 use crate::bridge::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
 use crate::client::Client;
 use crate::gateway::Gateway;
@@ -135,7 +134,7 @@ async fn legacy(
         headers: None,
     };
     let outcome = dispatch(gateway, &client, asked).await;
-    Ok(conclude(outcome, Some(place), session.ended.clone()).await)
+    Ok(conclude(outcome, Some(place)).await)
 }
 
 /// Takes the place of a request in its session.
@@ -184,7 +183,7 @@ async fn modern(
         headers: Some(&head.headers),
     };
     let outcome = dispatch(gateway, &client, asked).await;
-    Ok(conclude(outcome, None, CancellationToken::new()).await)
+    Ok(conclude(outcome, None).await)
 }
 
 /// Holds the headers of a modern request against its body.
@@ -260,23 +259,19 @@ impl Gateway {
 }
 
 /// The first message decides: an answer is sent as JSON, a notification opens a stream.
-async fn conclude(
-    outcome: Outcome,
-    place: Option<Place>,
-    ended: CancellationToken,
-) -> Response<Body> {
-    let running: Box<Running> = match outcome {
+async fn conclude(outcome: Outcome, place: Option<Place>) -> Response<Body> {
+    let mut running: Box<Running> = match outcome {
         Outcome::Done(reply) => return json(reply),
         Outcome::Running(running) => running,
     };
-    let cancelled = place.as_ref().map(|place| place.cancelled.clone());
-    match step(running, cancelled.as_ref()).await {
-        Some((_, Step::Done(reply))) => json(reply),
-        Some((running, Step::Notification(first))) => {
-            event_stream(Stream::of_request(running, &first, place, ended))
-        }
+    if let Some(place) = place {
+        running.hold(place);
+    }
+    match running.next().await {
+        Step::Done(reply) => json(reply),
+        Step::Notification(first) => event_stream(Stream::of_request(running, &first)),
         // A cancelled request has no answer, but its `POST` must end.
-        None => accepted(),
+        Step::Cancelled => accepted(),
     }
 }
 

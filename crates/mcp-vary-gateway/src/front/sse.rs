@@ -11,7 +11,7 @@ use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::running::{Running, Step};
-use crate::session::{OpenStream, Place};
+use crate::session::OpenStream;
 
 /// The body of any response of the gateway.
 #[derive(Debug)]
@@ -76,8 +76,8 @@ impl std::fmt::Debug for Stream {
 }
 
 enum Source {
-    /// A request that the server works on; its place in the session is kept as long.
-    Request(Next, Option<Place>),
+    /// A request that the server works on.
+    Request(Next),
     /// Messages of several requests of a batch.
     Channel(tokio::sync::mpsc::Receiver<Bytes>),
     /// Nothing; the stream of a `GET` that waits for what the server says on its own.
@@ -85,22 +85,16 @@ enum Source {
     Over,
 }
 
-/// The next step, or nothing when the client cancelled.
-type Next = Pin<Box<dyn Future<Output = Option<(Box<Running>, Step)>> + Send>>;
+type Next = Pin<Box<dyn Future<Output = (Box<Running>, Step)> + Send>>;
 
 /// A comment is sent after this long without an event.
 const QUIET: Duration = Duration::from_secs(15);
 
 impl Stream {
     /// The stream of `running`, whose first notification has arrived.
-    pub(crate) fn of_request(
-        running: Box<Running>,
-        first: &[u8],
-        place: Option<Place>,
-        ended: CancellationToken,
-    ) -> Box<Self> {
-        let next = next(running, place.as_ref());
-        Self::new(Source::Request(next, place), Some(event(first)), ended)
+    pub(crate) fn of_request(running: Box<Running>, first: &[u8]) -> Box<Self> {
+        let never = CancellationToken::new();
+        Self::new(Source::Request(next(running)), Some(event(first)), never)
     }
 
     pub(crate) fn of_channel(
@@ -130,7 +124,7 @@ impl Stream {
             return Poll::Ready(Some(first));
         }
         if self.ended.as_mut().poll(cx).is_ready() {
-            self.source.end();
+            self.source = Source::Over;
             return Poll::Ready(None);
         }
         if let Poll::Ready(message) = self.source.poll_message(cx) {
@@ -146,53 +140,28 @@ impl Stream {
 impl Source {
     fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         match self {
-            Self::Request(waiting, place) => match ready!(waiting.as_mut().poll(cx)) {
-                Some((running, Step::Notification(message))) => {
-                    *waiting = next(running, place.as_ref());
-                    Poll::Ready(Some(message))
-                }
-                Some((_, Step::Done(reply))) => {
-                    self.end();
-                    Poll::Ready(Some(reply.body))
-                }
-                None => {
-                    self.end();
-                    Poll::Ready(None)
-                }
-            },
+            Self::Request(waiting) => {
+                let (running, step) = ready!(waiting.as_mut().poll(cx));
+                let (message, after) = match step {
+                    Step::Notification(message) => (Some(message), Self::Request(next(running))),
+                    Step::Done(reply) => (Some(reply.body), Self::Over),
+                    Step::Cancelled => (None, Self::Over),
+                };
+                *self = after;
+                Poll::Ready(message)
+            }
             Self::Channel(messages) => messages.poll_recv(cx),
             Self::Idle(_) => Poll::Pending,
             Self::Over => Poll::Ready(None),
         }
     }
-
-    fn end(&mut self) {
-        *self = Self::Over;
-    }
 }
 
-fn next(running: Box<Running>, place: Option<&Place>) -> Next {
-    let cancelled = place.map(|place| place.cancelled.clone());
-    Box::pin(async move { step(running, cancelled.as_ref()).await })
-}
-
-/// The next step of a request; none when the client cancels it first.
-pub(crate) async fn step(
-    mut running: Box<Running>,
-    cancelled: Option<&CancellationToken>,
-) -> Option<(Box<Running>, Step)> {
-    let Some(cancelled) = cancelled else {
+fn next(mut running: Box<Running>) -> Next {
+    Box::pin(async move {
         let step = running.next().await;
-        return Some((running, step));
-    };
-    tokio::select! {
-        biased;
-        step = running.next() => Some((running, step)),
-        () = cancelled.cancelled() => {
-            running.cancel();
-            None
-        }
-    }
+        (running, step)
+    })
 }
 
 /// One message as an event; line breaks between its tokens become lines of data.

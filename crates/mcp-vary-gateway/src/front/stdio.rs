@@ -13,7 +13,6 @@ use tokio_util::task::TaskTracker;
 
 use super::batch;
 use super::post::{begin, heard};
-use super::sse::step;
 use crate::client::Client;
 use crate::gateway::Gateway;
 use crate::params::Params;
@@ -196,7 +195,7 @@ impl Connection {
                 params,
                 headers: None,
             };
-            let answer = run(&gateway, &client, asked, &place, &lines);
+            let answer = run(&gateway, &client, asked, place, &lines);
             tokio::select! {
                 () = answer => {}
                 () = gone.cancelled() => {}
@@ -248,21 +247,19 @@ async fn run(
     gateway: &Arc<Gateway>,
     client: &Client,
     asked: Asked<'_>,
-    place: &Place,
+    place: Place,
     lines: &mpsc::Sender<Bytes>,
 ) {
     let mut running = match dispatch(gateway, client, asked).await {
         Outcome::Done(reply) => return drop(lines.send(reply.body).await),
         Outcome::Running(running) => running,
     };
+    running.hold(place);
     loop {
-        match step(running, Some(&place.cancelled)).await {
-            Some((still, Step::Notification(notification))) => {
-                let _ = lines.send(notification).await;
-                running = still;
-            }
-            Some((_, Step::Done(reply))) => return drop(lines.send(reply.body).await),
-            None => return,
+        match running.next().await {
+            Step::Notification(notification) => drop(lines.send(notification).await),
+            Step::Done(reply) => return drop(lines.send(reply.body).await),
+            Step::Cancelled => return,
         }
     }
 }
