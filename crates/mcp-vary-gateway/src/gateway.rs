@@ -16,11 +16,12 @@ use tokio_util::task::TaskTracker;
 use crate::bridge::Caching;
 use crate::catalog::Shelf;
 use crate::catalog::face;
+use crate::catalog::listing::ListKind;
 use crate::catalog::view::Paper;
 use crate::client::{Declared, Memo};
 use crate::config::Config;
 use crate::session::{self, Session, Sessions};
-use crate::upstream::{ConnectError, Upstream};
+use crate::upstream::{ConnectError, Hello, Upstream};
 
 /// A running gateway. It serves clients through [`serve_http`](Self::serve_http) and
 /// [`serve_stdio`](Self::serve_stdio), any number of them at once.
@@ -111,6 +112,20 @@ impl Gateway {
         {
             tracing::warn!("tasks were still running at the end");
         }
+    }
+
+    /// What the server behind said about itself.
+    #[must_use]
+    pub fn hello(&self) -> &Hello {
+        self.upstream.hello()
+    }
+
+    /// How many tools the server lists; `None` when it offers none or its list cannot be read.
+    #[must_use]
+    pub fn tool_count(&self) -> Option<usize> {
+        let catalog = self.shelf.current();
+        let tools = catalog.listings.get(&ListKind::Tools)?.as_ref().ok()?;
+        Some(tools.items.len())
     }
 
     /// A token for progress that no other request to the server uses.

@@ -85,12 +85,12 @@ pub(super) async fn log(stderr: ChildStderr, shared: Arc<Shared>) {
             Ok(Line::Text(line)) => {
                 let line = excerpt(&line, LOG_CHARACTERS);
                 if !line.is_empty() {
-                    tracing::info!(server = %server, "{line}");
+                    tracing::info!(target: STDERR, server = %server, "{line}");
                     shared.last_words.push(line);
                 }
             }
             Ok(Line::TooLong(_)) => {
-                tracing::info!(server = %server, "a line of over {LOG_LINE} bytes")
+                tracing::info!(target: STDERR, server = %server, "a line of over {LOG_LINE} bytes")
             }
             Ok(Line::End) | Err(_) => return,
         }
@@ -190,6 +190,8 @@ fn ended_how(status: std::io::Result<ExitStatus>, last_words: &LastWords) -> Str
     }
 }
 
+/// The target of log events that repeat what a server wrote to its standard error.
+const STDERR: &str = "mcp_vary_gateway::stderr";
 const LAST_WORDS: usize = 5;
 const LOG_LINE: usize = 64 * 1024;
 const LOG_CHARACTERS: usize = 500;

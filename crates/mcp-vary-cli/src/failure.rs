@@ -1,0 +1,64 @@
+//! How a command ends.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use mcp_vary_gateway::ConnectError;
+use mcp_vary_gateway::upstream::UpstreamError;
+
+/// What a command that was carried out says of the thing it looked at.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Verdict {
+    /// Exit code 0.
+    Fine,
+    /// Exit code 1.
+    Failed,
+}
+
+/// Why a command ended early, and whose fault it is.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    text: String,
+    code: u8,
+}
+
+impl Failure {
+    /// The command itself could not be carried out.
+    pub(crate) fn command(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            code: 2,
+        }
+    }
+
+    /// The thing looked at failed.
+    pub(crate) fn looked_at(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            code: 1,
+        }
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.code)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Without a connection there is nothing to look at.
+impl From<ConnectError> for Failure {
+    fn from(error: ConnectError) -> Self {
+        Self::command(error.to_string())
+    }
+}
+
+impl From<UpstreamError> for Failure {
+    fn from(error: UpstreamError) -> Self {
+        Self::looked_at(error.to_string())
+    }
+}

@@ -1,0 +1,30 @@
+//! The log on standard error.
+
+use std::io;
+
+use tracing_subscriber::EnvFilter;
+
+use crate::args::Command;
+use crate::failure::Failure;
+
+/// Starts the log at `wanted`, or at what suits the command.
+pub(crate) fn start(wanted: Option<&str>, command: &Command) -> Result<(), Failure> {
+    let directives = wanted.unwrap_or(match command {
+        // What the server behind says belongs to running it; elsewhere it would stand between the rows.
+        Command::Serve(_) => "warn,mcp_vary_gateway::stderr=info",
+        _ => "error",
+    });
+    let filter = EnvFilter::try_new(directives).map_err(|error| {
+        Failure::command(format!(
+            "the log level `{directives}` cannot be read ({error}); write error, warn, info, debug or trace"
+        ))
+    })?;
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .without_time()
+        .with_target(false)
+        .with_ansi(io::IsTerminal::is_terminal(&io::stderr()))
+        .init();
+    Ok(())
+}

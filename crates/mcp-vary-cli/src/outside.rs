@@ -1,0 +1,29 @@
+//! The clock and randomness, which everything else takes as arguments.
+
+use std::time::UNIX_EPOCH;
+
+use mcp_vary_gateway::Outside;
+
+use crate::failure::Failure;
+
+/// The clock and the randomness of this machine.
+///
+/// # Errors
+///
+/// When the operating system gives no randomness, without which sessions could be forged.
+pub(crate) fn outside() -> Result<Outside, Failure> {
+    getrandom::fill(&mut [0; 16])
+        .map_err(|error| Failure::command(format!("the system gives no randomness: {error}")))?;
+    Ok(Outside::new(now, random))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the binary reads the clock")]
+fn now() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+fn random(bytes: &mut [u8]) {
+    // It worked at the start. Going on with known bytes would let sessions be forged.
+    getrandom::fill(bytes).expect("the system gives randomness");
+}

@@ -1,0 +1,73 @@
+//! Lines that fit.
+
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// The lines of `text`, each at most `width` columns wide; what goes on is indented like its line.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    text.lines()
+        .flat_map(|line| wrap_line(line.trim_end(), width.max(8)))
+        .collect()
+}
+
+fn wrap_line(line: &str, width: usize) -> Vec<String> {
+    let blank = line.len() - line.trim_start_matches(' ').len();
+    let indent = " ".repeat(blank.min(width / 2));
+    let mut lines = Vec::new();
+    let mut rest = line.trim_start_matches(' ');
+    while rest.width() + indent.len() > width {
+        let (head, tail) = cut(rest, width - indent.len());
+        lines.push(format!("{indent}{}", head.trim_end()));
+        rest = tail.trim_start_matches(' ');
+    }
+    lines.push(format!("{indent}{rest}"));
+    lines
+}
+
+/// Cuts `text` behind the last space or comma that leaves at most `width` columns before it, or within
+/// a word that is longer.
+fn cut(text: &str, width: usize) -> (&str, &str) {
+    let mut used = 0;
+    let mut hard = text.len();
+    let mut soft = None;
+    for (at, c) in text.char_indices() {
+        used += c.width().unwrap_or(0);
+        if used > width && at > 0 {
+            hard = at;
+            // A space that just does not fit ends the line as well as one that does.
+            if c == ' ' {
+                soft = Some(at);
+            }
+            break;
+        }
+        if matches!(c, ' ' | ',') {
+            soft = Some(at + c.len_utf8());
+        }
+    }
+    text.split_at(soft.unwrap_or(hard))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn wraps(text: &str, width: usize, expected: &[&str]) {
+        let lines = wrap(text, width);
+        assert_eq!(lines, expected);
+        assert!(lines.iter().all(|line| line.width() <= width));
+    }
+
+    #[test]
+    fn lines_break_at_spaces_and_keep_their_indentation() {
+        wraps("one two three", 9, &["one two", "three"]);
+        wraps("  one two three", 9, &["  one two", "  three"]);
+        wraps("a\n\nb", 9, &["a", "", "b"]);
+    }
+
+    #[test]
+    fn a_word_that_is_too_long_is_cut() {
+        wraps("abcdefghijkl", 8, &["abcdefgh", "ijkl"]);
+        wraps("世界世界世界", 8, &["世界世界", "世界"]);
+        wraps(r#"{"a":1,"b":2}"#, 9, &[r#"{"a":1,"#, r#""b":2}"#]);
+    }
+}

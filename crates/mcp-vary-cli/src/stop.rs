@@ -1,0 +1,54 @@
+//! Signals that ask the process to end.
+
+use crate::failure::Failure;
+
+/// Hears `SIGINT` and `SIGTERM` (on other systems Ctrl-C).
+#[derive(Debug)]
+pub(crate) struct Stop {
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Stop {
+    /// Hears signals from now on.
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            let hear = |kind| {
+                signal(kind)
+                    .map_err(|error| Failure::command(format!("signals cannot be heard: {error}")))
+            };
+            Ok(Self {
+                interrupt: hear(SignalKind::interrupt())?,
+                terminate: hear(SignalKind::terminate())?,
+            })
+        }
+        #[cfg(not(unix))]
+        Ok(Self {})
+    }
+
+    /// Waits for the next signal.
+    pub(crate) async fn asked(&mut self) {
+        #[cfg(unix)]
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+        #[cfg(not(unix))]
+        let _ = tokio::signal::ctrl_c().await;
+    }
+
+    /// Does `work`, or ends it early.
+    pub(crate) async fn unless_asked<T>(
+        mut self,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        tokio::select! {
+            done = work => done,
+            () = self.asked() => Err(Failure::command("interrupted")),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! From what was typed to a server that can be connected to.
+
+use std::path::Path;
+
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use mcp_vary_gateway::{Target, UpstreamConfig};
+
+use crate::failure::Failure;
+
+/// The server that a command line of `program` and arguments starts.
+pub(crate) fn command(command: &[String]) -> Result<UpstreamConfig, Failure> {
+    let (program, args) = command.split_first().ok_or_else(|| {
+        Failure::command("a server is missing; give its URL, or `--` and its command")
+    })?;
+    let target = Target::command(program, args.iter().cloned());
+    Ok(UpstreamConfig::new(command_name(program, args), target))
+}
+
+/// The server at `url`, sent `headers` (`Name: value`) with every request.
+pub(crate) fn url(url: &str, headers: &[String]) -> Result<UpstreamConfig, Failure> {
+    let uri = http_url(url).map_err(Failure::command)?;
+    let headers = headers
+        .iter()
+        .map(|line| {
+            line.split_once(':')
+                .and_then(|(name, value)| header(name.trim(), value.trim()).ok())
+        })
+        .collect::<Option<HeaderMap>>()
+        .ok_or_else(|| Failure::command("a --header cannot be read; write it as 'Name: value'"))?;
+    let name = uri.host().unwrap_or(url).to_owned();
+    Ok(UpstreamConfig::new(
+        name,
+        Target::Http { url: uri, headers },
+    ))
+}
+
+/// Reads the address of a streamable HTTP endpoint.
+pub(crate) fn http_url(text: &str) -> Result<Uri, String> {
+    let unusable =
+        || format!("`{text}` is no URL of an MCP server; write it like http://127.0.0.1:8800/mcp");
+    let uri: Uri = text.parse().map_err(|_| unusable())?;
+    match (uri.scheme_str(), uri.host()) {
+        (Some("http" | "https"), Some(host)) if !host.is_empty() => Ok(uri),
+        _ => Err(unusable()),
+    }
+}
+
+/// One header, its value kept out of the log.
+pub(crate) fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let name = HeaderName::try_from(name).map_err(|_| format!("`{name}` is no header name"))?;
+    let mut value = HeaderValue::try_from(value)
+        .map_err(|_| format!("the value of `{name}` has characters no header may have"))?;
+    value.set_sensitive(true);
+    Ok((name, value))
+}
+
+/// What a person would call the server that a command starts: of `npx -y @scope/server-git@1.2` it is
+/// `server-git`.
+fn command_name(program: &str, args: &[String]) -> String {
+    let runner = stem(program);
+    let named = args.iter().find(|arg| !arg.starts_with('-'));
+    match named {
+        Some(package) if RUNNERS.contains(&runner.as_str()) => stem(package),
+        _ => runner,
+    }
+}
+
+/// The last part of a path or a package's name, without version and the endings of scripts.
+fn stem(text: &str) -> String {
+    let last = Path::new(text)
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or(text);
+    let versioned = last.split_once('@').map_or(last, |(name, _)| name);
+    let plain = [".js", ".mjs", ".cjs", ".ts", ".py", ".exe", ".cmd"]
+        .iter()
+        .find_map(|ending| versioned.strip_suffix(ending))
+        .unwrap_or(versioned);
+    if plain.is_empty() {
+        last.to_owned()
+    } else {
+        plain.to_owned()
+    }
+}
+
+const RUNNERS: &[&str] = &[
+    "bunx", "deno", "node", "npx", "pnpx", "python", "python3", "uvx",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn is_called(line: &str, expected: &str) {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        assert_eq!(command(&words).unwrap().name, expected);
+    }
+
+    #[test]
+    fn a_server_is_called_as_a_person_would_call_it() {
+        is_called(
+            "npx -y @modelcontextprotocol/server-filesystem .",
+            "server-filesystem",
+        );
+        is_called(
+            "npx -y @modelcontextprotocol/server-git@1.2 .",
+            "server-git",
+        );
+        is_called("uvx mcp-server-time", "mcp-server-time");
+        is_called("/usr/bin/my-server --stdio", "my-server");
+        is_called("python3 tools/server.py", "server");
+    }
+
+    #[test]
+    fn an_address_without_scheme_is_refused_with_an_example() {
+        for text in ["localhost:8800", "ftp://x/", "http://", "a b", "/mcp"] {
+            assert!(
+                http_url(text)
+                    .unwrap_err()
+                    .contains("http://127.0.0.1:8800/mcp"),
+                "{text}"
+            );
+        }
+        assert!(http_url("https://example.com/mcp?key=1").is_ok());
+    }
+
+    #[test]
+    fn headers_are_read_as_they_are_typed() {
+        let headers = ["X-Key: a:b".to_owned(), "y:z".to_owned()];
+        let Target::Http { headers, .. } = url("http://localhost/mcp", &headers).unwrap().target
+        else {
+            panic!("no URL");
+        };
+        assert_eq!(headers["x-key"], "a:b");
+        assert_eq!(headers["y"], "z");
+        assert!(url("http://localhost/mcp", &["no colon".to_owned()]).is_err());
+    }
+}
