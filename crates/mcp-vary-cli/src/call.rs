@@ -1,3 +1,4 @@
+//! Follows.
 use crate::{args::Call, failure::*};
 pub(crate) async fn run(_a: Call) -> Result<Verdict, Failure> {
     Ok(Verdict::Fine)

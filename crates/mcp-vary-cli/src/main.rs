@@ -1,3 +1,78 @@
-//! The command line of Vary.
+//! The command line of Vary: `demo`, `serve`, `inspect` and `call`.
+//!
+//! The only crate that prints, exits, reads flags, the environment, the clock and randomness.
+//! Standard output is data, standard error is talk.
 
-fn main() {}
+#![expect(
+    dead_code,
+    clippy::unused_async,
+    reason = "demo, inspect and call follow"
+)]
+
+mod args;
+mod call;
+mod client;
+mod demo;
+mod failure;
+mod front;
+mod inspect;
+mod log;
+mod mcp_json;
+mod outside;
+mod print;
+mod serve;
+mod serving;
+mod stop;
+mod target;
+mod tokens;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser as _;
+
+use args::{Args, Command};
+use failure::{Failure, Verdict};
+use stop::Stop;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match run(args) {
+        Ok(Verdict::Fine) => ExitCode::SUCCESS,
+        Ok(Verdict::Failed) => ExitCode::from(1),
+        Err(failure) => {
+            print::talk(&format!("error: {failure}"));
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(args: Args) -> Result<Verdict, Failure> {
+    log::start(args.log.as_deref(), &args.command)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::command(format!("no runtime could be started: {error}")))?;
+    let verdict = runtime.block_on(dispatch(args.command));
+    // What is left ends here: child processes with their tasks, and a read of standard input that
+    // nobody can wake.
+    runtime.shutdown_timeout(LAST_TASKS);
+    verdict
+}
+
+async fn dispatch(command: Command) -> Result<Verdict, Failure> {
+    let stop = Stop::listen()?;
+    match command {
+        Command::Demo(demo) => demo::run(demo, stop).await,
+        Command::Serve(serve) => serve::run(serve, stop).await,
+        Command::Inspect(inspect) => stop.unless_asked(inspect::run(inspect)).await,
+        Command::Call(call) => stop.unless_asked(call::run(call)).await,
+        Command::Weather => weather::serve_stdio()
+            .await
+            .map(|()| Verdict::Fine)
+            .map_err(|error| Failure::looked_at(error.to_string())),
+    }
+}
+
+/// How long background work may take to end once the command is done.
+const LAST_TASKS: Duration = Duration::from_millis(200);
