@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     fn answer(text: &str) -> Answer {
-        Answer::read(text.to_owned().into_bytes().into()).unwrap()
+        Answer::parse(text.to_owned().into_bytes().into()).unwrap()
     }
 
     #[track_caller]

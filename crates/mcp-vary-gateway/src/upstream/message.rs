@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 
-use super::frame::Outcome;
+use super::frame::{Frame, Outcome};
 
 /// Who a call is made for; an opaque tag, one per session of a client.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -95,11 +95,23 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// `None` when `message` is no answer.
-    #[cfg(test)]
-    pub(super) fn read(message: Bytes) -> Option<Self> {
-        match super::frame::Frame::read(&message) {
-            Ok(super::frame::Frame::Answer { outcome, .. }) => Some(Self { outcome, message }),
+    /// The answer that `message` is; `None` when it is none, or answers nobody's request.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary_gateway::upstream::Answer;
+    ///
+    /// let answer = Answer::parse(r#"{"jsonrpc":"2.0","id":1,"result":{"a": 1.10}}"#.into()).unwrap();
+    /// assert_eq!(answer.outcome(), Ok(r#"{"a": 1.10}"#));
+    ///
+    /// // What a logger writes to standard output is JSON, but no answer.
+    /// assert!(Answer::parse(r#"{"level":30,"msg":"ready"}"#.into()).is_none());
+    /// ```
+    #[must_use]
+    pub fn parse(message: Bytes) -> Option<Self> {
+        match Frame::read(&message) {
+            Ok(Frame::Answer { outcome, .. }) => Some(Self { outcome, message }),
             _ => None,
         }
     }

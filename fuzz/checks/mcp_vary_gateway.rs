@@ -1,0 +1,73 @@
+//! What must hold of `mcp_vary_gateway` for every sequence of bytes.
+//!
+//! Included by the fuzz targets, and by `crates/mcp-vary-gateway/tests/corpora.rs`, which replays the
+//! corpora.
+
+use mcp_vary_gateway::upstream::Answer;
+use mcp_vary_gateway::upstream::sse::{self, Parser};
+use mcp_vary_gateway::wire::{self, Message};
+
+/// A check, after the name of its target and corpus.
+type Check = (&'static str, fn(&[u8]));
+
+/// Every check.
+pub(crate) const CHECKS: &[Check] = &[
+    ("answer", answer),
+    ("envelope", envelope),
+    ("events", events),
+];
+
+/// An answer is kept as it came, and its payload is a part of it.
+pub(crate) fn answer(data: &[u8]) {
+    let Some(answer) = Answer::parse(data.to_vec().into()) else {
+        return;
+    };
+    assert_eq!(&answer.message()[..], data);
+    let (Ok(text) | Err(text)) = answer.outcome();
+    let (Ok(bytes) | Err(bytes)) = answer.payload();
+    assert_eq!(text.as_bytes(), &bytes[..]);
+    assert!(serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok());
+}
+
+/// A message is of one kind, and its parts are parts of the bytes.
+pub(crate) fn envelope(data: &[u8]) {
+    if let Some(Ok(messages)) = wire::batch(data) {
+        assert!(!messages.is_empty());
+    }
+    let Ok(message) = Message::read(data) else {
+        return;
+    };
+    let kinds = [
+        message.method.is_some(),
+        message.result.is_some(),
+        message.error.is_some(),
+    ];
+    assert_eq!(kinds.iter().filter(|kind| **kind).count(), 1);
+    for part in [message.id, message.params, message.result, message.error] {
+        let part = part.unwrap_or_default();
+        assert!(
+            data.windows(part.len().max(1))
+                .any(|at| at == part.as_bytes())
+                || part.is_empty()
+        );
+    }
+}
+
+/// A stream gives the same events however it is cut, and never more than the limit at once.
+pub(crate) fn events(data: &[u8]) {
+    let whole = sse::parse(data, LIMIT);
+    let mut parser = Parser::new(LIMIT);
+    let mut pieces = Vec::new();
+    for byte in data {
+        match parser.feed(&[*byte]) {
+            Ok(events) => pieces.extend(events),
+            Err(_) => break,
+        }
+    }
+    if let Ok(whole) = whole {
+        assert_eq!(pieces, whole);
+    }
+    assert!(pieces.iter().all(|event| event.data.len() <= LIMIT));
+}
+
+const LIMIT: usize = 256;
