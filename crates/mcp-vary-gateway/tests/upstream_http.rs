@@ -836,3 +836,11 @@ async fn progress_beside_the_stream_of_its_call_finds_it() {
     assert_eq!(parse(&first)["params"]["progressToken"], "t");
     assert_eq!(rest, (Vec::new(), Ok(json!({}))));
 }
+
+#[tokio::test]
+async fn a_dropped_connection_ends_its_session() {
+    let peer = Peer::start(|_| None).await;
+    drop(connect(&peer).await);
+    let farewell = peer.saw("DELETE", 1).await;
+    assert_eq!(farewell[0].header("mcp-session-id"), Some("s-1"));
+}

@@ -500,6 +500,7 @@ async fn a_process_that_does_not_read_blocks_nobody() {
     let mut config = config("legacy");
     config.limits.outbox = 512 * 1024;
     config.limits.write = Duration::from_millis(100);
+    config.limits.grace = Duration::from_millis(100);
     let upstream = Upstream::connect(config).await.unwrap();
     // One answer larger than the pipe, which the peer would have to write while we write to it.
     let stop = ["-STOP".to_owned()];

@@ -147,12 +147,26 @@ impl Upstream {
         }
     }
 
-    /// Ends the process or the session, and waits until that is done. Calls in flight fail.
+    /// Ends the process or the session, and waits until that is done.
+    ///
+    /// Calls in flight fail with their process; over HTTP it is the server that ends them with the session.
     pub async fn close(&self) {
         self.stop.cancel();
         match &self.link {
             Link::Stdio(connection) => connection.close().await,
             Link::Http(connection) => connection.close().await,
+        }
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        // A process ends with its connection; a session has to be ended.
+        if let Link::Http(connection) = &self.link
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let connection = Arc::clone(connection);
+            runtime.spawn(async move { connection.close().await });
         }
     }
 }

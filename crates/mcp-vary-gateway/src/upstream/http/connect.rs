@@ -50,6 +50,7 @@ pub(in crate::upstream) async fn connect(
         renewing: Mutex::new(()),
         configured: headers.clone(),
         asides: Arc::default(),
+        strays: AtomicU64::new(0),
         events: events.clone(),
         closed: AtomicBool::new(false),
     });

@@ -281,8 +281,7 @@ impl Exchange {
     /// Takes in one message of a stream; what is none is skipped.
     fn accept_event(&mut self, message: &Bytes) {
         if let Err(why) = self.accept(message.clone(), false) {
-            let said = excerpt(message, 200);
-            tracing::warn!(server = %self.connection.server, said, why, "event skipped");
+            self.connection.skip(&why, message);
         }
     }
 

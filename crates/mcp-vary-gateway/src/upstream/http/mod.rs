@@ -27,6 +27,7 @@ use super::error::UpstreamError;
 use super::frame;
 use super::message::{Event, Request, header_value};
 use super::stdio::Purpose;
+use super::text::excerpt;
 use crate::revision::Era;
 
 use self::aside::Asides;
@@ -51,6 +52,7 @@ pub(super) struct Connection {
     renewing: Mutex<()>,
     configured: HeaderMap,
     asides: Arc<Asides>,
+    strays: AtomicU64,
     events: broadcast::Sender<Event>,
     closed: AtomicBool,
 }
@@ -142,6 +144,15 @@ impl Connection {
         let _ = self.events.send(Event::Closed {
             reason: format!("server `{}` was closed by the gateway", self.server),
         });
+    }
+
+    /// Logs an event that is no message: the first few, then ever more rarely.
+    fn skip(&self, why: &str, event: &[u8]) {
+        let count = self.strays.fetch_add(1, Ordering::Relaxed) + 1;
+        if count <= 8 || count.is_power_of_two() {
+            let event = excerpt(event, 200);
+            tracing::warn!(server = %self.server, count, event, why, "event skipped");
+        }
     }
 
     fn unreachable(&self, error: &dyn std::error::Error) -> UpstreamError {

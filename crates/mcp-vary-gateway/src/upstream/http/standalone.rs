@@ -108,7 +108,7 @@ fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: &Bytes
         Ok(Frame::Answer { .. }) => {
             tracing::debug!(server = %connection.server, "answer outside its request dropped");
         }
-        Err(why) => tracing::warn!(server = %connection.server, why, "event skipped"),
+        Err(why) => connection.skip(&why, message),
     }
 }
 
