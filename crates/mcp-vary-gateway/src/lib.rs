@@ -24,4 +24,5 @@ pub mod wire;
 
 pub use config::{Config, Limits, Outside};
 pub use gateway::Gateway;
+pub use mcp_header::call_headers;
 pub use upstream::{ConnectError, Target, UpstreamConfig};

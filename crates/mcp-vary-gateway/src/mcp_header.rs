@@ -102,6 +102,18 @@ impl ParamHeader {
     }
 }
 
+/// The `Mcp-Param-*` headers of a call with `arguments` to a tool whose input schema is `input_schema`.
+///
+/// Empty when the schema asks for none, or breaks the rules for them.
+#[must_use]
+pub fn call_headers(input_schema: &str, arguments: &str) -> Vec<(HeaderName, HeaderValue)> {
+    let headers = param_headers(input_schema).unwrap_or_default();
+    headers
+        .iter()
+        .filter_map(|header| header.to_send(arguments))
+        .collect()
+}
+
 /// Refuses a call whose `Mcp-Param-*` headers do not say what its arguments say.
 pub(crate) fn check_params(
     expected: &[ParamHeader],
