@@ -173,6 +173,10 @@ pub(crate) struct ClientArgs {
     #[arg(long)]
     pub(crate) json: bool,
     /// A header for every request to URL; may be repeated
-    #[arg(long = "header", value_name = "NAME: VALUE")]
+    #[arg(
+        long = "header",
+        value_name = "NAME: VALUE",
+        conflicts_with = "command"
+    )]
     pub(crate) headers: Vec<String>,
 }

@@ -1,5 +1,121 @@
-//! Follows.
-use crate::{args::Call, failure::*};
-pub(crate) async fn run(_a: Call) -> Result<Verdict, Failure> {
-    Ok(Verdict::Fine)
+//! `vary call`: one tool, called as this or that client.
+
+use mcp_vary::json::Members;
+
+use crate::args::Call;
+use crate::client::{Answered, Client, Persona};
+use crate::failure::{Failure, Verdict};
+use crate::front::Front;
+use crate::print;
+use crate::print::result;
+use crate::print::side_by_side::{Block, side_by_side};
+
+/// Calls the tool once per client, prints what each gets.
+pub(crate) async fn run(args: Call) -> Result<Verdict, Failure> {
+    let called = Called::typed(&args)?;
+    let front = Front::typed(&args.client, called.url.as_deref(), &args.command).await?;
+    let mut answers = Vec::new();
+    for persona in &called.personas {
+        let client = front.client(persona).await?;
+        answers.push(one(&client, &called, args.client.variant.as_deref()).await?);
+        client.close().await;
+    }
+    let text = if args.client.json {
+        lines(&answers)
+    } else {
+        columns(&called.personas, &answers, print::width())
+    };
+    print::data(&text)?;
+    front.close().await?;
+    let fine = answers.iter().all(|answer| {
+        answer
+            .as_ref()
+            .is_ok_and(|result| !result::is_error(result))
+    });
+    Ok(if fine { Verdict::Fine } else { Verdict::Failed })
+}
+
+async fn one(client: &Client, called: &Called, variant: Option<&str>) -> Result<Answered, Failure> {
+    client.call(&called.tool, &called.arguments, variant).await
+}
+
+/// What is to be called, and by whom.
+#[derive(Debug)]
+struct Called {
+    tool: String,
+    /// The JSON text of an object.
+    arguments: String,
+    url: Option<String>,
+    personas: Vec<Persona>,
+}
+
+impl Called {
+    fn typed(args: &Call) -> Result<Self, Failure> {
+        // `call TOOL URL` leaves the arguments out.
+        let (arguments, url) = match (&args.arguments, &args.url) {
+            (Some(word), None) if args.command.is_empty() && is_url(word) => (None, Some(word)),
+            (arguments, url) => (arguments.as_deref(), url.as_ref()),
+        };
+        let arguments = arguments.unwrap_or("{}").trim();
+        check(arguments)?;
+        if url.is_none() && args.command.is_empty() {
+            return Err(Failure::command(
+                "a server is missing; give its URL, or `--` and its command",
+            ));
+        }
+        let personas: Result<Vec<Persona>, Failure> = match args.features.as_slice() {
+            [] => Ok(vec![Persona::default()]),
+            several => several
+                .iter()
+                .map(|features| Persona::typed(Some(features), &[]))
+                .collect(),
+        };
+        Ok(Self {
+            tool: args.tool.clone(),
+            arguments: arguments.to_owned(),
+            url: url.cloned(),
+            personas: personas?,
+        })
+    }
+}
+
+fn is_url(word: &str) -> bool {
+    word.starts_with("http://") || word.starts_with("https://")
+}
+
+fn check(arguments: &str) -> Result<(), Failure> {
+    match Members::parse(arguments) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::command(format!(
+            "the arguments are no JSON object: {error}; write them like '{{\"location\":\"Bern\"}}'"
+        ))),
+    }
+}
+
+/// Each answer as the JSON text that came, on a line of its own.
+fn lines(answers: &[Answered]) -> String {
+    let line = |answer: &Answered| match answer {
+        Ok(result) => result.clone(),
+        Err(error) => format!("{{\"error\":{error}}}"),
+    };
+    // Between the tokens of JSON a line break is a space; inside a string it cannot stand.
+    answers
+        .iter()
+        .map(|answer| line(answer).replace(['\n', '\r'], " ") + "\n")
+        .collect()
+}
+
+fn columns(personas: &[Persona], answers: &[Answered], width: usize) -> String {
+    let blocks: Vec<Block> = personas
+        .iter()
+        .zip(answers)
+        .map(|(persona, answer)| {
+            let title = persona
+                .features
+                .as_deref()
+                .map(|tags| tags.replace(',', ", "));
+            result::block(title.as_deref().unwrap_or("declares nothing"), answer)
+        })
+        .collect();
+    side_by_side(&blocks, width)
 }

@@ -1,1 +1,294 @@
+//! A client of an MCP server, as this or that client would be.
 
+use std::sync::Arc;
+
+use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANT_META, SERVER_VARIANTS, settings};
+use mcp_vary::feature::Features;
+use mcp_vary::hints::VariantHints;
+use mcp_vary::ignored::Ignored;
+use mcp_vary::json::{self, Members};
+use mcp_vary::variant::ServerVariant;
+use mcp_vary_gateway::upstream::{Hello, Request, Upstream};
+use mcp_vary_gateway::{UpstreamConfig, call_headers};
+use serde_json::{Map, Value, json};
+
+use crate::failure::Failure;
+use crate::print::{harmless, talk};
+
+/// What a client declares of itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Persona {
+    /// Its feature tags as typed; `None` when it does not know content negotiation.
+    pub(crate) features: Option<String>,
+    /// Its hints for variants; `None` when it does not know them.
+    pub(crate) hints: Option<VariantHints>,
+}
+
+impl Persona {
+    /// A client that knows both extensions, from what was typed. What has no effect is said on standard
+    /// error, but declared all the same: it is up to the server to ignore it.
+    pub(crate) fn typed(features: Option<&str>, hints: &[String]) -> Result<Self, Failure> {
+        if let Some(features) = features {
+            let (_, ignored) = Features::from_tags(tags(features));
+            warn("--features", &ignored);
+        }
+        let pairs: Option<Vec<(&str, &str)>> =
+            hints.iter().map(|hint| hint.split_once('=')).collect();
+        let pairs = pairs.ok_or_else(|| {
+            Failure::command(
+                "a --hints cannot be read; write it as KEY=VALUE, such as contextSize=compact",
+            )
+        })?;
+        let single = pairs
+            .iter()
+            .flat_map(|(key, values)| values.split(',').map(|value| (*key, value.trim())));
+        let (hints, ignored) = VariantHints::from_pairs(single);
+        warn("--hints", &ignored);
+        Ok(Self {
+            features: features.map(str::to_owned),
+            hints: (!hints.is_empty()).then_some(hints),
+        })
+    }
+
+    /// The client's capabilities, JSON text.
+    fn capabilities(&self) -> String {
+        let mut extensions = Map::new();
+        if let Some(features) = &self.features {
+            let tags: Vec<&str> = tags(features).collect();
+            extensions.insert(
+                CONTENT_NEGOTIATION.to_owned(),
+                json!({"version": "1.0", "features": tags}),
+            );
+        }
+        if let Some(hints) = &self.hints {
+            extensions.insert(SERVER_VARIANTS.to_owned(), hints.to_settings());
+        }
+        if extensions.is_empty() {
+            return "{}".to_owned();
+        }
+        json!({ "extensions": extensions }).to_string()
+    }
+}
+
+fn tags(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(str::trim).filter(|tag| !tag.is_empty())
+}
+
+fn warn(flag: &str, ignored: &Ignored) {
+    if !ignored.is_empty() {
+        talk(&harmless(&format!(
+            "warning: of {flag}, this has no effect: {ignored}"
+        )));
+    }
+}
+
+/// What a server answers a request: the JSON text of its result, or of its error.
+pub(crate) type Answered = Result<String, String>;
+
+/// A connected client.
+#[derive(Debug)]
+pub(crate) struct Client {
+    upstream: Arc<Upstream>,
+}
+
+impl Client {
+    /// Connects to `server` as `persona`.
+    pub(crate) async fn connect(
+        server: UpstreamConfig,
+        persona: &Persona,
+    ) -> Result<Self, Failure> {
+        let server = server.with_capabilities(persona.capabilities());
+        Ok(Self {
+            upstream: Upstream::connect(server).await?,
+        })
+    }
+
+    pub(crate) fn hello(&self) -> &Hello {
+        self.upstream.hello()
+    }
+
+    pub(crate) async fn close(&self) {
+        self.upstream.close().await;
+    }
+
+    /// The variants that the server offers this client, best first.
+    pub(crate) fn variants(&self) -> Vec<ServerVariant> {
+        let capabilities: Value =
+            serde_json::from_str(&self.hello().capabilities).unwrap_or_default();
+        let settings = settings(&capabilities, SERVER_VARIANTS);
+        let offered =
+            settings.and_then(|settings| settings.value().get("availableVariants")?.as_array());
+        offered
+            .into_iter()
+            .flatten()
+            .filter_map(|variant| serde_json::from_value(variant.clone()).ok())
+            .collect()
+    }
+
+    /// Whether there are more variants than those offered.
+    pub(crate) fn more_variants(&self) -> bool {
+        let capabilities: Value =
+            serde_json::from_str(&self.hello().capabilities).unwrap_or_default();
+        let settings = settings(&capabilities, SERVER_VARIANTS);
+        settings.is_some_and(|settings| {
+            settings.value().get("moreVariantsAvailable") == Some(&Value::Bool(true))
+        })
+    }
+
+    /// All tools as listed, each as the JSON text it was written in.
+    pub(crate) async fn tools(&self, variant: Option<&str>) -> Result<Vec<String>, Failure> {
+        let mut tools = Vec::new();
+        let mut cursor: Option<String> = None;
+        for _ in 0..MOST_PAGES {
+            let members: Vec<_> = cursor
+                .iter()
+                .map(|cursor| ("cursor", json::string(cursor)))
+                .collect();
+            let request = Request::new("tools/list", Some(self.params(&members, variant)));
+            let page = self.ask(request).await?.map_err(|error| {
+                Failure::looked_at(harmless(&format!(
+                    "the server does not list its tools: {}",
+                    sentence(&error)
+                )))
+            })?;
+            let unreadable = |error: json::JsonError| {
+                Failure::looked_at(format!(
+                    "the server's list of tools cannot be read: {error}"
+                ))
+            };
+            let page = Members::parse(&page).map_err(unreadable)?;
+            let items =
+                json::elements(page.get("tools").unwrap_or_default()).map_err(unreadable)?;
+            tools.extend(items.into_iter().map(str::to_owned));
+            cursor = page.get_str("nextCursor");
+            if cursor.is_none() {
+                return Ok(tools);
+            }
+        }
+        Err(Failure::looked_at(format!(
+            "the server's list of tools has more than {MOST_PAGES} pages"
+        )))
+    }
+
+    /// Calls `tool` with `arguments`, the JSON text of an object.
+    pub(crate) async fn call(
+        &self,
+        tool: &str,
+        arguments: &str,
+        variant: Option<&str>,
+    ) -> Result<Answered, Failure> {
+        let members = [
+            ("name", json::string(tool)),
+            ("arguments", arguments.to_owned()),
+        ];
+        let schema = self.input_schema(tool, variant).await;
+        let headers = schema
+            .map(|schema| call_headers(&schema, arguments))
+            .unwrap_or_default();
+        let request = Request::new("tools/call", Some(self.params(&members, variant)))
+            .with_name(tool)
+            .with_param_headers(headers);
+        self.ask(request).await
+    }
+
+    /// The input schema of `tool`, which may ask for headers. Whether there is such a tool is for the
+    /// server to say.
+    async fn input_schema(&self, tool: &str, variant: Option<&str>) -> Option<String> {
+        let tools = self.tools(variant).await.ok()?;
+        tools.iter().find_map(|listed| {
+            let listed = Members::parse(listed).ok()?;
+            let found = listed.get_str("name")? == tool;
+            found.then(|| listed.get("inputSchema").map(str::to_owned))?
+        })
+    }
+
+    async fn ask(&self, request: Request) -> Result<Answered, Failure> {
+        let answer = self.upstream.request(request).await?.answer().await?;
+        Ok(answer.outcome().map(str::to_owned).map_err(str::to_owned))
+    }
+
+    fn params(&self, members: &[(&'static str, String)], variant: Option<&str>) -> String {
+        let mut meta = Members::default();
+        for (key, value) in self.upstream.client_meta() {
+            meta.set(*key, value.as_str());
+        }
+        if let Some(variant) = variant {
+            meta.set(SERVER_VARIANT_META, json::string(variant));
+        }
+        let mut params = Members::default();
+        for (key, value) in members {
+            params.set(*key, value.as_str());
+        }
+        if !meta.is_empty() {
+            params.set("_meta", meta.to_json());
+        }
+        params.to_json()
+    }
+}
+
+/// A JSON-RPC error as a sentence.
+pub(crate) fn sentence(error: &str) -> String {
+    let error: Value = serde_json::from_str(error).unwrap_or_default();
+    let message = error["message"]
+        .as_str()
+        .unwrap_or("an error without a message");
+    let available = error["data"]["availableVariants"].as_array().map(|ids| {
+        let ids: Vec<&str> = ids.iter().filter_map(Value::as_str).collect();
+        format!("; there are {}", ids.join(", "))
+    });
+    format!(
+        "{message} ({}){}",
+        error["code"],
+        available.unwrap_or_default()
+    )
+}
+
+/// More would be a server that never ends its list.
+const MOST_PAGES: usize = 1000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn declares(features: Option<&str>, hints: &[&str], expected: &Value) {
+        let hints: Vec<String> = hints.iter().map(|hint| (*hint).to_owned()).collect();
+        let persona = Persona::typed(features, &hints).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Value>(&persona.capabilities()).unwrap(),
+            *expected
+        );
+    }
+
+    #[test]
+    fn a_client_declares_what_was_typed() {
+        declares(None, &[], &json!({}));
+        declares(
+            Some(""),
+            &[],
+            &json!({"extensions": {CONTENT_NEGOTIATION: {"version": "1.0", "features": []}}}),
+        );
+        let features = json!({"version": "1.0", "features": ["agent", "format==json"]});
+        declares(
+            Some("agent, format==json"),
+            &[],
+            &json!({"extensions": {CONTENT_NEGOTIATION: features}}),
+        );
+        let hints = json!({"variantHints": {"hints": {"useCase": ["planning", "execution"]}}});
+        declares(
+            None,
+            &["useCase=planning,execution"],
+            &json!({"extensions": {SERVER_VARIANTS: hints}}),
+        );
+    }
+
+    #[test]
+    fn errors_are_sentences() {
+        let text = r#"{"code":-32602,"message":"Invalid server variant","data":{"availableVariants":["a","b"]}}"#;
+        assert_eq!(
+            sentence(text),
+            "Invalid server variant (-32602); there are a, b"
+        );
+        assert_eq!(sentence("7"), "an error without a message (null)");
+    }
+}

@@ -1,5 +1,107 @@
-//! Follows.
-use crate::{args::Demo, failure::*, stop::Stop};
-pub(crate) async fn run(_a: Demo, _s: Stop) -> Result<Verdict, Failure> {
-    Ok(Verdict::Fine)
+//! `vary demo`: what three clients get from one server.
+
+use std::fmt::Write as _;
+
+use mcp_vary_gateway::{Config, Target, UpstreamConfig};
+
+use crate::args::Demo;
+use crate::client::{Client, Persona};
+use crate::failure::{Failure, Verdict};
+use crate::outside::outside;
+use crate::print::side_by_side::side_by_side;
+use crate::print::wrap::wrap;
+use crate::print::{self, result, talk};
+use crate::serve::entry;
+use crate::serving::{self, Serving};
+use crate::stop::Stop;
+use crate::{inspect, target, tokens};
+
+/// Prints what three clients get; without `--once`, serves until a signal comes.
+pub(crate) async fn run(args: Demo, mut stop: Stop) -> Result<Verdict, Failure> {
+    let default = if args.once {
+        "127.0.0.1:0"
+    } else {
+        "127.0.0.1:8800"
+    };
+    let listener = serving::listen(args.listen.as_deref().unwrap_or(default)).await?;
+    let serving = Serving::start(Config::new(weather()?, outside()?), listener).await?;
+    let url = serving.url();
+    let shown = tokio::select! {
+        shown = show(&url) => shown?,
+        () = stop.asked() => return Err(Failure::command("interrupted")),
+    };
+    print::data(&shown)?;
+    if !args.once {
+        talk(&format!("\nserving at {}", url));
+        talk(&format!(
+            "for a client's configuration: {}",
+            entry("weather", &url)
+        ));
+        talk(
+            "for your own server: vary serve -- npx -y @modelcontextprotocol/server-filesystem .\nCtrl-C ends it",
+        );
+        stop.asked().await;
+    }
+    tokio::select! {
+        stopped = serving.stop() => stopped.map(|()| Verdict::Fine),
+        () = stop.asked() => Ok(Verdict::Fine),
+    }
 }
+
+/// The weather server, started as this program under its hidden name.
+fn weather() -> Result<UpstreamConfig, Failure> {
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::command(format!("this program's own path is not known: {error}"))
+    })?;
+    let target = Target::command(program.to_string_lossy(), ["weather".to_owned()]);
+    Ok(UpstreamConfig::new("weather", target))
+}
+
+async fn show(url: &str) -> Result<String, Failure> {
+    let mut blocks = Vec::new();
+    for (who, features) in CLIENTS {
+        let persona = Persona::typed(*features, &[])?;
+        let client = Client::connect(target::url(url, &[])?, &persona).await?;
+        let answer = client.call(TOOL, ARGUMENTS, None).await?;
+        let title = match features {
+            Some(features) => format!("{who}\n{}", features.replace(',', ", ")),
+            None => format!("{who}\n(nothing declared)"),
+        };
+        blocks.push(result::block(&title, &answer));
+        client.close().await;
+    }
+    let mut out = format!("The same call, {TOOL} {ARGUMENTS}, by three clients:\n\n");
+    out.push_str(&side_by_side(&blocks, print::width()));
+    let variants = wrap(&variants(url).await?, print::width());
+    let _ = writeln!(out, "\n{}", variants.join("\n"));
+    Ok(out)
+}
+
+/// What the list of tools costs in each variant, in one line.
+async fn variants(url: &str) -> Result<String, Failure> {
+    let client = Client::connect(target::url(url, &[])?, &Persona::default()).await?;
+    let faces = inspect::faces(&client, None).await?;
+    client.close().await;
+    let whole = inspect::yardstick(&faces).map_or(0, |face| face.tokens);
+    let costs = faces.iter().map(|face| {
+        let percent = tokens::percent(face.tokens, whole);
+        format!(
+            "{} {} tokens ({percent} %)",
+            face.id().unwrap_or("all"),
+            face.tokens
+        )
+    });
+    Ok(format!(
+        "Its list of tools, by variant: {}",
+        costs.collect::<Vec<_>>().join(" · ")
+    ))
+}
+
+/// Who calls, and with which features.
+const CLIENTS: &[(&str, Option<&str>)] = &[
+    ("an agent", Some("agent,format=json")),
+    ("a person", Some("human,format=markdown")),
+    ("any other client", None),
+];
+const TOOL: &str = "get_weather";
+const ARGUMENTS: &str = r#"{"location":"Bern"}"#;

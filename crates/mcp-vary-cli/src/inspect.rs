@@ -1,5 +1,262 @@
-//! Follows.
-use crate::{args::Inspect, failure::*};
-pub(crate) async fn run(_a: Inspect) -> Result<Verdict, Failure> {
+//! `vary inspect`: the variants of a server, and what their tools cost.
+
+use std::fmt::Write as _;
+
+use mcp_vary::json::Members;
+use mcp_vary::variant::ServerVariant;
+use serde_json::{Map, Value, json};
+
+use crate::args::Inspect;
+use crate::client::{Client, Persona};
+use crate::failure::{Failure, Verdict};
+use crate::front::Front;
+use crate::print::table::table;
+use crate::print::wrap::wrap;
+use crate::print::{self, Progress, harmless};
+use crate::tokens;
+
+/// Connects, reads and counts, prints.
+pub(crate) async fn run(args: Inspect) -> Result<Verdict, Failure> {
+    let persona = Persona::typed(args.features.as_deref(), &args.hints)?;
+    let front = Front::typed(&args.client, args.url.as_deref(), &args.command).await?;
+    let client = front.client(&persona).await?;
+    let mut faces = faces(&client, args.client.variant.as_deref()).await?;
+    let whole = yardstick(&faces).map_or(0, |face| face.tokens);
+    if let Some(only) = &args.client.variant {
+        faces.retain(|face| face.id().is_none_or(|id| id == only));
+    }
+    let seen = Seen {
+        whole,
+        info: front.info.clone(),
+        revision: front.revision.as_str(),
+        more: client.more_variants(),
+        faces,
+    };
+    print::data(&if args.client.json {
+        seen.to_json()
+    } else {
+        seen.to_text(print::width())
+    })?;
+    client.close().await;
+    front.close().await?;
     Ok(Verdict::Fine)
 }
+
+/// One variant and its tools.
+#[derive(Debug)]
+pub(crate) struct Face {
+    /// `None` when the server offers no variants.
+    pub(crate) variant: Option<ServerVariant>,
+    pub(crate) tokens: usize,
+    tools: Vec<Tool>,
+}
+
+#[derive(Debug)]
+struct Tool {
+    name: String,
+    tokens: usize,
+}
+
+impl Face {
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.variant.as_ref().map(|variant| variant.id.as_str())
+    }
+
+    fn read(variant: Option<ServerVariant>, listed: &[String]) -> Self {
+        let name = |tool: &String| {
+            Members::parse(tool)
+                .ok()
+                .and_then(|tool| tool.get_str("name"))
+        };
+        let tools = listed.iter().map(|tool| Tool {
+            name: name(tool).unwrap_or_else(|| "(without a name)".to_owned()),
+            tokens: tokens::count(&compact(tool)),
+        });
+        Self {
+            variant,
+            tools: tools.collect(),
+            tokens: tokens::count_array(
+                &listed.iter().map(|tool| compact(tool)).collect::<Vec<_>>(),
+            ),
+        }
+    }
+}
+
+/// JSON text without the space between its tokens.
+fn compact(text: &str) -> String {
+    mcp_vary::json::Json::parse(text).map_or_else(|_| text.to_owned(), |json| json.to_json())
+}
+
+/// The variants that a client is offered with their tools; with `only`, that one and the one that it
+/// is compared with.
+pub(crate) async fn faces(client: &Client, only: Option<&str>) -> Result<Vec<Face>, Failure> {
+    let offered = client.variants();
+    if offered.is_empty() {
+        let listed = client.tools(only).await?;
+        return Ok(vec![Face::read(None, &listed)]);
+    }
+    let compared = offered
+        .iter()
+        .position(|variant| variant.id == STANDARD)
+        .unwrap_or(0);
+    let mut faces = Vec::new();
+    for (at, variant) in offered.into_iter().enumerate() {
+        if at != compared && only.is_some_and(|only| variant.id != only) {
+            continue;
+        }
+        let _progress = Progress::show(&format!("counting the tokens of {} ...", variant.id));
+        let listed = client.tools(Some(variant.id.as_str())).await?;
+        faces.push(Face::read(Some(variant), &listed));
+    }
+    if let Some(id) = only.filter(|id| faces.iter().all(|face| face.id() != Some(id))) {
+        faces.push(unadvertised(client, id).await?);
+    }
+    Ok(faces)
+}
+
+/// A variant that was not offered but may exist.
+async fn unadvertised(client: &Client, id: &str) -> Result<Face, Failure> {
+    let listed = client.tools(Some(id)).await?;
+    let id = id
+        .parse()
+        .map_err(|error| Failure::command(format!("`{id}` is no variant's id: {error}")))?;
+    Ok(Face::read(Some(ServerVariant::new(id, "")), &listed))
+}
+
+/// The face that others are compared with: `standard`, else the first.
+pub(crate) fn yardstick(faces: &[Face]) -> Option<&Face> {
+    faces
+        .iter()
+        .find(|face| face.id() == Some(STANDARD))
+        .or_else(|| faces.first())
+}
+
+/// What `inspect` saw.
+struct Seen {
+    /// The tokens that others are compared with.
+    whole: usize,
+    info: Option<Value>,
+    revision: &'static str,
+    more: bool,
+    faces: Vec<Face>,
+}
+
+impl Seen {
+    fn to_json(&self) -> String {
+        let variants: Vec<Value> = self
+            .faces
+            .iter()
+            .map(|face| self.face_to_json(face))
+            .collect();
+        let seen = json!({
+            "server": self.info,
+            "revision": self.revision,
+            "encoding": "o200k_base",
+            "moreVariantsAvailable": self.more,
+            "variants": variants,
+        });
+        format!("{seen:#}\n")
+    }
+
+    fn face_to_json(&self, face: &Face) -> Value {
+        let said = match &face.variant {
+            Some(variant) => json!(variant),
+            None => json!({"id": null}),
+        };
+        let mut members = said.as_object().cloned().unwrap_or_else(Map::new);
+        let tools = face
+            .tools
+            .iter()
+            .map(|tool| json!({"name": tool.name, "tokens": tool.tokens}));
+        members.insert("tokens".to_owned(), json!(face.tokens));
+        members.insert(
+            "percent".to_owned(),
+            json!(tokens::percent(face.tokens, self.whole)),
+        );
+        members.insert("tools".to_owned(), tools.collect());
+        Value::Object(members)
+    }
+
+    fn to_text(&self, width: usize) -> String {
+        let mut out = print::server_line(self.info.as_ref(), self.revision);
+        out.push_str("\n\n");
+        self.write_variants(&mut out, width);
+        out.push('\n');
+        out.push_str(&harmless(&table(&self.rows())));
+        out
+    }
+
+    fn write_variants(&self, out: &mut String, width: usize) {
+        if self.faces.iter().all(|face| face.variant.is_none()) {
+            out.push_str("no variants\n");
+            return;
+        }
+        out.push_str("variants, best first\n");
+        let variants = || self.faces.iter().filter_map(|face| face.variant.as_ref());
+        let indent = variants()
+            .map(|variant| variant.id.as_str().len())
+            .max()
+            .unwrap_or(0)
+            .min(24)
+            + 4;
+        for variant in variants() {
+            let mut text = variant.status.as_str().to_owned();
+            for (key, value) in &variant.hints {
+                let _ = write!(text, " · {key}={value}");
+            }
+            if let Some(info) = &variant.deprecation_info {
+                let _ = write!(text, "\n{}", info.message);
+            }
+            if !variant.description.is_empty() {
+                let _ = write!(text, "\n{}", variant.description);
+            }
+            let mut id = format!("  {}", variant.id);
+            for line in wrap(&harmless(&text), width.saturating_sub(indent)) {
+                let _ = writeln!(out, "{id:indent$}{line}");
+                id.clear();
+            }
+        }
+        if self.more {
+            out.push_str("  and more\n");
+        }
+    }
+
+    fn rows(&self) -> Vec<Vec<String>> {
+        let row = |title: &str, cell: &dyn Fn(&Face) -> String| {
+            let cells = self.faces.iter().map(cell);
+            std::iter::once(title.to_owned())
+                .chain(cells)
+                .collect::<Vec<_>>()
+        };
+        let mut rows = vec![row("tokens per tool", &|face| {
+            face.id().unwrap_or("as listed").to_owned()
+        })];
+        for name in self.names() {
+            rows.push(row(name, &|face| {
+                let tool = face.tools.iter().find(|tool| tool.name == name);
+                tool.map_or_else(|| "-".to_owned(), |tool| tool.tokens.to_string())
+            }));
+        }
+        rows.push(row("all", &|face| face.tokens.to_string()));
+        if self.faces.iter().any(|face| face.variant.is_some()) {
+            rows.push(row("", &|face| {
+                format!("{} %", tokens::percent(face.tokens, self.whole))
+            }));
+        }
+        rows
+    }
+
+    /// Every tool of every face once, in the order of the first that has it.
+    fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for tool in self.faces.iter().flat_map(|face| &face.tools) {
+            if !names.contains(&tool.name.as_str()) {
+                names.push(&tool.name);
+            }
+        }
+        names
+    }
+}
+
+/// The variant that shows everything as it is.
+const STANDARD: &str = "standard";

@@ -3,12 +3,6 @@
 //! The only crate that prints, exits, reads flags, the environment, the clock and randomness.
 //! Standard output is data, standard error is talk.
 
-#![expect(
-    dead_code,
-    clippy::unused_async,
-    reason = "demo, inspect and call follow"
-)]
-
 mod args;
 mod call;
 mod client;

@@ -1,5 +1,6 @@
 //! What goes to the terminal.
 
+pub(crate) mod result;
 pub(crate) mod side_by_side;
 pub(crate) mod table;
 pub(crate) mod wrap;

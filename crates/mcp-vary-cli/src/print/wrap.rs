@@ -2,7 +2,9 @@
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// The lines of `text`, each at most `width` columns wide; what goes on is indented like its line.
+/// The lines of `text`, each at most `width` columns wide.
+///
+/// What goes on is indented like its line, and a little more in lists and where there is indentation.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     text.lines()
         .flat_map(|line| wrap_line(line.trim_end(), width.max(8)))
@@ -10,40 +12,53 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
 }
 
 fn wrap_line(line: &str, width: usize) -> Vec<String> {
-    let blank = line.len() - line.trim_start_matches(' ').len();
-    let indent = " ".repeat(blank.min(width / 2));
-    let mut lines = Vec::new();
+    let blank = (line.len() - line.trim_start_matches(' ').len()).min(width / 2);
     let mut rest = line.trim_start_matches(' ');
-    while rest.width() + indent.len() > width {
-        let (head, tail) = cut(rest, width - indent.len());
-        lines.push(format!("{indent}{}", head.trim_end()));
+    let hanging = if blank > 0 || rest.starts_with("- ") {
+        blank + 2
+    } else {
+        0
+    };
+    let mut lines = Vec::new();
+    let mut indent = blank;
+    while rest.width() + indent > width {
+        let (head, tail) = cut(rest, width - indent);
+        lines.push(format!("{:indent$}{}", "", head.trim_end()));
         rest = tail.trim_start_matches(' ');
+        indent = hanging;
     }
-    lines.push(format!("{indent}{rest}"));
+    lines.push(format!("{:indent$}{rest}", ""));
     lines
 }
 
-/// Cuts `text` behind the last space or comma that leaves at most `width` columns before it, or within
-/// a word that is longer.
+/// Cuts `text` so that at most `width` columns stand before: behind a space or comma where that fills a
+/// good part of the line, else within a word, at best behind its `_`, `-` or `/`.
 fn cut(text: &str, width: usize) -> (&str, &str) {
-    let mut used = 0;
+    let (mut used, mut between, mut within) = (0, 0, 0);
     let mut hard = text.len();
-    let mut soft = None;
     for (at, c) in text.char_indices() {
         used += c.width().unwrap_or(0);
         if used > width && at > 0 {
             hard = at;
             // A space that just does not fit ends the line as well as one that does.
             if c == ' ' {
-                soft = Some(at);
+                between = at;
             }
             break;
         }
-        if matches!(c, ' ' | ',') {
-            soft = Some(at + c.len_utf8());
+        match c {
+            ' ' | ',' => between = at + c.len_utf8(),
+            '_' | '-' | '/' => within = at + c.len_utf8(),
+            _ => {}
         }
     }
-    text.split_at(soft.unwrap_or(hard))
+    let enough = hard / 3;
+    text.split_at(
+        [between, within]
+            .into_iter()
+            .find(|at| *at > enough)
+            .unwrap_or(hard),
+    )
 }
 
 #[cfg(test)]
@@ -60,13 +75,15 @@ mod tests {
     #[test]
     fn lines_break_at_spaces_and_keep_their_indentation() {
         wraps("one two three", 9, &["one two", "three"]);
-        wraps("  one two three", 9, &["  one two", "  three"]);
+        wraps("  one two three", 9, &["  one two", "    three"]);
+        wraps("- one two three", 9, &["- one two", "  three"]);
         wraps("a\n\nb", 9, &["a", "", "b"]);
     }
 
     #[test]
     fn a_word_that_is_too_long_is_cut() {
         wraps("abcdefghijkl", 8, &["abcdefgh", "ijkl"]);
+        wraps("- some_long_name: 1", 12, &["- some_long_", "  name: 1"]);
         wraps("世界世界世界", 8, &["世界世界", "世界"]);
         wraps(r#"{"a":1,"b":2}"#, 9, &[r#"{"a":1,"#, r#""b":2}"#]);
     }

@@ -1,0 +1,111 @@
+//! A tool's result as a person reads it.
+
+use mcp_vary::json::{Members, elements};
+use serde_json::Value;
+
+use super::harmless;
+use super::side_by_side::Block;
+use crate::client::{Answered, sentence};
+use crate::tokens;
+
+/// What a client got, under `title`, with its cost in tokens.
+pub(crate) fn block(title: &str, answer: &Answered) -> Block {
+    let (note, body) = match answer {
+        Ok(result) => {
+            read(result).unwrap_or_else(|| ("no result of a tool".to_owned(), result.clone()))
+        }
+        Err(error) => (
+            "no result".to_owned(),
+            format!("error: {}", sentence(error)),
+        ),
+    };
+    Block {
+        title: harmless(title),
+        note,
+        body: harmless(&body),
+    }
+}
+
+/// Whether a result says that the tool failed.
+pub(crate) fn is_error(result: &str) -> bool {
+    Members::parse(result).is_ok_and(|members| members.get("isError") == Some("true"))
+}
+
+fn read(result: &str) -> Option<(String, String)> {
+    let members = Members::parse(result).ok()?;
+    let mut body = String::new();
+    if is_error(result) {
+        body.push_str("isError: true\n");
+    }
+    let mut note = Vec::new();
+    if let Some(content) = members.get("content") {
+        let blocks: Vec<String> = elements(content)
+            .ok()?
+            .iter()
+            .map(|block| shown(block))
+            .collect();
+        let cost: usize = blocks.iter().map(|block| tokens::count(block)).sum();
+        note.push(format!("content {cost} tokens"));
+        match blocks.as_slice() {
+            [] => body.push_str("content: []\n"),
+            blocks => body.push_str(&format!("content:\n{}\n", blocks.join("\n\n"))),
+        }
+    }
+    if let Some(structured) = members.get("structuredContent") {
+        let value: Value = serde_json::from_str(structured).ok()?;
+        let compact = mcp_vary::json::Json::parse(structured).ok()?.to_json();
+        note.push(format!(
+            "structuredContent {} tokens",
+            tokens::count(&compact)
+        ));
+        if !body.is_empty() {
+            body.push('\n');
+        }
+        body.push_str(&format!("structuredContent:\n{value:#}\n"));
+    }
+    Some((note.join("\n"), body))
+}
+
+/// A block of content: the text of a text block, else its JSON.
+fn shown(block: &str) -> String {
+    let text = Members::parse(block)
+        .ok()
+        .filter(|members| members.get("type") == Some("\"text\""));
+    text.and_then(|members| members.get_str("text"))
+        .unwrap_or_else(|| block.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn reads(result: &str, note: &str, body: &str) {
+        let block = block("x", &Ok(result.to_owned()));
+        assert_eq!((block.note.as_str(), block.body.as_str()), (note, body));
+    }
+
+    #[test]
+    fn a_result_is_shown_field_by_field() {
+        reads(
+            r#"{"content":[],"structuredContent":{"a":1}}"#,
+            "content 0 tokens\nstructuredContent 5 tokens",
+            "content: []\n\nstructuredContent:\n{\n  \"a\": 1\n}\n",
+        );
+        reads(
+            r#"{"content":[{"type":"text","text":"hello\nworld"},{"type":"image","data":""}],"isError":true}"#,
+            "content 12 tokens",
+            "isError: true\ncontent:\nhello\nworld\n\n{\"type\":\"image\",\"data\":\"\"}\n",
+        );
+        reads("{}", "", "");
+    }
+
+    #[test]
+    fn an_error_is_shown_as_a_sentence() {
+        let block = block(
+            "x",
+            &Err(r#"{"code":-32602,"message":"Unknown tool"}"#.to_owned()),
+        );
+        assert_eq!(block.body, "error: Unknown tool (-32602)");
+    }
+}
