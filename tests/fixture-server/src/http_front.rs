@@ -41,6 +41,8 @@ pub async fn serve_http(
             () = &mut shutdown => return Ok(()),
             accepted = listener.accept() => {
                 let (stream, _) = accepted?;
+                // Events are small and come one by one; each must leave at once.
+                let _ = stream.set_nodelay(true);
                 let connection = connection(stream, service.clone());
                 tokio::spawn(stop.clone().run_until_cancelled_owned(connection));
             }
