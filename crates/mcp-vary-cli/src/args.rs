@@ -17,15 +17,14 @@ use clap::{ArgGroup, Parser, Subcommand};
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// What is logged to standard error: error, warn, info, debug or trace
-    ///
-    /// By default, warnings and, with `serve`, what the server behind writes to its standard error.
+    /// What is logged to standard error: error, warn, info, debug or trace [default: warn with serve, else error]
     #[arg(
         long,
         global = true,
         value_name = "LEVEL",
         env = "VARY_LOG",
-        hide_env_values = true
+        hide_env_values = true,
+        display_order = 100
     )]
     pub(crate) log: Option<String>,
 }
@@ -62,6 +61,7 @@ pub(crate) struct Demo {
 /// an entry of the file in which a client keeps its servers. Clients connect to http://ADDR/mcp.
 #[derive(Debug, Parser)]
 #[command(
+    override_usage = "vary serve [OPTIONS] <--url <URL> | --mcp-json <FILE> | -- <COMMAND>...>",
     group(ArgGroup::new("server behind").args(["url", "mcp_json", "command"]).required(true)),
     after_help = "Examples:\n  \
         vary serve -- npx -y @modelcontextprotocol/server-filesystem .\n  \
@@ -109,11 +109,14 @@ pub(crate) struct Serve {
 /// encoding o200k: a tool's as compact JSON, a variant's as the whole array `tools`. Percentages compare with
 /// the variant `standard`, or the first one where there is none.
 #[derive(Debug, Parser)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    override_usage = "vary inspect [OPTIONS] <URL | -- <COMMAND>...>",
+    after_help = "Examples:\n  \
     vary inspect -- npx -y @modelcontextprotocol/server-filesystem .\n  \
     vary inspect --hints contextSize=compact http://127.0.0.1:8800/mcp\n\n\
     With --json: {server, revision, encoding, moreVariantsAvailable, variants: [{id, status, description, hints, \
-    deprecationInfo, tokens, percent, tools: [{name, tokens}]}]}. A server without variants has one with the id null.")]
+    deprecationInfo, tokens, percent, tools: [{name, tokens}]}]}. A server without variants has one with the id null."
+)]
 pub(crate) struct Inspect {
     #[command(flatten)]
     pub(crate) client: ClientArgs,
@@ -140,10 +143,13 @@ pub(crate) struct Inspect {
 /// A server that does not negotiate content itself is called through Vary. Several --features show several
 /// clients side by side. Without any, the client declares nothing and gets what the server says.
 #[derive(Debug, Parser)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    override_usage = "vary call [OPTIONS] <TOOL> [JSON] <URL | -- <COMMAND>...>",
+    after_help = "Examples:\n  \
     vary call get_weather '{\"location\":\"Bern\"}' --features agent,format=json http://127.0.0.1:8800/mcp\n  \
-    vary call list_directory '{\"path\":\".\"}' --features agent,format=json --features human,format=markdown \\\n      \
-    -- npx -y @modelcontextprotocol/server-filesystem .")]
+    vary call list_directory '{\"path\":\".\"}' --features agent --features human \\\n      \
+    -- npx -y @modelcontextprotocol/server-filesystem ."
+)]
 pub(crate) struct Call {
     #[command(flatten)]
     pub(crate) client: ClientArgs,

@@ -1,0 +1,20 @@
+//! Every command says what it does and shows how.
+
+use crate::program::run;
+
+#[track_caller]
+fn explains(args: &[&str]) {
+    let name = [&["help"], args].concat().join("_");
+    let help = run(&[args, &["--help"]].concat()).data(0);
+    assert!(args.is_empty() || help.contains("Example"), "{help}");
+    insta::assert_snapshot!(name, help);
+}
+
+#[test]
+fn the_help_of_each_command_has_an_example() {
+    explains(&[]);
+    explains(&["demo"]);
+    explains(&["serve"]);
+    explains(&["inspect"]);
+    explains(&["call"]);
+}

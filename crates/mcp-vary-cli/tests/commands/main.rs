@@ -1,0 +1,10 @@
+//! The program as it is used: what is typed, what comes out, how it ends.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod bad_input;
+mod call;
+mod demo;
+mod help;
+mod inspect;
+mod program;
+mod serve;

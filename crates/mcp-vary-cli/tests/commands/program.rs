@@ -1,0 +1,167 @@
+//! Starts the program and reads what it says.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+/// The program under test.
+pub(crate) const VARY: &str = env!("CARGO_BIN_EXE_vary");
+
+/// What follows `--` to put the weather server behind.
+pub(crate) const WEATHER: [&str; 3] = ["--", VARY, "weather"];
+
+/// What a run of the program left.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) code: Option<i32>,
+}
+
+/// The program with `args`, apart from the terminal and the environment's log level.
+pub(crate) fn command(args: &[&str]) -> Command {
+    let mut command = Command::new(VARY);
+    command
+        .args(args)
+        .env_remove("VARY_LOG")
+        .stdin(Stdio::null());
+    command
+}
+
+/// Runs the program to its end.
+#[track_caller]
+pub(crate) fn run(args: &[&str]) -> Run {
+    let output = command(args).output().unwrap();
+    Run {
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+        code: output.status.code(),
+    }
+}
+
+/// Runs the program in front of the weather server.
+#[track_caller]
+pub(crate) fn with_weather(args: &[&str]) -> Run {
+    run(&[args, &WEATHER].concat())
+}
+
+impl Run {
+    /// The data, of a run that ended with `code` and had nothing to say.
+    #[track_caller]
+    pub(crate) fn data(self, code: i32) -> String {
+        assert_eq!(
+            (self.code, self.stderr.as_str()),
+            (Some(code), ""),
+            "{}",
+            self.stdout
+        );
+        self.stdout
+    }
+
+    /// Checks that the command could not be carried out, and says each of `parts`.
+    #[track_caller]
+    pub(crate) fn refuses(&self, parts: &[&str]) {
+        assert_eq!(
+            (self.code, self.stdout.as_str()),
+            (Some(2), ""),
+            "{}",
+            self.stderr
+        );
+        for part in parts {
+            assert!(
+                self.stderr.contains(part),
+                "`{}` does not say `{part}`",
+                self.stderr
+            );
+        }
+    }
+}
+
+/// A file for one test.
+pub(crate) fn file(name: &str, text: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// A program that serves, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) child: Child,
+    stderr: BufReader<ChildStderr>,
+    /// What it said until it served.
+    pub(crate) said: String,
+    pub(crate) address: SocketAddr,
+}
+
+impl Server {
+    /// Starts the program and waits until it says where it serves.
+    #[track_caller]
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let mut child = command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut said = String::new();
+        let address = loop {
+            let start = said.len();
+            assert_ne!(stderr.read_line(&mut said).unwrap(), 0, "it ended: {said}");
+            let address = said[start..].trim().strip_prefix("serving at http://");
+            if let Some(address) = address.and_then(|rest| rest.strip_suffix("/mcp")) {
+                break address.parse().unwrap();
+            }
+        };
+        Self {
+            child,
+            stderr,
+            said,
+            address,
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    /// Posts a message and returns the whole HTTP response.
+    pub(crate) fn post(&self, body: &str) -> String {
+        let mut socket = TcpStream::connect(self.address).unwrap();
+        write!(
+            socket,
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+             Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        )
+        .unwrap();
+        let mut response = String::new();
+        socket.read_to_string(&mut response).unwrap();
+        response
+    }
+
+    /// Asks it to end, and returns how it did and what it still said.
+    #[cfg(unix)]
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
+        let asked = Command::new("kill")
+            .args(["-TERM", &self.child.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(asked.success());
+        let mut rest = String::new();
+        self.stderr.read_to_string(&mut rest).unwrap();
+        (self.child.wait().unwrap().code(), rest)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The first message of a client.
+pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}"#;

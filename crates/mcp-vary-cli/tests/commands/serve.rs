@@ -1,0 +1,123 @@
+//! `vary serve`
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::program::{INITIALIZE, Server, VARY, command, file};
+
+#[cfg(unix)]
+#[test]
+fn serving_says_where_answers_and_ends_with_its_children() {
+    let pid = file("pid-of-the-child", "");
+    let script = r#"echo $$ > "$1"; exec "$0" weather"#;
+    let args = [
+        "serve",
+        "--listen",
+        "0",
+        "--",
+        "sh",
+        "-c",
+        script,
+        VARY,
+        pid.to_str().unwrap(),
+    ];
+    let server = Server::start(&args);
+    assert!(
+        server
+            .said
+            .contains("in front of weather 2.0.0, revision 2026-07-28, 2 tools"),
+        "{}",
+        server.said
+    );
+    let response = server.post(INITIALIZE);
+    assert!(response.starts_with("HTTP/1.1 200 OK"), "{response}");
+    assert!(
+        response.contains(r#""availableVariants":[{"id":"standard""#),
+        "{response}"
+    );
+    let child = std::fs::read_to_string(pid).unwrap();
+    let alive = || {
+        std::process::Command::new("kill")
+            .args(["-0", child.trim()])
+            .stderr(Stdio::null())
+            .status()
+            .unwrap()
+    };
+    assert!(alive().success());
+    let (code, rest) = server.end();
+    assert_eq!(code, Some(0), "{rest}");
+    assert!(rest.contains("vary inspect http://127.0.0.1:"), "{rest}");
+    assert!(!alive().success());
+}
+
+#[test]
+fn both_extensions_can_be_left_out() {
+    let args = [
+        "serve",
+        "--listen",
+        "0",
+        "--no-variants",
+        "--no-negotiation",
+        "--",
+        VARY,
+        "weather",
+    ];
+    let response = Server::start(&args).post(INITIALIZE);
+    assert!(
+        response.contains("serverInfo") && !response.contains("extensions"),
+        "{response}"
+    );
+}
+
+#[test]
+fn one_client_is_served_on_the_standard_streams() {
+    let mut child = command(&["serve", "--stdio", "--", VARY, "weather"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    writeln!(input, "{INITIALIZE}").unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let answer: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(answer["result"]["serverInfo"]["name"], "weather");
+    drop(input);
+    assert!(lines.next().is_none());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_server_of_a_clients_file_is_served() {
+    let entry =
+        serde_json::json!({"command": VARY, "args": ["${WORD:-weather}"], "env": {"A": "b"}});
+    let text =
+        serde_json::json!({"mcpServers": {"sky": entry, "sea": {"command": "no-such-program"}}});
+    let path = file("two-servers.json", &text.to_string());
+    let server = Server::start(&[
+        "serve",
+        "--listen",
+        "0",
+        "--mcp-json",
+        path.to_str().unwrap(),
+        "--server",
+        "sky",
+    ]);
+    assert!(
+        server.said.contains("in front of weather"),
+        "{}",
+        server.said
+    );
+    let text = serde_json::json!({"mcpServers": {"far": {"type": "http", "url": server.url()}}});
+    let path = file("one-server.json", &text.to_string());
+    let far = Server::start(&[
+        "serve",
+        "--listen",
+        "0",
+        "--mcp-json",
+        path.to_str().unwrap(),
+    ]);
+    assert!(far.said.contains("in front of weather"), "{}", far.said);
+}
