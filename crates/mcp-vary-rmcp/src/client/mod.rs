@@ -1,0 +1,1 @@
+//! Clients that declare how they want their content, and choose a variant.

@@ -1,0 +1,1 @@
+//! Servers that negotiate content and offer variants.
