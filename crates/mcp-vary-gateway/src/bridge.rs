@@ -9,6 +9,7 @@ use mcp_vary::json::{self, Members};
 
 use crate::params::Params;
 use crate::revision::{Era, Revision};
+use crate::splice;
 
 pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub(crate) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
@@ -101,33 +102,24 @@ pub(crate) fn result_downward(result: &str, era: Era, caching: Caching) -> Cow<'
     if caching == Caching::None {
         return with_result_type(result);
     }
-    let Ok(mut members) = Members::parse(result) else {
-        return Cow::Borrowed(result);
-    };
-    make_cacheable(&mut members, caching);
-    Cow::Owned(members.to_json())
+    Cow::Owned(cacheable(result, caching))
 }
 
-/// Sets `resultType` and the caching hints of a result for a modern client.
-pub(crate) fn make_cacheable(members: &mut Members<'_>, caching: Caching) {
-    if !members.contains("resultType") {
-        members.set("resultType", r#""complete""#);
+/// `result` with `resultType` and the caching hints that a modern client must get.
+pub(crate) fn cacheable(result: &str, caching: Caching) -> String {
+    let mut out = with_result_type(result).into_owned();
+    for (key, default) in [("ttlMs", "0"), ("cacheScope", r#""private""#)] {
+        if caching == Caching::Never || splice::get(&out, key).is_none() {
+            out = splice::set(&out, key, default).into_owned();
+        }
     }
-    if caching == Caching::Never || !members.contains("ttlMs") {
-        members.set("ttlMs", "0");
-    }
-    if caching == Caching::Never || !members.contains("cacheScope") {
-        members.set("cacheScope", r#""private""#);
-    }
+    out
 }
 
 /// Puts `resultType` first without reading the rest, unless the word occurs anywhere.
 fn with_result_type(result: &str) -> Cow<'_, str> {
-    if result.contains("\"resultType\"") {
-        let told = Members::parse(result).is_ok_and(|members| members.contains("resultType"));
-        if told {
-            return Cow::Borrowed(result);
-        }
+    if result.contains("\"resultType\"") && splice::get(result, "resultType").is_some() {
+        return Cow::Borrowed(result);
     }
     let Some(rest) = result.strip_prefix('{') else {
         return Cow::Borrowed(result);
@@ -142,22 +134,12 @@ fn with_result_type(result: &str) -> Cow<'_, str> {
 
 /// `structuredContent` that is no object, which only modern clients know, is left out for legacy ones.
 pub(crate) fn without_foreign_structure(result: &str) -> Cow<'_, str> {
-    if !result.contains("\"structuredContent\"") {
-        return Cow::Borrowed(result);
+    const KEY: &str = "structuredContent";
+    let foreign = |value: &str| !value.starts_with('{');
+    if result.contains("\"structuredContent\"") && splice::get(result, KEY).is_some_and(foreign) {
+        return splice::cut(result, KEY);
     }
-    match Members::parse(result) {
-        Ok(mut members) if foreign(&members) => {
-            members.remove("structuredContent");
-            Cow::Owned(members.to_json())
-        }
-        _ => Cow::Borrowed(result),
-    }
-}
-
-fn foreign(members: &Members<'_>) -> bool {
-    members
-        .get("structuredContent")
-        .is_some_and(|value| !value.starts_with('{'))
+    Cow::Borrowed(result)
 }
 
 /// The notification with the client's own progress token in place of the gateway's.
@@ -240,12 +222,12 @@ mod tests {
         downward(
             r#"{"contents":[],"ttlMs":5}"#,
             Caching::AsTold,
-            r#"{"contents":[],"ttlMs":5,"resultType":"complete","cacheScope":"private"}"#,
+            r#"{"resultType":"complete","contents":[],"ttlMs":5,"cacheScope":"private"}"#,
         );
         downward(
             r#"{"contents":[],"ttlMs":5,"cacheScope":"public"}"#,
             Caching::Never,
-            r#"{"contents":[],"ttlMs":0,"cacheScope":"private","resultType":"complete"}"#,
+            r#"{"resultType":"complete","contents":[],"ttlMs":0,"cacheScope":"private"}"#,
         );
     }
 

@@ -72,8 +72,7 @@ impl Gateway {
         if let Some(instructions) = &hello.instructions {
             result.set("instructions", instructions.as_str());
         }
-        bridge::make_cacheable(&mut result, Caching::Never);
-        result.to_json()
+        bridge::cacheable(&result.to_json(), Caching::Never)
     }
 
     fn server_info(&self) -> String {

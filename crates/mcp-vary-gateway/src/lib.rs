@@ -19,6 +19,7 @@ mod route;
 mod running;
 mod session;
 mod shape;
+mod splice;
 pub mod upstream;
 pub mod wire;
 

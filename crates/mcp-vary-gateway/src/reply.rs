@@ -10,6 +10,7 @@ use http::StatusCode;
 use mcp_vary::json;
 
 use crate::revision::{Era, Revision};
+use crate::splice;
 use crate::upstream::UpstreamError;
 use crate::wire::{WireError, WireFault};
 
@@ -19,6 +20,8 @@ pub(crate) struct Failure {
     code: i64,
     message: String,
     data: Option<String>,
+    /// The error as a server wrote it, which is what is sent on.
+    told: Option<String>,
 }
 
 /// One whole JSON-RPC response and the HTTP status that goes with it.
@@ -46,11 +49,16 @@ impl Failure {
             code,
             message: message.into(),
             data: None,
+            told: None,
         }
     }
 
     pub(crate) fn with_data(mut self, data: impl Into<String>) -> Self {
-        self.data = Some(data.into());
+        let data = data.into();
+        self.told = self
+            .told
+            .map(|told| splice::set(&told, "data", &data).into_owned());
+        self.data = Some(data);
         self
     }
 
@@ -94,11 +102,13 @@ impl Failure {
 
     /// The error of an upstream's answer, as it said it.
     pub(crate) fn from_upstream(error: &str) -> Option<Self> {
-        let members = json::Members::parse(error).ok()?;
+        let message = splice::get(error, "message").filter(|text| text.starts_with('"'))?;
         Some(Self {
-            code: serde_json::from_str(members.get("code")?).ok()?,
-            message: members.get_str("message")?,
-            data: members.get("data").map(str::to_owned),
+            code: serde_json::from_str(splice::get(error, "code")?).ok()?,
+            // A lone surrogate can be sent on, but not be a part of a string here.
+            message: serde_json::from_str(message).unwrap_or_else(|_| message.to_owned()),
+            data: splice::get(error, "data").map(str::to_owned),
+            told: Some(error.to_owned()),
         })
     }
 
@@ -112,6 +122,8 @@ impl Failure {
 
     pub(crate) fn set_code(&mut self, code: i64) {
         self.code = code;
+        let told = self.told.take();
+        self.told = told.map(|told| splice::set(&told, "code", &code.to_string()).into_owned());
     }
 
     pub(crate) fn data(&self) -> Option<&str> {
@@ -122,8 +134,12 @@ impl Failure {
     ///
     /// > If the server does not implement the requested RPC method, it MUST respond with
     /// > `404 Not Found` (2026-07-28); version, capability and header errors are `400 Bad Request`.
+    ///
+    /// What a server behind said is not about the exchange between client and gateway: to a legacy
+    /// client it never looks like the end of its session.
     pub(crate) fn status(&self, era: Era) -> StatusCode {
         match (self.code, era) {
+            (_, Era::Legacy) | (SESSION_NOT_FOUND, _) if self.told.is_some() => StatusCode::OK,
             (PARSE_ERROR | INVALID_REQUEST | -32022..=-32020, _) => StatusCode::BAD_REQUEST,
             (METHOD_NOT_FOUND, Era::Modern) => StatusCode::NOT_FOUND,
             (SESSION_NOT_FOUND, _) => StatusCode::NOT_FOUND,
@@ -133,11 +149,14 @@ impl Failure {
 
     /// The response message; without an id it says `null`, as JSON-RPC 2.0 asks for.
     pub(crate) fn to_bytes(&self, id: Option<&str>) -> Bytes {
+        let id = id.unwrap_or("null");
+        if let Some(told) = &self.told {
+            return Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{told}}}"#));
+        }
         let mut out = String::with_capacity(96 + self.message.len());
         let _ = write!(
             out,
-            r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":{},"message":"#,
-            id.unwrap_or("null"),
+            r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{},"message":"#,
             self.code
         );
         json::write_string(&mut out, &self.message);
@@ -182,6 +201,7 @@ impl From<&mcp_vary::error::Error> for Failure {
             code: i64::from(told.code),
             message: told.message,
             data: told.data.map(|data| data.to_string()),
+            told: None,
         }
     }
 }
@@ -252,6 +272,14 @@ mod tests {
             assert_eq!(status(code, Era::Legacy), legacy, "{code}");
             assert_eq!(status(code, Era::Modern), modern, "{code}");
         }
+    }
+
+    #[test]
+    fn an_upstream_error_does_not_end_a_session() {
+        let told = Failure::from_upstream(r#"{"code":-32001,"message":"Request timed out"}"#);
+        let told = told.unwrap();
+        assert_eq!(told.status(Era::Legacy), StatusCode::OK);
+        assert_eq!(told.status(Era::Modern), StatusCode::OK);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::reply::{self, Failure, INVALID_PARAMS, RESOURCE_NOT_FOUND, Reply};
 use crate::revision::Era;
 use crate::session::Place;
 use crate::shape::Shaping;
+use crate::splice;
 use crate::upstream::{Exchange, Message};
 use crate::wire;
 
@@ -238,6 +239,5 @@ impl Finish {
 /// Whether a result is no result yet (MCP 2026-07-28, basic/patterns/mrtr).
 fn asks_for_input(result: &str) -> bool {
     result.contains("\"input_required\"")
-        && Members::parse(result)
-            .is_ok_and(|members| members.get("resultType") == Some("\"input_required\""))
+        && splice::get(result, "resultType") == Some("\"input_required\"")
 }

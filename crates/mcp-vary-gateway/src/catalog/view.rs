@@ -16,6 +16,7 @@ use crate::bridge::{self, Caching};
 use crate::mcp_header::{ParamHeader, param_headers};
 use crate::reply::Failure;
 use crate::revision::Era;
+use crate::splice;
 
 /// What one variant shows.
 #[derive(Debug)]
@@ -214,20 +215,12 @@ fn legacy_items<'a>(kind: ListKind, texts: &[&'a str], upstream: Era) -> Vec<Cow
 }
 
 fn without_foreign_schema(tool: &str) -> Cow<'_, str> {
-    let Ok(mut members) = Members::parse(tool) else {
-        return Cow::Borrowed(tool);
-    };
-    let foreign = members.get("outputSchema").is_some_and(|schema| {
-        let kind = Members::parse(schema)
-            .ok()
-            .and_then(|schema| schema.get_str("type"));
-        kind.as_deref() != Some("object")
-    });
-    if !foreign {
-        return Cow::Borrowed(tool);
+    let is_object =
+        |schema: &str| splice::get(schema, "type").is_some_and(|kind| kind == "\"object\"");
+    match splice::get(tool, "outputSchema") {
+        Some(schema) if !is_object(schema) => splice::cut(tool, "outputSchema"),
+        _ => Cow::Borrowed(tool),
     }
-    members.remove("outputSchema");
-    Cow::Owned(members.to_json())
 }
 
 fn pages(

@@ -1,0 +1,153 @@
+//! One member of an object replaced, added or cut out; every other byte stays as it was.
+//!
+//! Unlike [`mcp_vary::json::Members`] this reads what a server says without judging it: a key given
+//! twice or one that no string can hold does not keep the rest from being carried.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde::de::{Deserializer as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// The value of `key` in `object`, as written; the last one when it is given more than once.
+pub(crate) fn get<'a>(object: &'a str, key: &str) -> Option<&'a str> {
+    let members = read(object)?;
+    let found = members.iter().rev().find(|member| member.is(key))?;
+    Some(found.value)
+}
+
+/// `object` with `value` wherever `key` stands, or at its end; unchanged when it is no object.
+pub(crate) fn set<'a>(object: &'a str, key: &str, value: &str) -> Cow<'a, str> {
+    let Some(members) = read(object) else {
+        return Cow::Borrowed(object);
+    };
+    let mut out = object.to_owned();
+    let mut found = false;
+    for member in members.iter().rev().filter(|member| member.is(key)) {
+        out.replace_range(range(object, member.value), value);
+        found = true;
+    }
+    if !found && let Some(end) = object.rfind('}') {
+        let comma = if members.is_empty() { "" } else { "," };
+        let key = mcp_vary::json::string(key);
+        out.insert_str(end, &format!("{comma}{key}:{value}"));
+    }
+    Cow::Owned(out)
+}
+
+/// `object` without `key`; unchanged when it has none.
+pub(crate) fn cut<'a>(object: &'a str, key: &str) -> Cow<'a, str> {
+    let members = read(object).unwrap_or_default();
+    if !members.iter().any(|member| member.is(key)) {
+        return Cow::Borrowed(object);
+    }
+    let texts: Vec<_> = members.iter().map(|member| member.range(object)).collect();
+    let mut out = object[..texts[0].start].to_owned();
+    let mut is_first = true;
+    for (at, text) in texts.iter().enumerate() {
+        if members[at].is(key) {
+            continue;
+        }
+        if !is_first {
+            // The comma before it, with the white space around.
+            out.push_str(&object[texts[at - 1].end..text.start]);
+        }
+        out.push_str(&object[text.clone()]);
+        is_first = false;
+    }
+    out.push_str(&object[texts[texts.len() - 1].end..]);
+    Cow::Owned(out)
+}
+
+/// One member: key and value as written, the key in its quotes.
+struct Member<'a> {
+    key: &'a str,
+    value: &'a str,
+}
+
+impl Member<'_> {
+    /// Where the member stands in `object`, from its key to its value.
+    fn range(&self, object: &str) -> Range<usize> {
+        range(object, self.key).start..range(object, self.value).end
+    }
+
+    fn is(&self, key: &str) -> bool {
+        let bare = self.key.strip_prefix('"').and_then(|k| k.strip_suffix('"'));
+        bare == Some(key)
+            || self.key.contains('\\')
+                && serde_json::from_str::<String>(self.key).is_ok_and(|own| own == key)
+    }
+}
+
+/// Where `part`, a slice of `whole`, stands in it.
+fn range(whole: &str, part: &str) -> Range<usize> {
+    let start = part.as_ptr() as usize - whole.as_ptr() as usize;
+    start..start + part.len()
+}
+
+/// The members of `object`, in order; `None` when it is no object.
+fn read(object: &str) -> Option<Vec<Member<'_>>> {
+    struct Members;
+    impl<'de> Visitor<'de> for Members {
+        type Value = Vec<Member<'de>>;
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("an object")
+        }
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut members = Vec::new();
+            while let Some((key, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
+                members.push(Member {
+                    key: key.get(),
+                    value: value.get(),
+                });
+            }
+            Ok(members)
+        }
+    }
+    let mut reader = serde_json::Deserializer::from_str(object);
+    let members = (&mut reader).deserialize_map(Members).ok()?;
+    reader.end().ok().map(|()| members)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ODD: &str = r#"{ "a" : 1.0 ,"\ud800":[ ], "\u0062":2,"c" :3 }"#;
+
+    #[test]
+    fn a_value_is_found_by_what_its_key_says() {
+        assert_eq!(get(ODD, "a"), Some("1.0"));
+        assert_eq!(get(ODD, "b"), Some("2"));
+        assert_eq!(get(ODD, "d"), None);
+        assert_eq!(get(r#"{"a":1,"a":2}"#, "a"), Some("2"));
+        assert_eq!(get("[1]", "a"), None);
+    }
+
+    #[test]
+    fn a_value_is_replaced_where_it_stands_or_added_at_the_end() {
+        let set = |object, key| set(object, key, "null").into_owned();
+        assert_eq!(
+            set(ODD, "b"),
+            r#"{ "a" : 1.0 ,"\ud800":[ ], "\u0062":null,"c" :3 }"#
+        );
+        assert_eq!(
+            set(ODD, "d"),
+            r#"{ "a" : 1.0 ,"\ud800":[ ], "\u0062":2,"c" :3 ,"d":null}"#
+        );
+        assert_eq!(set("{ }", "a"), r#"{ "a":null}"#);
+        assert_eq!(set(r#"{"a":1,"a":2}"#, "a"), r#"{"a":null,"a":null}"#);
+        assert_eq!(set("7", "a"), "7");
+    }
+
+    #[test]
+    fn a_member_is_cut_out_with_one_comma() {
+        assert_eq!(cut(ODD, "a"), r#"{ "\ud800":[ ], "\u0062":2,"c" :3 }"#);
+        assert_eq!(cut(ODD, "b"), r#"{ "a" : 1.0 ,"\ud800":[ ],"c" :3 }"#);
+        assert_eq!(cut(ODD, "c"), r#"{ "a" : 1.0 ,"\ud800":[ ], "\u0062":2 }"#);
+        assert_eq!(cut(ODD, "d"), ODD);
+        assert_eq!(cut(r#"{"a":1}"#, "a"), "{}");
+        assert_eq!(cut(r#"{"a":1,"a":2,"b":3}"#, "a"), r#"{"b":3}"#);
+        assert_eq!(cut("7", "a"), "7");
+    }
+}

@@ -1,0 +1,1 @@
+//! A client of one era before a server of the other.

@@ -1,0 +1,1 @@
+//! Lists of a server: all their pages, and what becomes of them when they change.

@@ -1,0 +1,296 @@
+//! Every vector of `spec/vectors/lossless.json`, on every route, compared as bytes.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use mcp_vary_gateway::revision::Era;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::support::{Behind, Front, Heard, House, Said, Seen, error, members, result};
+
+#[derive(Deserialize)]
+struct Vectors {
+    cases: Vec<Case>,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    requirement: String,
+    name: String,
+    input: Input,
+    expected: Expected,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    method: String,
+    params: Value,
+    era: Option<String>,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Expected {
+    Result(String),
+    Error(String),
+}
+
+/// What a client of 2026-07-28 gets in any case, whatever the server says (SV-17).
+const REQUIRED: [(&str, &[(&str, &str)]); 5] = [
+    ("tools/list", NOT_CACHEABLE),
+    ("resources/list", NOT_CACHEABLE),
+    ("resources/templates/list", NOT_CACHEABLE),
+    ("prompts/list", NOT_CACHEABLE),
+    ("resources/read", NOT_CACHEABLE),
+];
+const NOT_CACHEABLE: &[(&str, &str)] = &[("ttlMs", "0"), ("cacheScope", r#""private""#)];
+
+impl Case {
+    /// The cases that servers and clients of `era` know.
+    fn of(era: Era) -> Vec<Self> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec/vectors/lossless.json");
+        let Vectors { cases } =
+            serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        assert!(cases.len() >= 100, "{} cases", cases.len());
+        let cases = cases.into_iter();
+        cases
+            .filter(|case| case.input.era.is_none() || era == Era::Modern)
+            .collect()
+    }
+
+    fn is_list(&self) -> bool {
+        self.input.method.ends_with("/list")
+    }
+
+    /// What the server says: the text of the case, with the `resultType` of its revision.
+    fn said(&self, era: Era) -> Said {
+        match &self.expected {
+            Expected::Result(text) if era == Era::Modern => result(complete(text)),
+            Expected::Result(text) => result(text.clone()),
+            Expected::Error(text) => error(text.clone()),
+        }
+        .unwrap()
+    }
+
+    /// What the client must get.
+    fn expected(&self, era: Era) -> String {
+        let (Ok(mut text) | Err(mut text)) = self.said(era).outcome;
+        let required = REQUIRED
+            .iter()
+            .find(|(method, _)| *method == self.input.method);
+        if let (Some((_, required)), Era::Modern) = (required, era) {
+            for (key, value) in *required {
+                text = with(&text, key, value);
+            }
+        }
+        text
+    }
+
+    #[track_caller]
+    fn arrived(&self, heard: &Heard, era: Era, route: &str) {
+        let text = match &self.expected {
+            Expected::Result(_) => heard.result(),
+            Expected::Error(_) => heard.error(),
+        };
+        let Self {
+            requirement, name, ..
+        } = self;
+        assert_eq!(text, self.expected(era), "{requirement} {name}, {route}");
+        assert!(era == Era::Modern || heard.status == 200, "{name}, {route}");
+    }
+}
+
+fn complete(result: &str) -> String {
+    let rest = result.strip_prefix('{').unwrap();
+    let comma = if rest == "}" { "" } else { "," };
+    format!(r#"{{"resultType":"complete"{comma}{rest}"#)
+}
+
+/// The object with the value of `key` in place of the one that is there, or at its end.
+fn with(object: &str, key: &str, value: &str) -> String {
+    if let Some(old) = members(object).get(key) {
+        let at = old.as_ptr() as usize - object.as_ptr() as usize;
+        return format!("{}{value}{}", &object[..at], &object[at + old.len()..]);
+    }
+    format!(r#"{},"{key}":{value}}}"#, object.strip_suffix('}').unwrap())
+}
+
+/// What a request asks for, whatever else its `_meta` says.
+fn question(method: &str, params: &str) -> (String, Value) {
+    let mut params: Value = serde_json::from_str(params).unwrap();
+    params.as_object_mut().unwrap().remove("_meta");
+    (method.to_owned(), params)
+}
+
+/// A script that answers each case of `cases`.
+fn table(cases: &[Case], era: Era) -> impl Fn(&Seen) -> Option<Said> + Send + Sync + 'static {
+    let cases: Arc<[Case]> = cases.into();
+    move |seen| {
+        let (method, params) = question(&seen.method, &seen.params);
+        let case = cases
+            .iter()
+            .find(|case| case.input.method == method && case.input.params == params);
+        case.map(|case| case.said(era))
+    }
+}
+
+async fn arrive(front: Front, behind: Behind, era: Era) {
+    let route = format!("{front:?} to {behind:?}, {era:?}");
+    let (lists, rest): (Vec<Case>, Vec<Case>) = Case::of(era).into_iter().partition(Case::is_list);
+    let house = House::build(behind, era, table(&rest, era)).await;
+    let mut client = house.client(front, era).await;
+    for case in &rest {
+        let params = case.input.params.to_string();
+        let heard = client.ask(&case.input.method, &params).await;
+        case.arrived(&heard, era, &route);
+    }
+    for round in rounds(lists) {
+        let house = House::build(behind, era, table(&round, era)).await;
+        let mut client = house.client(front, era).await;
+        for case in &round {
+            case.arrived(&client.ask(&case.input.method, "{}").await, era, &route);
+        }
+    }
+}
+
+/// Lists are read when the gateway starts, so that each gateway can have one of each kind.
+fn rounds(lists: Vec<Case>) -> Vec<Vec<Case>> {
+    let mut rounds: Vec<Vec<Case>> = Vec::new();
+    for case in lists {
+        let same = |other: &Case| other.input.method == case.input.method;
+        match rounds.iter_mut().find(|round| !round.iter().any(same)) {
+            Some(round) => round.push(case),
+            None => rounds.push(vec![case]),
+        }
+    }
+    rounds
+}
+
+/// CN-7: on every route, in the era that both sides speak.
+#[tokio::test]
+async fn every_result_arrives_as_sent_from_a_legacy_endpoint() {
+    arrive(Front::Http, Behind::Json, Era::Legacy).await;
+    arrive(Front::Http, Behind::Events, Era::Legacy).await;
+}
+
+/// CN-7
+#[tokio::test]
+async fn every_result_arrives_as_sent_from_a_modern_endpoint() {
+    arrive(Front::Http, Behind::Json, Era::Modern).await;
+    arrive(Front::Http, Behind::Events, Era::Modern).await;
+}
+
+/// CN-7
+#[tokio::test]
+async fn every_result_arrives_as_sent_from_a_legacy_process() {
+    arrive(Front::Http, Behind::Stdio, Era::Legacy).await;
+    arrive(Front::Stdio, Behind::Stdio, Era::Legacy).await;
+}
+
+/// CN-7
+#[tokio::test]
+async fn every_result_arrives_as_sent_from_a_modern_process() {
+    arrive(Front::Http, Behind::Stdio, Era::Modern).await;
+    arrive(Front::Stdio, Behind::Stdio, Era::Modern).await;
+}
+
+/// CN-7: a line break cannot be part of a line; between the tokens of JSON a space says the same.
+#[tokio::test]
+async fn line_breaks_arrive_where_they_can() {
+    let text = "{\n  \"content\": [\r\n  ],\n  \"x\": 1.0\n}\n";
+    let text = text.trim_end();
+    for (behind, front, expected) in [
+        (Behind::Json, Front::Http, text.to_owned()),
+        (Behind::Json, Front::Stdio, text.replace(['\n', '\r'], " ")),
+    ] {
+        let house = House::build(behind, Era::Legacy, move |seen| {
+            (seen.method == "tools/call")
+                .then(|| result(text))
+                .flatten()
+        });
+        let house = house.await;
+        let mut client = house.client(front, Era::Legacy).await;
+        let heard = client.ask("tools/call", r#"{"name":"odd"}"#).await;
+        assert_eq!(heard.result(), expected);
+    }
+}
+
+/// CN-7: what a client says to a tool arrives as said, too.
+#[tokio::test]
+async fn arguments_arrive_as_sent() {
+    for (front, behind, era) in [
+        (Front::Http, Behind::Json, Era::Legacy),
+        (Front::Http, Behind::Stdio, Era::Modern),
+        (Front::Stdio, Behind::Json, Era::Modern),
+        (Front::Stdio, Behind::Stdio, Era::Legacy),
+    ] {
+        let house = House::build(behind, era, |seen| {
+            (seen.method == "tools/call")
+                .then(|| result(r#"{"content":[]}"#))
+                .flatten()
+        })
+        .await;
+        let mut client = house.client(front, era).await;
+        for case in Case::of(era)
+            .iter()
+            .filter(|case| case.input.method == "tools/call")
+        {
+            let (Expected::Result(odd) | Expected::Error(odd)) = &case.expected;
+            let params = format!(r#"{{"arguments":{odd},"new":[1.0],"name":"odd"}}"#);
+            client.ask("tools/call", &params).await.result();
+            let seen = house.last("tools/call");
+            assert_eq!(seen.param("arguments"), Some(odd.as_str()), "{}", case.name);
+            assert_eq!(seen.param("new"), Some("[1.0]"));
+        }
+    }
+}
+
+/// CN-7, EXT-9: members of `_meta` travel on, but for what is said to the gateway alone.
+#[tokio::test]
+async fn meta_travels_on_and_the_extensions_do_not() {
+    for (front, behind, client_era, server_era) in every_pair() {
+        let house = House::build(behind, server_era, |seen| {
+            (seen.method == "tools/call")
+                .then(|| result(r#"{"content":[]}"#))
+                .flatten()
+        })
+        .await;
+        let mut client = house.client(front, client_era).await;
+        client.capabilities = DECLARED.to_owned();
+        client.ask("tools/call", ODD_META).await.result();
+        let seen = house.last("tools/call");
+        assert_eq!(seen.meta("traceparent"), Some(r#""00-\u0030""#));
+        assert_eq!(seen.meta("com.example/x"), Some(r#"{"b":1.0,"a":[ ]}"#));
+        assert_eq!(seen.meta("io.modelcontextprotocol/server-variant"), None);
+        for ours in ["server-variant", "content-negotiation", "agent"] {
+            assert!(!seen.params.contains(ours), "{}", seen.params);
+        }
+    }
+}
+
+const DECLARED: &str = r#"{"extensions":{"io.modelcontextprotocol/content-negotiation":{"features":["agent"]},"io.modelcontextprotocol/server-variants":{}}}"#;
+const ODD_META: &str = r#"{"name":"odd","_meta":{"traceparent":"00-\u0030","io.modelcontextprotocol/server-variant":"standard","com.example/x":{"b":1.0,"a":[ ]}}}"#;
+
+/// Client and server of each era, in different places.
+pub(crate) fn every_pair() -> [(Front, Behind, Era, Era); 4] {
+    [
+        (Front::Http, Behind::Json, Era::Legacy, Era::Legacy),
+        (Front::Stdio, Behind::Json, Era::Legacy, Era::Modern),
+        (Front::Http, Behind::Stdio, Era::Modern, Era::Legacy),
+        (Front::Stdio, Behind::Events, Era::Modern, Era::Modern),
+    ]
+}
+
+/// A vector must be JSON, or a server could not send it.
+#[test]
+fn every_vector_is_json() {
+    for case in Case::of(Era::Modern) {
+        let (Expected::Result(text) | Expected::Error(text)) = &case.expected;
+        let read: Result<&RawValue, _> = serde_json::from_str(text);
+        assert!(read.is_ok(), "{}", case.name);
+    }
+}

@@ -1,0 +1,555 @@
+//! A server that answers as the test says, the gateway before it, and a client of either era.
+//!
+//! Messages are texts throughout: nothing here reads JSON and writes it anew.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use mcp_vary_gateway::revision::Era;
+use mcp_vary_gateway::upstream::header_value;
+use mcp_vary_gateway::{Config, Gateway, Outside, Target, UpstreamConfig};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+
+/// How the gateway reaches the server.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Behind {
+    /// HTTP; an answer alone is JSON.
+    Json,
+    /// HTTP; every answer is a stream of events.
+    Events,
+    /// A process.
+    Stdio,
+}
+
+/// How the client reaches the gateway.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Front {
+    Http,
+    Stdio,
+}
+
+/// What the server says to one request: notifications, then the `result` or `error`, as texts.
+pub(crate) struct Said {
+    pub(crate) before: Vec<String>,
+    pub(crate) outcome: Result<String, String>,
+}
+
+pub(crate) fn result(text: impl Into<String>) -> Option<Said> {
+    let outcome = Ok(text.into());
+    Some(Said {
+        before: Vec::new(),
+        outcome,
+    })
+}
+
+pub(crate) fn error(text: impl Into<String>) -> Option<Said> {
+    let outcome = Err(text.into());
+    Some(Said {
+        before: Vec::new(),
+        outcome,
+    })
+}
+
+impl Said {
+    pub(crate) fn after(mut self, notification: impl Into<String>) -> Self {
+        self.before.push(notification.into());
+        self
+    }
+}
+
+/// A message as the server got it.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) method: String,
+    /// The text of `params`, `{}` without.
+    pub(crate) params: String,
+    pub(crate) headers: HeaderMap,
+    id: Option<String>,
+}
+
+impl Seen {
+    fn read(text: &str, headers: HeaderMap) -> Self {
+        let members = members(text);
+        let take = |key| members.get(key).map(|value| (*value).to_owned());
+        Self {
+            method: take("method").map_or_else(String::new, |method| string(&method)),
+            params: take("params").unwrap_or_else(|| "{}".to_owned()),
+            id: take("id"),
+            headers,
+        }
+    }
+
+    /// The text of a member of `params`.
+    pub(crate) fn param(&self, key: &str) -> Option<&str> {
+        members(&self.params).get(key).copied()
+    }
+
+    /// The text of a member of `params._meta`.
+    pub(crate) fn meta(&self, key: &str) -> Option<&str> {
+        members(self.param("_meta")?).get(key).copied()
+    }
+
+    pub(crate) fn meta_keys(&self) -> Vec<String> {
+        let meta = self.param("_meta").map(members).unwrap_or_default();
+        meta.into_keys().collect()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+}
+
+/// The members of an object, each value as the text it is.
+pub(crate) fn members(object: &str) -> BTreeMap<String, &str> {
+    let members: BTreeMap<String, &RawValue> = serde_json::from_str(object).unwrap_or_default();
+    let texts = members.into_iter();
+    texts.map(|(key, value)| (key, value.get())).collect()
+}
+
+/// The string that a JSON text is.
+pub(crate) fn string(text: &str) -> String {
+    serde_json::from_str(text).unwrap_or_else(|why| panic!("{text} is no string: {why}"))
+}
+
+type Script = dyn Fn(&Seen) -> Option<Said> + Send + Sync;
+
+struct Server {
+    era: Era,
+    behind: Behind,
+    script: Box<Script>,
+    seen: Mutex<Vec<Seen>>,
+}
+
+impl Server {
+    /// What the script says, or a polite server of the era.
+    fn answer(&self, seen: &Seen) -> Said {
+        (self.script)(seen).unwrap_or_else(|| politely(self.era, seen))
+    }
+}
+
+fn politely(era: Era, seen: &Seen) -> Said {
+    const CAPABILITIES: &str = r#"{"tools":{"listChanged":true},"resources":{},"prompts":{},"completions":{},"logging":{}}"#;
+    let said = match (seen.method.as_str(), era) {
+        ("server/discover", Era::Modern) => result(format!(
+            r#"{{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{CAPABILITIES}}}"#
+        )),
+        ("initialize", Era::Legacy) => result(format!(
+            r#"{{"protocolVersion":"2025-11-25","capabilities":{CAPABILITIES},"serverInfo":{{"name":"odd","version":"1.10"}}}}"#
+        )),
+        ("tools/list", _) => {
+            result(r#"{"tools":[{"name":"odd","inputSchema":{"type":"object"}}]}"#)
+        }
+        ("prompts/list", _) => result(r#"{"prompts":[{"name":"odd"}]}"#),
+        ("resources/list", _) => result(r#"{"resources":[]}"#),
+        ("resources/templates/list", _) => result(r#"{"resourceTemplates":[]}"#),
+        ("logging/setLevel", Era::Legacy) => result("{}"),
+        _ => error(r#"{"code":-32601,"message":"Method not found"}"#),
+    };
+    said.unwrap()
+}
+
+/// The messages that answer one from the gateway.
+fn texts(server: &Server, seen: &Seen) -> Vec<String> {
+    let Some(id) = &seen.id else {
+        return Vec::new();
+    };
+    let Said {
+        mut before,
+        outcome,
+    } = server.answer(seen);
+    let (key, text) = match outcome {
+        Ok(result) => ("result", result),
+        Err(error) => ("error", error),
+    };
+    before.push(format!(r#"{{"jsonrpc":"2.0","id":{id},"{key}":{text}}}"#));
+    before
+}
+
+/// The gateway before a scripted server.
+pub(crate) struct House {
+    pub(crate) gateway: Arc<Gateway>,
+    server: Arc<Server>,
+    front: Uri,
+    _tasks: JoinSet<()>,
+}
+
+impl House {
+    pub(crate) async fn build(
+        behind: Behind,
+        era: Era,
+        script: impl Fn(&Seen) -> Option<Said> + Send + Sync + 'static,
+    ) -> Self {
+        Self::build_with(behind, era, |config| config, script).await
+    }
+
+    pub(crate) async fn build_with(
+        behind: Behind,
+        era: Era,
+        configure: impl FnOnce(Config) -> Config,
+        script: impl Fn(&Seen) -> Option<Said> + Send + Sync + 'static,
+    ) -> Self {
+        let server = Arc::new(Server {
+            era,
+            behind,
+            script: Box::new(script),
+            seen: Mutex::new(Vec::new()),
+        });
+        let mut tasks = JoinSet::new();
+        let (listener, port) = listen().await;
+        tasks.spawn(accept(listener, Arc::clone(&server)));
+        let target = match behind {
+            Behind::Stdio => {
+                Target::command("python3", ["-c", PUMP, &port.to_string()].map(String::from))
+            }
+            Behind::Json | Behind::Events => {
+                Target::http(format!("http://127.0.0.1:{port}/mcp").parse().unwrap())
+            }
+        };
+        let outside = Outside::new(|| 1_800_000_000, |bytes| bytes.fill(7));
+        let config = configure(Config::new(UpstreamConfig::new("odd", target), outside));
+        let gateway = Gateway::start(config).await.unwrap();
+        let (listener, port) = listen().await;
+        let serving = Arc::clone(&gateway);
+        tasks.spawn(async move {
+            let forever = std::future::pending();
+            serving.serve_http(listener, forever).await.unwrap();
+        });
+        Self {
+            gateway,
+            server,
+            front: format!("http://127.0.0.1:{port}/mcp").parse().unwrap(),
+            _tasks: tasks,
+        }
+    }
+
+    /// A client that declares nothing.
+    pub(crate) async fn client(&self, front: Front, era: Era) -> Client {
+        self.client_of(front, era, "2025-11-25").await
+    }
+
+    pub(crate) async fn client_of(&self, front: Front, era: Era, revision: &str) -> Client {
+        let link = match front {
+            Front::Http => Link::Http(
+                self.front.clone(),
+                hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build_http(),
+            ),
+            Front::Stdio => self.standard_streams(),
+        };
+        let mut client = Client {
+            link,
+            era,
+            session: None,
+            headers: Vec::new(),
+            capabilities: "{}".to_owned(),
+            last_id: 0,
+        };
+        if era == Era::Legacy {
+            let params = format!(
+                r#"{{"protocolVersion":"{revision}","capabilities":{{}},"clientInfo":{{"name":"c","version":"1"}}}}"#
+            );
+            client.ask("initialize", &params).await;
+        }
+        client
+    }
+
+    fn standard_streams(&self) -> Link {
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let (input, output) = tokio::io::split(theirs);
+        let gateway = Arc::clone(&self.gateway);
+        tokio::spawn(async move {
+            let forever = std::future::pending();
+            gateway.serve_stdio(input, output, forever).await
+        });
+        let (input, output) = tokio::io::split(ours);
+        Link::Stdio(Box::new(BufReader::new(input)), Box::new(output))
+    }
+
+    /// What the server got with this method, oldest first.
+    pub(crate) fn seen(&self, method: &str) -> Vec<Seen> {
+        let seen = self.server.seen.lock().unwrap();
+        let of_method = seen.iter().filter(|seen| seen.method == method);
+        of_method.cloned().collect()
+    }
+
+    /// The newest message that the server got with this method.
+    #[track_caller]
+    pub(crate) fn last(&self, method: &str) -> Seen {
+        let seen = self.seen(method).pop();
+        seen.unwrap_or_else(|| panic!("the server got no {method}"))
+    }
+}
+
+async fn listen() -> (TcpListener, u16) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    (listener, port)
+}
+
+/// Copies standard streams to a socket and back: what is said on it is said by a process.
+const PUMP: &str = "
+import os, socket, sys, threading
+peer = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
+def down():
+    while data := peer.recv(65536):
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    os._exit(0)
+threading.Thread(target=down, daemon=True).start()
+while data := os.read(0, 65536):
+    peer.sendall(data)
+";
+
+async fn accept(listener: TcpListener, server: Arc<Server>) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        stream.set_nodelay(true).unwrap();
+        let server = Arc::clone(&server);
+        connections.spawn(async move {
+            if server.behind == Behind::Stdio {
+                speak_lines(stream, &server).await;
+                return;
+            }
+            let service = service_fn(|request| speak_http(request, &server));
+            // The gateway may leave before the end.
+            let _ = hyper::server::conn::http1::Builder::new()
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
+        });
+    }
+}
+
+async fn speak_lines(stream: TcpStream, server: &Server) {
+    let (input, mut output) = stream.into_split();
+    let mut lines = BufReader::new(input).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let seen = Seen::read(&line, HeaderMap::new());
+        server.seen.lock().unwrap().push(seen.clone());
+        for text in texts(server, &seen) {
+            if output
+                .write_all(format!("{text}\n").as_bytes())
+                .await
+                .is_err()
+            {
+                return;
+            }
+        }
+    }
+}
+
+async fn speak_http(
+    request: Request<Incoming>,
+    server: &Server,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (head, body) = request.into_parts();
+    if head.method != http::Method::POST {
+        return Ok(respond(405, "text/plain", String::new()));
+    }
+    let body = body.collect().await.unwrap().to_bytes();
+    let seen = Seen::read(std::str::from_utf8(&body).unwrap(), head.headers);
+    server.seen.lock().unwrap().push(seen.clone());
+    let texts = texts(server, &seen);
+    Ok(match texts.as_slice() {
+        [] => respond(202, "text/plain", String::new()),
+        [alone] if server.behind == Behind::Json => respond(200, "application/json", alone.clone()),
+        several => {
+            let events = several.iter().map(|text| event(text));
+            respond(200, "text/event-stream", events.collect())
+        }
+    })
+}
+
+fn event(text: &str) -> String {
+    format!("data: {}\n\n", text.replace('\n', "\ndata: "))
+}
+
+fn respond(status: u16, kind: &str, body: String) -> Response<Full<Bytes>> {
+    let response = Response::builder()
+        .status(status)
+        .header("content-type", kind);
+    response.body(Full::new(Bytes::from(body))).unwrap()
+}
+
+enum Link {
+    Http(
+        Uri,
+        hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>,
+    ),
+    Stdio(
+        Box<BufReader<tokio::io::ReadHalf<tokio::io::DuplexStream>>>,
+        Box<tokio::io::WriteHalf<tokio::io::DuplexStream>>,
+    ),
+}
+
+/// A client of the gateway.
+pub(crate) struct Client {
+    link: Link,
+    era: Era,
+    session: Option<String>,
+    /// Headers that a modern request carries beside the standard ones.
+    pub(crate) headers: Vec<(&'static str, String)>,
+    /// What a modern client says it can do.
+    pub(crate) capabilities: String,
+    last_id: u64,
+}
+
+/// What a client gets for one request.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    pub(crate) status: StatusCode,
+    /// The notifications, as sent.
+    pub(crate) before: Vec<String>,
+    /// The answer, as sent.
+    answer: String,
+    id: u64,
+}
+
+impl Heard {
+    /// The text of `result`, cut out of the answer.
+    #[track_caller]
+    pub(crate) fn result(&self) -> &str {
+        self.cut("result")
+    }
+
+    /// The text of `error`, cut out of the answer.
+    #[track_caller]
+    pub(crate) fn error(&self) -> &str {
+        self.cut("error")
+    }
+
+    #[track_caller]
+    fn cut(&self, key: &str) -> &str {
+        let head = format!(r#"{{"jsonrpc":"2.0","id":{},"{key}":"#, self.id);
+        let rest = self.answer.strip_prefix(&head);
+        rest.and_then(|rest| rest.strip_suffix('}'))
+            .unwrap_or_else(|| panic!("no {key}: {}", self.answer))
+    }
+}
+
+impl Client {
+    /// Sends a request and waits for its answer; `params` is the text of an object.
+    pub(crate) async fn ask(&mut self, method: &str, params: &str) -> Heard {
+        self.last_id += 1;
+        let id = self.last_id;
+        let params = match self.era {
+            Era::Legacy => params.to_owned(),
+            Era::Modern => with_protocol_meta(params, &self.capabilities),
+        };
+        let text =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
+        let (status, mut messages) = match &mut self.link {
+            Link::Stdio(input, output) => {
+                let line = format!("{text}\n");
+                output.write_all(line.as_bytes()).await.unwrap();
+                (StatusCode::OK, read_lines(input, id).await)
+            }
+            Link::Http(uri, http) => {
+                let mut request = http::Request::post(uri.clone())
+                    .header("content-type", "application/json")
+                    .header("accept", "application/json, text/event-stream");
+                for (name, value) in self.headers.iter().filter(|_| self.era == Era::Modern) {
+                    request = request.header(*name, header_value(value));
+                }
+                if let Some(session) = &self.session {
+                    request = request.header("mcp-session-id", session);
+                }
+                if self.era == Era::Modern {
+                    request = modern_headers(request, method, &params);
+                }
+                let request = request.body(Full::new(Bytes::from(text))).unwrap();
+                let (head, body) = http.request(request).await.unwrap().into_parts();
+                if let Some(session) = head.headers.get("mcp-session-id") {
+                    self.session = Some(session.to_str().unwrap().to_owned());
+                }
+                let body = body.collect().await.unwrap().to_bytes();
+                let body = String::from_utf8(body.to_vec()).unwrap();
+                let kind = head.headers["content-type"].to_str().unwrap();
+                (head.status, read_body(kind, body))
+            }
+        };
+        let answer = messages.pop().expect("an answer");
+        Heard {
+            status,
+            before: messages,
+            answer,
+            id,
+        }
+    }
+}
+
+/// Puts what each modern request says into `_meta`, before what is there.
+fn with_protocol_meta(params: &str, capabilities: &str) -> String {
+    let protocol = format!(
+        r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{capabilities}"#
+    );
+    if let Some(meta) = members(params).get("_meta") {
+        let at = meta.as_ptr() as usize - params.as_ptr() as usize + 1;
+        let comma = if meta.len() == 2 { "" } else { "," };
+        return format!("{}{protocol}{comma}{}", &params[..at], &params[at..]);
+    }
+    let rest = params.trim_start().strip_prefix('{').unwrap();
+    let comma = if rest.trim_start().starts_with('}') {
+        ""
+    } else {
+        ","
+    };
+    format!(r#"{{"_meta":{{{protocol}}}{comma}{rest}"#)
+}
+
+fn modern_headers(
+    request: http::request::Builder,
+    method: &str,
+    params: &str,
+) -> http::request::Builder {
+    let params = members(params);
+    let name = match method {
+        "tools/call" | "prompts/get" => params.get("name"),
+        "resources/read" => params.get("uri"),
+        _ => None,
+    };
+    let request = request
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", method);
+    match name {
+        Some(name) => request.header("mcp-name", header_value(&string(name))),
+        None => request,
+    }
+}
+
+async fn read_lines(
+    input: &mut (impl AsyncRead + tokio::io::AsyncBufRead + Unpin),
+    id: u64,
+) -> Vec<String> {
+    let mut messages = Vec::new();
+    loop {
+        let mut line = String::new();
+        let read = input.read_line(&mut line).await.unwrap();
+        assert!(read > 0, "the gateway ended before it answered");
+        messages.push(line.trim_end_matches('\n').to_owned());
+        if line.contains(&format!(r#","id":{id},"#)) {
+            return messages;
+        }
+    }
+}
+
+fn read_body(kind: &str, body: String) -> Vec<String> {
+    if kind == "application/json" {
+        return vec![body];
+    }
+    let events = body.split("\n\n").map(|event| {
+        let data = event.lines().filter_map(|line| line.strip_prefix("data: "));
+        data.collect::<Vec<_>>().join("\n")
+    });
+    events.filter(|data| !data.is_empty()).collect()
+}
