@@ -22,6 +22,8 @@ pub(crate) const PROGRESS_TOKEN: &str = "progressToken";
 pub(crate) struct Upward<'a> {
     /// The revision that the upstream speaks.
     pub(crate) revision: Revision,
+    /// The client capabilities that the gateway declares to a modern upstream, JSON text.
+    pub(crate) capabilities: &'a str,
     /// The token that progress is asked for with, when the client asked for progress.
     pub(crate) progress_token: Option<&'a str>,
     /// The level that a legacy client set, by name.
@@ -60,10 +62,10 @@ pub(crate) fn params_upward(params: &mut Params<'_>, upward: &Upward<'_>) -> Str
     members.to_json()
 }
 
-/// Capabilities are ours, not the client's: what this gateway cannot carry back it does not declare.
+/// Capabilities are the gateway's, not the client's: what it cannot carry back it does not declare.
 fn make_modern(meta: &mut Members<'_>, upward: &Upward<'_>) {
     meta.set(PROTOCOL_VERSION, json::string(upward.revision.as_str()));
-    meta.set(CLIENT_CAPABILITIES, "{}");
+    meta.set(CLIENT_CAPABILITIES, upward.capabilities.to_owned());
     if !meta.contains(CLIENT_INFO) {
         meta.set(CLIENT_INFO, client_info());
     }
@@ -118,7 +120,7 @@ pub(crate) fn cacheable(result: &str, caching: Caching) -> String {
 
 /// Puts `resultType` first without reading the rest, unless the word occurs anywhere.
 fn with_result_type(result: &str) -> Cow<'_, str> {
-    if result.contains("\"resultType\"") && splice::get(result, "resultType").is_some() {
+    if splice::get(result, "resultType").is_some() {
         return Cow::Borrowed(result);
     }
     let Some(rest) = result.strip_prefix('{') else {
@@ -136,10 +138,10 @@ fn with_result_type(result: &str) -> Cow<'_, str> {
 pub(crate) fn without_foreign_structure(result: &str) -> Cow<'_, str> {
     const KEY: &str = "structuredContent";
     let foreign = |value: &str| !value.starts_with('{');
-    if result.contains("\"structuredContent\"") && splice::get(result, KEY).is_some_and(foreign) {
-        return splice::cut(result, KEY);
+    match splice::get(result, KEY) {
+        Some(value) if foreign(value) => splice::cut(result, KEY),
+        _ => Cow::Borrowed(result),
     }
-    Cow::Borrowed(result)
 }
 
 /// The notification with the client's own progress token in place of the gateway's.
@@ -161,6 +163,7 @@ mod tests {
         let mut params = Params::read(Some(params)).unwrap();
         let upward = Upward {
             revision,
+            capabilities: "{}",
             progress_token: None,
             log_level: None,
         };

@@ -407,6 +407,7 @@ impl Call<'_> {
         }
         let upward = Upward {
             revision: gateway.upstream_revision(),
+            capabilities: &gateway.config.upstream.capabilities,
             progress_token: progress.as_ref().map(|progress| progress.ours.as_str()),
             log_level: level.map(level_name),
         };

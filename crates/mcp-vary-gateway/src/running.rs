@@ -238,6 +238,6 @@ impl Finish {
 
 /// Whether a result is no result yet (MCP 2026-07-28, basic/patterns/mrtr).
 fn asks_for_input(result: &str) -> bool {
-    result.contains("\"input_required\"")
-        && splice::get(result, "resultType") == Some("\"input_required\"")
+    let kind = splice::get(result, "resultType").and_then(|kind| serde_json::from_str(kind).ok());
+    kind.is_some_and(|kind: String| kind == "input_required")
 }

@@ -11,6 +11,10 @@ use serde_json::value::RawValue;
 
 /// The value of `key` in `object`, as written; the last one when it is given more than once.
 pub(crate) fn get<'a>(object: &'a str, key: &str) -> Option<&'a str> {
+    // Most texts do not hold the word at all, neither plainly nor in escapes.
+    if !object.contains(key) && !object.contains("\\u") {
+        return None;
+    }
     let members = read(object)?;
     let found = members.iter().rev().find(|member| member.is(key))?;
     Some(found.value)

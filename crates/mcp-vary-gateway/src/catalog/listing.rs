@@ -1,5 +1,7 @@
 //! What a server lists of one kind, all pages read.
 
+use std::collections::BTreeSet;
+
 use mcp_vary::json::{self, Members};
 
 use crate::reply::Failure;
@@ -84,32 +86,39 @@ impl Listing {
     ///
     /// The server's own error, or one that says what about its answer cannot be used.
     pub(crate) async fn read(upstream: &Upstream, kind: ListKind) -> Result<Self, Failure> {
-        let mut listing: Option<Self> = None;
-        let mut cursor: Option<String> = None;
-        for _ in 0..MAX_PAGES {
-            let result = ask(upstream, kind, cursor.as_deref()).await?;
-            let page = Page::read(&result, kind).map_err(|why| {
-                Failure::internal(format!("{} of the server: {why}", kind.method()))
-            })?;
-            let next = page.next;
-            match &mut listing {
-                None => {
-                    let whole = next.is_none().then_some(result);
-                    listing = Some(Self {
-                        whole,
-                        frame: page.frame,
-                        items: page.items,
-                    });
-                }
-                Some(listing) => listing.items.extend(page.items),
-            }
-            let count = listing.as_ref().map_or(0, |listing| listing.items.len());
-            if next.is_none() || next == cursor || count > MAX_ITEMS {
+        let (mut listing, cursor) = Self::first(upstream, kind).await?;
+        let Some(mut cursor) = cursor else {
+            return Ok(listing);
+        };
+        listing.whole = None;
+        // A cursor that comes again would lead round in a circle.
+        let mut followed = BTreeSet::new();
+        let mut ids: BTreeSet<_> = listing.items.iter().map(|item| item.id.clone()).collect();
+        while followed.len() < MAX_PAGES
+            && listing.items.len() <= MAX_ITEMS
+            && followed.insert(cursor.clone())
+        {
+            let page = Page::ask(upstream, kind, Some(&cursor)).await?;
+            let new = page.items.into_iter();
+            let new = new.filter(|item| ids.insert(item.id.clone()));
+            listing.items.extend(new);
+            let Some(next) = page.next else {
                 break;
-            }
+            };
             cursor = next;
         }
-        listing.ok_or_else(|| Failure::internal("the server's list has no pages"))
+        Ok(listing)
+    }
+
+    /// The first page as a list, and where the next one is.
+    async fn first(upstream: &Upstream, kind: ListKind) -> Result<(Self, Option<String>), Failure> {
+        let page = Page::ask(upstream, kind, None).await?;
+        let listing = Self {
+            whole: Some(page.text),
+            frame: page.frame,
+            items: page.items,
+        };
+        Ok((listing, page.next))
     }
 }
 
@@ -136,14 +145,25 @@ async fn ask(upstream: &Upstream, kind: ListKind, cursor: Option<&str>) -> Resul
 }
 
 struct Page {
+    text: String,
     frame: String,
     items: Vec<Item>,
     next: Option<String>,
 }
 
 impl Page {
-    fn read(result: &str, kind: ListKind) -> Result<Self, String> {
-        let mut members = Members::parse(result).map_err(|e| e.to_string())?;
+    async fn ask(
+        upstream: &Upstream,
+        kind: ListKind,
+        cursor: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let result = ask(upstream, kind, cursor).await?;
+        Self::read(result, kind)
+            .map_err(|why| Failure::internal(format!("{} of the server: {why}", kind.method())))
+    }
+
+    fn read(text: String, kind: ListKind) -> Result<Self, String> {
+        let mut members = Members::parse(&text).map_err(|e| e.to_string())?;
         let key = kind.items_key();
         let items = members
             .get(key)
@@ -157,7 +177,12 @@ impl Page {
         members.remove("nextCursor");
         members.set(key, "[]");
         let frame = members.to_json();
-        Ok(Self { frame, items, next })
+        Ok(Self {
+            frame,
+            items,
+            next,
+            text,
+        })
     }
 }
 

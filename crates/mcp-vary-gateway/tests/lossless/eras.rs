@@ -1,1 +1,373 @@
 //! A client of one era before a server of the other.
+
+use mcp_vary_gateway::revision::Era;
+
+use crate::messages::every_pair;
+use crate::support::{Behind, Front, House, Said, Seen, error, members, result, string};
+
+const CALL: &str = r#"{"name":"odd"}"#;
+
+/// A server that answers one method.
+fn answers(
+    method: &'static str,
+    say: impl Fn(&Seen) -> Option<Said> + Send + Sync + 'static,
+) -> impl Fn(&Seen) -> Option<Said> + Send + Sync + 'static {
+    move |seen| (seen.method == method).then(|| say(seen)).flatten()
+}
+
+/// What a client of one era gets from a server of the other, in both places where a server can be.
+async fn crosses(client: Era, method: &'static str, params: &str, said: &'static str, got: &str) {
+    let server = match client {
+        Era::Legacy => Era::Modern,
+        Era::Modern => Era::Legacy,
+    };
+    for (front, behind) in [(Front::Http, Behind::Json), (Front::Stdio, Behind::Stdio)] {
+        let script = answers(method, move |_| match said.contains(r#""code""#) {
+            true => error(said),
+            false => result(said),
+        });
+        let house = House::build(behind, server, script).await;
+        let mut client = house.client(front, client).await;
+        let heard = client.ask(method, params).await;
+        let text = match said.contains(r#""code""#) {
+            true => heard.error(),
+            false => heard.result(),
+        };
+        assert_eq!(text, got, "{method}");
+    }
+}
+
+/// SV-17: a modern client gets `resultType` first, and how to cache last.
+#[tokio::test]
+async fn results_of_a_legacy_server_get_what_modern_clients_require() {
+    let modern = Era::Modern;
+    for (method, params, said, got) in [
+        (
+            "tools/call",
+            CALL,
+            r#"{ "content":[],"x":1.0 }"#,
+            r#"{"resultType":"complete", "content":[],"x":1.0 }"#,
+        ),
+        (
+            "prompts/get",
+            CALL,
+            r#"{"messages":[ ]}"#,
+            r#"{"resultType":"complete","messages":[ ]}"#,
+        ),
+        (
+            "resources/read",
+            r#"{"uri":"odd:a"}"#,
+            r#"{"contents":[],"\u0074tlMs":5,"x":[ ]}"#,
+            r#"{"resultType":"complete","contents":[],"\u0074tlMs":0,"x":[ ],"cacheScope":"private"}"#,
+        ),
+        (
+            "tools/list",
+            "{}",
+            r#"{"tools":[{"name":"odd","x":1.0}] }"#,
+            r#"{"resultType":"complete","tools":[{"name":"odd","x":1.0}] ,"ttlMs":0,"cacheScope":"private"}"#,
+        ),
+        (
+            "completion/complete",
+            r#"{"ref":{"type":"ref/prompt","name":"odd"},"argument":{"name":"a","value":""}}"#,
+            r#"{"completion":{"values":[]}}"#,
+            r#"{"resultType":"complete","completion":{"values":[]}}"#,
+        ),
+    ] {
+        crosses(modern, method, params, said, got).await;
+    }
+}
+
+/// CN-7: what a legacy client cannot read is left out, and nothing else.
+#[tokio::test]
+async fn results_of_a_modern_server_lose_what_legacy_clients_cannot_read() {
+    let legacy = Era::Legacy;
+    for (method, said, got) in [
+        (
+            "tools/call",
+            r#"{ "resultType" : "complete", "structuredContent":[1.0], "content" : [ ] }"#,
+            r#"{ "resultType" : "complete", "content" : [ ] }"#,
+        ),
+        (
+            "tools/call",
+            r#"{"content":[],"structured\u0043ontent":7,"structuredContent":null}"#,
+            r#"{"content":[]}"#,
+        ),
+        (
+            "tools/call",
+            r#"{"structuredContent":{"a":[1.0]}, "content":[]}"#,
+            r#"{"structuredContent":{"a":[1.0]}, "content":[]}"#,
+        ),
+        (
+            "tools/list",
+            r#"{"x":1.0,"tools":[{"name":"odd", "outputSchema":{"type":"array"} ,"y":[ ]},{"outputSchema":{"x":1.0,"type":"object"},"name":"b"}],"ttlMs":5}"#,
+            r#"{"x":1.0,"tools":[{"name":"odd" ,"y":[ ]},{"outputSchema":{"x":1.0,"type":"object"},"name":"b"}],"ttlMs":5}"#,
+        ),
+    ] {
+        crosses(legacy, method, CALL, said, got).await;
+    }
+}
+
+/// SV-12: what was not found is said in the client's code, with the active variant beside the data.
+#[tokio::test]
+async fn a_resource_that_was_not_found_has_the_code_of_the_clients_era() {
+    let read = r#"{"uri":"odd:none"}"#;
+    let said = r#"{"message":"no","code":-32002,"data":{"uri":"odd:none","n":1.0},"x":[ ]}"#;
+    let got = r#"{"message":"no","code":-32602,"data":{"uri":"odd:none","n":1.0,"activeVariant":"standard"},"x":[ ]}"#;
+    crosses(Era::Modern, "resources/read", read, said, got).await;
+    let said = r#"{"code":-32002,"message":"no","data":[1.0]}"#;
+    let got = r#"{"code":-32602,"message":"no","data":[1.0]}"#;
+    crosses(Era::Modern, "resources/read", read, said, got).await;
+}
+
+/// A request for input cannot be carried back yet; nobody must take it for a result.
+#[tokio::test]
+async fn a_request_for_input_is_refused_to_either_era() {
+    let said = r#"{"inputRequests":{"a":{"method":"roots/list"}},"result\u0054ype":"input_\u0072equired"}"#;
+    for (front, behind, era) in [
+        (Front::Http, Behind::Json, Era::Legacy),
+        (Front::Stdio, Behind::Stdio, Era::Modern),
+    ] {
+        let house = House::build(
+            behind,
+            Era::Modern,
+            answers("tools/call", move |_| result(said)),
+        )
+        .await;
+        let mut client = house.client(front, era).await;
+        let heard = client.ask("tools/call", CALL).await;
+        let told = members(heard.error());
+        assert_eq!(told["code"], "-32603");
+        assert!(told["message"].contains("asks for input"), "{told:?}");
+    }
+}
+
+const LOGS: [&str; 3] = [
+    r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1.0}}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"data":{"b":1,"a":2},"level":"warning"}}"#,
+    r#"{"jsonrpc":"2.0", "method":"notifications/message","params":{"level":"\u0065rror","x":[ ]}}"#,
+];
+
+fn logs(_: &Seen) -> Option<Said> {
+    let said = result(r#"{"content":[]}"#)?;
+    Some(LOGS.into_iter().fold(said, Said::after))
+}
+
+/// A legacy client sets a level once; a modern server hears it with each request.
+#[tokio::test]
+async fn the_level_of_a_session_is_that_of_each_request() {
+    for (front, behind) in [(Front::Http, Behind::Json), (Front::Stdio, Behind::Stdio)] {
+        let house = House::build(behind, Era::Modern, answers("tools/call", logs)).await;
+        let mut client = house.client(front, Era::Legacy).await;
+        client.ask("tools/call", CALL).await.result();
+        assert_eq!(house.last("tools/call").meta(LOG_LEVEL), None);
+        let set = client
+            .ask("logging/setLevel", r#"{"level":"warning"}"#)
+            .await;
+        assert_eq!(set.result(), "{}");
+        let heard = client.ask("tools/call", CALL).await;
+        assert_eq!(heard.before, LOGS[1..]);
+        assert_eq!(
+            house.last("tools/call").meta(LOG_LEVEL),
+            Some(r#""warning""#)
+        );
+        assert_eq!(house.seen("logging/setLevel").len(), 0);
+    }
+}
+
+/// A modern client says a level with a request; a legacy server hears the least severe one.
+#[tokio::test]
+async fn the_level_of_a_request_is_set_once() {
+    for (front, behind) in [(Front::Http, Behind::Json), (Front::Stdio, Behind::Stdio)] {
+        let house = House::build(behind, Era::Legacy, answers("tools/call", logs)).await;
+        let mut client = house.client(front, Era::Modern).await;
+        let heard = client.ask("tools/call", CALL).await;
+        assert_eq!(heard.before, Vec::<String>::new());
+        let asked = format!(r#"{{"name":"odd","_meta":{{"{LOG_LEVEL}":"error"}}}}"#);
+        let heard = client.ask("tools/call", &asked).await;
+        assert_eq!(heard.before, LOGS[2..]);
+        client.ask("tools/call", &asked).await.result();
+        let set = house.seen("logging/setLevel");
+        assert_eq!(set.len(), 1);
+        assert_eq!(set[0].param("level"), Some(r#""error""#));
+        assert_eq!(house.last("tools/call").meta(LOG_LEVEL), None);
+    }
+}
+
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+fn progress(seen: &Seen) -> Option<Said> {
+    let token = seen.meta("progressToken")?;
+    let said = result(r#"{"content":[]}"#)?;
+    let tell = |at: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"x":[ ],"progressToken":{token},"progress":{at},"message":"\u0041"}}}}"#
+        )
+    };
+    let stranger = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"not yours","progress":1}}"#;
+    Some(said.after(tell("0.10")).after(stranger).after(tell("1e0")))
+}
+
+/// Progress comes in order, before the answer, with the token that the client chose.
+#[tokio::test]
+async fn progress_keeps_the_clients_token_between_all_eras() {
+    for (front, behind, client, server) in every_pair() {
+        let house = House::build(behind, server, answers("tools/call", progress)).await;
+        let mut client = house.client(front, client).await;
+        for token in [r#""t\u00f6k""#, "7", r#""0""#] {
+            let params = format!(r#"{{"name":"odd","_meta":{{"progressToken":{token}}}}}"#);
+            let heard = client.ask("tools/call", &params).await;
+            heard.result();
+            let told = |at: &str| {
+                format!(
+                    r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"x":[ ],"progressToken":{token},"progress":{at},"message":"\u0041"}}}}"#
+                )
+            };
+            assert_eq!(heard.before, [told("0.10"), told("1e0")]);
+        }
+    }
+}
+
+const TOOL: &str = r#"{"tools":[{"name":"wetter-für","inputSchema":{"type":"object","properties":{
+"region":{"type":"string","x-mcp-header":"Region"},"day":{"type":"integer","x-mcp-header":"Day"},"dry":{"type":"boolean","x-mcp-header":"Dry"}}}}]}"#;
+
+/// A modern endpoint gets in headers what the body says, encoded where no header can say it.
+#[tokio::test]
+async fn headers_of_a_modern_endpoint_say_what_the_body_says() {
+    let script = |seen: &Seen| match seen.method.as_str() {
+        "tools/list" => result(TOOL),
+        "tools/call" => result(r#"{"content":[]}"#),
+        "resources/read" => result(r#"{"contents":[]}"#),
+        _ => None,
+    };
+    for (front, era) in [(Front::Http, Era::Modern), (Front::Stdio, Era::Legacy)] {
+        let house = House::build(Behind::Json, Era::Modern, script).await;
+        let mut client = house.client(front, era).await;
+        client.headers = vec![
+            ("mcp-param-region", "Zürich".into()),
+            ("mcp-param-day", "42".into()),
+        ];
+        let params =
+            r#"{"name":"wetter-für","arguments":{"region":"Z\u00fcrich","day":42,"dry":null}}"#;
+        client.ask("tools/call", params).await.result();
+        let seen = house.last("tools/call");
+        for (name, value) in [
+            ("mcp-protocol-version", Some("2026-07-28")),
+            ("mcp-method", Some("tools/call")),
+            ("mcp-name", Some("=?base64?d2V0dGVyLWbDvHI=?=")),
+            ("mcp-param-region", Some("=?base64?WsO8cmljaA==?=")),
+            ("mcp-param-day", Some("42")),
+            ("mcp-param-dry", None),
+            ("mcp-session-id", None),
+        ] {
+            assert_eq!(seen.header(name), value, "{name}");
+        }
+        client.headers.clear();
+        client
+            .ask("resources/read", r#"{"uri":"odd:\u0061"}"#)
+            .await
+            .result();
+        let seen = house.last("resources/read");
+        assert_eq!(seen.header("mcp-name"), Some("odd:a"));
+        assert_eq!(
+            house.last("tools/list").header("mcp-method"),
+            Some("tools/list")
+        );
+    }
+}
+
+/// A legacy server hears nothing of what only modern requests say.
+#[tokio::test]
+async fn members_of_the_protocol_stay_where_their_era_is() {
+    let asked = r#"{"name":"odd","_meta":{"io.modelcontextprotocol/clientInfo":{"name":"c"},"io.modelcontextprotocol/logLevel":"error","x":1.0}}"#;
+    for (front, behind, client, server) in every_pair() {
+        let house = House::build(behind, server, answers("tools/call", |_| result("{}"))).await;
+        let mut speaker = house.client(front, client).await;
+        speaker.ask("tools/call", asked).await.result();
+        let seen = house.last("tools/call");
+        let protocol = seen.meta_keys().into_iter();
+        let protocol: Vec<_> = protocol
+            .filter_map(|key| Some(key.strip_prefix("io.modelcontextprotocol/")?.to_owned()))
+            .collect();
+        assert_eq!(seen.meta("x"), Some("1.0"));
+        match server {
+            Era::Legacy => assert_eq!(protocol, Vec::<String>::new()),
+            Era::Modern => {
+                let expected = [
+                    "clientCapabilities",
+                    "clientInfo",
+                    "logLevel",
+                    "protocolVersion",
+                ];
+                assert_eq!(protocol, expected);
+            }
+        }
+        if server == Era::Legacy && behind == Behind::Json {
+            assert_eq!(seen.header("mcp-protocol-version"), Some("2025-11-25"));
+            assert_eq!(seen.header("mcp-method"), None);
+        }
+    }
+}
+
+/// What the operator lets the gateway declare is said with every request, calls and lists alike.
+#[tokio::test]
+async fn a_modern_server_hears_the_same_capabilities_with_every_request() {
+    let configure = |mut config: mcp_vary_gateway::Config| {
+        config.upstream = config.upstream.with_capabilities(r#"{"roots":{ }}"#);
+        config
+    };
+    let script = answers("tools/call", |_| result("{}"));
+    let house = House::build_with(Behind::Json, Era::Modern, configure, script).await;
+    let mut client = house.client(Front::Http, Era::Modern).await;
+    client.capabilities = r#"{"sampling":{}}"#.to_owned();
+    client.ask("tools/call", CALL).await.result();
+    for method in ["server/discover", "tools/list", "tools/call"] {
+        let seen = house.last(method);
+        let told = seen.meta("io.modelcontextprotocol/clientCapabilities");
+        assert_eq!(told, Some(r#"{"roots":{ }}"#), "{method}");
+    }
+}
+
+/// SV-17: with one view of each list, the server's own word about caching stands.
+#[tokio::test]
+async fn without_variants_caching_is_as_told() {
+    let without = |config: mcp_vary_gateway::Config| config.with_variants(false);
+    let said = r#"{"resultType":"complete","ttlMs":6.0e4,"tools":[],"cacheScope":"public"}"#;
+    let script = answers("tools/list", move |_| result(said));
+    let house = House::build_with(Behind::Json, Era::Modern, without, script).await;
+    let mut client = house.client(Front::Http, Era::Modern).await;
+    assert_eq!(client.ask("tools/list", "{}").await.result(), said);
+    let house = House::build_with(Behind::Json, Era::Legacy, without, |_| None).await;
+    let mut client = house.client(Front::Http, Era::Modern).await;
+    let heard = client.ask("prompts/list", "{}").await;
+    let got =
+        r#"{"resultType":"complete","prompts":[{"name":"odd"}],"ttlMs":0,"cacheScope":"private"}"#;
+    assert_eq!(heard.result(), got);
+}
+
+/// SV-2: `initialize` and `server/discover` say what the server said of itself, in either era.
+#[tokio::test]
+async fn a_server_is_introduced_in_its_own_words() {
+    const INFO: &str = r#"{"name":"odd","version":"1.10","x":{"b":1.0,"a":[ ]}}"#;
+    let script = |seen: &Seen| match seen.method.as_str() {
+        "initialize" => result(format!(
+            r#"{{"x":1.0,"protocolVersion":"2025-11-25","capabilities":{{"tools":{{}}}},"instructions":"\u0042e kind.","serverInfo":{INFO}}}"#
+        )),
+        _ => None,
+    };
+    let house = House::build(Behind::Json, Era::Legacy, script).await;
+    let mut modern = house.client(Front::Http, Era::Modern).await;
+    let heard = modern.ask("server/discover", "{}").await;
+    let told = members(heard.result());
+    assert_eq!(told["instructions"], r#""\u0042e kind.""#);
+    assert_eq!(told["resultType"], r#""complete""#);
+    assert_eq!((told["ttlMs"], told["cacheScope"]), ("0", r#""private""#));
+    let meta = members(told["_meta"]);
+    assert_eq!(meta["io.modelcontextprotocol/serverInfo"], INFO);
+    let mut legacy = house.client(Front::Stdio, Era::Legacy).await;
+    let again = legacy.ask("initialize", "{}").await;
+    assert!(string(members(again.error())["message"]).contains("`initialize` was sent before"));
+    let first = legacy.greeting.take().unwrap();
+    let told = members(first.result());
+    assert_eq!((told["x"], told["serverInfo"]), ("1.0", INFO));
+    assert_eq!(told["instructions"], r#""\u0042e kind.""#);
+}

@@ -1,1 +1,190 @@
 //! Lists of a server: all their pages, and what becomes of them when they change.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use mcp_vary_gateway::revision::Era;
+
+use crate::support::{Behind, Client, Front, House, Said, Seen, error, result, string};
+
+/// A server whose `tools/list` answers each cursor as the table says; `""` is no cursor.
+fn paged(pages: &'static [(&str, &str)]) -> impl Fn(&Seen) -> Option<Said> {
+    move |seen| {
+        if seen.method != "tools/list" {
+            return None;
+        }
+        let cursor = seen.param("cursor").map(string).unwrap_or_default();
+        let page = pages.iter().find(|(at, _)| *at == cursor);
+        page.map_or_else(
+            || error(r#"{"code":-32602,"message":"Invalid cursor"}"#),
+            |(_, page)| result(*page),
+        )
+    }
+}
+
+/// What a client gets for `tools/list` from a server with these pages, and how many were read.
+async fn reads(pages: &'static [(&str, &str)], expected: &str, requests: usize) {
+    for (front, behind, era) in [
+        (Front::Http, Behind::Json, Era::Legacy),
+        (Front::Stdio, Behind::Stdio, Era::Legacy),
+    ] {
+        let house = House::build(behind, era, paged(pages)).await;
+        let mut client = house.client(front, era).await;
+        let heard = client.ask("tools/list", "{}").await;
+        assert_eq!(heard.result(), expected);
+        assert_eq!(house.seen("tools/list").len(), requests);
+    }
+}
+
+/// SV-23, CN-7: all pages are one list; what the first page says beside its items stays.
+#[tokio::test]
+async fn all_pages_are_read() {
+    let pages = &[
+        (
+            "",
+            r#"{"x":1.0,"tools":[{"n":1.0,"name":"a"}],"nextCursor":"\u0031"}"#,
+        ),
+        (
+            "1",
+            r#"{"tools":[ {"name":"\u0062", "x":[ ]} ],"nextCursor":"é"}"#,
+        ),
+        ("é", r#"{"tools":[],"nextCursor":"3"}"#),
+        ("3", r#"{"tools":[{"name":"c"}]}"#),
+    ];
+    let expected =
+        r#"{"x":1.0,"tools":[{"n":1.0,"name":"a"},{"name":"\u0062", "x":[ ]},{"name":"c"}]}"#;
+    reads(pages, expected, 4).await;
+}
+
+/// CN-7: an item that cannot be asked for, and one that an earlier page has, are not listed again.
+#[tokio::test]
+async fn items_without_name_or_with_one_that_is_taken_are_left_out_of_several_pages() {
+    let pages = &[
+        (
+            "",
+            r#"{"tools":[{"name":"a","x":1},{"title":"nameless"},null],"nextCursor":"1"}"#,
+        ),
+        (
+            "1",
+            r#"{"tools":[{"name":"a","x":2},{"name":7},{"name":"b"}]}"#,
+        ),
+    ];
+    reads(pages, r#"{"tools":[{"name":"a","x":1},{"name":"b"}]}"#, 2).await;
+}
+
+/// A server that ignores cursors lists its first page for ever.
+#[tokio::test]
+async fn a_cursor_that_comes_again_ends_the_list() {
+    const AGAIN: &str = r#"{"tools":[{"name":"a"}],"nextCursor":"1"}"#;
+    reads(
+        &[("", AGAIN), ("1", AGAIN)],
+        r#"{"tools":[{"name":"a"}]}"#,
+        2,
+    )
+    .await;
+    let circle = &[
+        ("", r#"{"tools":[{"name":"a"}],"nextCursor":"1"}"#),
+        ("1", r#"{"tools":[{"name":"b"}],"nextCursor":"2"}"#),
+        ("2", r#"{"tools":[{"name":"c"}],"nextCursor":"1"}"#),
+    ];
+    let expected = r#"{"tools":[{"name":"a"},{"name":"b"},{"name":"c"}]}"#;
+    reads(circle, expected, 3).await;
+    let empty = &[("", r#"{"tools":[{"name":"a"}],"nextCursor":""}"#)];
+    reads(empty, r#"{"tools":[{"name":"a"}]}"#, 2).await;
+}
+
+/// A server whose tools are the next of `lists` after each call.
+fn changing(
+    lists: &'static [Result<&'static str, &'static str>],
+) -> impl Fn(&Seen) -> Option<Said> {
+    let at = Arc::new(AtomicUsize::new(0));
+    move |seen| match seen.method.as_str() {
+        "tools/list" => match lists[at.load(Ordering::SeqCst)] {
+            Ok(list) => result(list),
+            Err(why) => error(why),
+        },
+        "tools/call" => {
+            at.fetch_add(1, Ordering::SeqCst);
+            let said = result(r#"{"content":[]}"#)?;
+            Some(said.after(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#))
+        }
+        _ => None,
+    }
+}
+
+async fn change(client: &mut Client) {
+    let heard = client.ask("tools/call", r#"{"name":"first"}"#).await;
+    assert_eq!(heard.before, Vec::<String>::new());
+    heard.result();
+}
+
+/// Asks for the tools until they are `expected`.
+async fn becomes(client: &mut Client, expected: &str) {
+    let mut heard = client.ask("tools/list", "{}").await;
+    for _ in 0..500 {
+        if heard.result() == expected {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        heard = client.ask("tools/list", "{}").await;
+    }
+    assert_eq!(heard.result(), expected);
+}
+
+const FIRST: &str = r#"{"tools":[{"name":"first"}]}"#;
+const SECOND: &str = r#"{"tools":[{"name":"first"},{"x":1.0,"name":"second"}]}"#;
+const BROKEN: &str = r#"{"code":-32050,"message":"out of order","data":[1.0]}"#;
+
+/// SV-23: a change that the server tells of is read.
+#[tokio::test]
+async fn a_changed_list_is_read_again() {
+    for behind in [Behind::Json, Behind::Stdio] {
+        let house = House::build(behind, Era::Legacy, changing(&[Ok(FIRST), Ok(SECOND)])).await;
+        let mut client = house.client(Front::Http, Era::Legacy).await;
+        becomes(&mut client, FIRST).await;
+        change(&mut client).await;
+        becomes(&mut client, SECOND).await;
+        // What is new can be called.
+        let heard = client
+            .ask("tools/call", r#"{"name":"second","arguments":7}"#)
+            .await;
+        assert!(heard.error().contains("`arguments` must be an object"));
+    }
+}
+
+/// SV-23: a list that cannot be read again stays what it was, until it can.
+#[tokio::test]
+async fn a_list_that_fails_keeps_the_last_good_one() {
+    for broken in [
+        &[Ok(FIRST), Err(BROKEN), Ok(SECOND)],
+        &[Ok(FIRST), Ok(r#"{"tools":7}"#), Ok(SECOND)],
+        &[Ok(FIRST), Ok("{}"), Ok(SECOND)],
+    ] {
+        let house = House::build(Behind::Json, Era::Legacy, changing(broken)).await;
+        let mut client = house.client(Front::Http, Era::Legacy).await;
+        change(&mut client).await;
+        while house.seen("tools/list").len() < 2 {
+            tokio::task::yield_now().await;
+        }
+        becomes(&mut client, FIRST).await;
+        change(&mut client).await;
+        becomes(&mut client, SECOND).await;
+    }
+}
+
+/// A list that never could be read says why, in the server's words.
+#[tokio::test]
+async fn a_list_that_fails_from_the_start_is_the_servers_error() {
+    let script = |seen: &Seen| {
+        (seen.method == "tools/list")
+            .then(|| error(BROKEN))
+            .flatten()
+    };
+    let house = House::build(Behind::Json, Era::Legacy, script).await;
+    let mut client = house.client(Front::Http, Era::Legacy).await;
+    assert_eq!(client.ask("tools/list", "{}").await.error(), BROKEN);
+    // The other lists are unharmed.
+    let heard = client.ask("prompts/list", "{}").await;
+    assert_eq!(heard.result(), r#"{"prompts":[{"name":"odd"}]}"#);
+}

@@ -16,9 +16,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use mcp_vary_gateway::revision::Era;
 use mcp_vary_gateway::upstream::header_value;
 use mcp_vary_gateway::{Config, Gateway, Outside, Target, UpstreamConfig};
-use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
@@ -210,9 +209,10 @@ impl House {
         let (listener, port) = listen().await;
         tasks.spawn(accept(listener, Arc::clone(&server)));
         let target = match behind {
-            Behind::Stdio => {
-                Target::command("python3", ["-c", PUMP, &port.to_string()].map(String::from))
-            }
+            Behind::Stdio => Target::command(
+                "python3",
+                ["-ISc", PUMP, &port.to_string()].map(String::from),
+            ),
             Behind::Json | Behind::Events => {
                 Target::http(format!("http://127.0.0.1:{port}/mcp").parse().unwrap())
             }
@@ -253,13 +253,14 @@ impl House {
             session: None,
             headers: Vec::new(),
             capabilities: "{}".to_owned(),
+            greeting: None,
             last_id: 0,
         };
         if era == Era::Legacy {
             let params = format!(
                 r#"{{"protocolVersion":"{revision}","capabilities":{{}},"clientInfo":{{"name":"c","version":"1"}}}}"#
             );
-            client.ask("initialize", &params).await;
+            client.greeting = Some(client.ask("initialize", &params).await);
         }
         client
     }
@@ -401,6 +402,8 @@ pub(crate) struct Client {
     pub(crate) headers: Vec<(&'static str, String)>,
     /// What a modern client says it can do.
     pub(crate) capabilities: String,
+    /// The answer to `initialize`.
+    pub(crate) greeting: Option<Heard>,
     last_id: u64,
 }
 
@@ -455,7 +458,7 @@ impl Client {
                 (StatusCode::OK, read_lines(input, id).await)
             }
             Link::Http(uri, http) => {
-                let mut request = http::Request::post(uri.clone())
+                let mut request = Request::post(uri.clone())
                     .header("content-type", "application/json")
                     .header("accept", "application/json, text/event-stream");
                 for (name, value) in self.headers.iter().filter(|_| self.era == Era::Modern) {
@@ -527,10 +530,7 @@ fn modern_headers(
     }
 }
 
-async fn read_lines(
-    input: &mut (impl AsyncRead + tokio::io::AsyncBufRead + Unpin),
-    id: u64,
-) -> Vec<String> {
+async fn read_lines(input: &mut (impl AsyncBufRead + Unpin), id: u64) -> Vec<String> {
     let mut messages = Vec::new();
     loop {
         let mut line = String::new();
