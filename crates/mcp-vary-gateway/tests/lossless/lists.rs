@@ -145,6 +145,7 @@ async fn a_changed_list_is_read_again() {
         becomes(&mut client, FIRST).await;
         change(&mut client).await;
         becomes(&mut client, SECOND).await;
+        assert_eq!(house.seen("prompts/list").len(), 1);
         // What is new can be called.
         let heard = client
             .ask("tools/call", r#"{"name":"second","arguments":7}"#)
