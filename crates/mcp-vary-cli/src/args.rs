@@ -142,6 +142,8 @@ pub(crate) struct Inspect {
 ///
 /// A server that does not negotiate content itself is called through Vary. Several --features show several
 /// clients side by side. Without any, the client declares nothing and gets what the server says.
+/// Tokens are those of the encoding o200k, of the text in `content` and of `structuredContent` as compact JSON;
+/// binary data is not counted.
 #[derive(Debug, Parser)]
 #[command(
     override_usage = "vary call [OPTIONS] <TOOL> [JSON] <URL | -- <COMMAND>...>",

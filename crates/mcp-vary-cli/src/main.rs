@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         Ok(Verdict::Fine) => ExitCode::SUCCESS,
         Ok(Verdict::Failed) => ExitCode::from(1),
         Err(failure) => {
-            print::talk(&format!("error: {failure}"));
+            print::talk(&print::harmless(&format!("error: {failure}")));
             failure.exit_code()
         }
     }

@@ -218,7 +218,7 @@ mod tests {
 
     fn environment(name: &str) -> Option<String> {
         match name {
-            "HOME" => Some("/home".to_owned()),
+            "HOME" => Some("/data".to_owned()),
             "EMPTY" => Some(String::new()),
             _ => None,
         }
@@ -237,8 +237,8 @@ mod tests {
 
     #[test]
     fn variables_are_replaced() {
-        expands("${HOME}/x", "/home/x");
-        expands("${env:HOME}${HOME}", "/home/home");
+        expands("${HOME}/x", "/data/x");
+        expands("${env:HOME}${HOME}", "/data/data");
         expands("${EMPTY:-d}${NONE:-a:b}${EMPTY}", "da:b");
         expands("costs $5 {a}", "costs $5 {a}");
     }
@@ -258,7 +258,7 @@ mod tests {
             panic!("no command");
         };
         assert_eq!((server.name.as_str(), program.as_str()), ("b", "npx"));
-        assert_eq!(args, ["-y", "/home"]);
+        assert_eq!(args, ["-y", "/data"]);
         assert_eq!(env["K"], "v");
         assert_eq!(cwd, Some("/tmp".into()));
     }
@@ -270,7 +270,7 @@ mod tests {
             panic!("no URL");
         };
         assert_eq!(url, "https://example.com/mcp");
-        assert_eq!(headers["x-key"], "/home");
+        assert_eq!(headers["x-key"], "/data");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What goes to the terminal.
 
+mod indent;
 pub(crate) mod result;
 pub(crate) mod side_by_side;
 pub(crate) mod table;

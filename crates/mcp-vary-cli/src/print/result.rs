@@ -1,9 +1,9 @@
 //! A tool's result as a person reads it.
 
-use mcp_vary::json::{Members, elements};
-use serde_json::Value;
+use mcp_vary::json::{Json, Members, elements};
 
 use super::harmless;
+use super::indent::indented;
 use super::side_by_side::Block;
 use crate::client::{Answered, sentence};
 use crate::tokens;
@@ -52,27 +52,47 @@ fn read(result: &str) -> Option<(String, String)> {
         }
     }
     if let Some(structured) = members.get("structuredContent") {
-        let value: Value = serde_json::from_str(structured).ok()?;
-        let compact = mcp_vary::json::Json::parse(structured).ok()?.to_json();
+        let value = Json::parse(structured).ok()?;
         note.push(format!(
             "structuredContent {} tokens",
-            tokens::count(&compact)
+            tokens::count(&value.to_json())
         ));
         if !body.is_empty() {
             body.push('\n');
         }
-        body.push_str(&format!("structuredContent:\n{value:#}\n"));
+        body.push_str(&format!("structuredContent:\n{}\n", indented(&value)));
     }
     Some((note.join("\n"), body))
 }
 
-/// A block of content: the text of a text block, else its JSON.
+/// A block of content: the text of a text block, else its JSON without binary data, which costs a model
+/// other than tokens of text.
 fn shown(block: &str) -> String {
-    let text = Members::parse(block)
-        .ok()
-        .filter(|members| members.get("type") == Some("\"text\""));
-    text.and_then(|members| members.get_str("text"))
-        .unwrap_or_else(|| block.to_owned())
+    let Ok(mut json) = Json::parse(block) else {
+        return block.to_owned();
+    };
+    if let (Some("text"), Some(text)) = (
+        json.get("type").and_then(Json::as_str),
+        json.get("text").and_then(Json::as_str),
+    ) {
+        return text.to_owned();
+    }
+    leave_out_binary(&mut json);
+    json.to_json()
+}
+
+fn leave_out_binary(json: &mut Json<'_>) {
+    let Json::Object(members) = json else {
+        return;
+    };
+    for (key, value) in members {
+        match value {
+            Json::String(data) if matches!(key.as_ref(), "data" | "blob") => {
+                *data = format!("{} characters of base64", data.len()).into();
+            }
+            other => leave_out_binary(other),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -93,9 +113,9 @@ mod tests {
             "content: []\n\nstructuredContent:\n{\n  \"a\": 1\n}\n",
         );
         reads(
-            r#"{"content":[{"type":"text","text":"hello\nworld"},{"type":"image","data":""}],"isError":true}"#,
-            "content 12 tokens",
-            "isError: true\ncontent:\nhello\nworld\n\n{\"type\":\"image\",\"data\":\"\"}\n",
+            r#"{"content":[{"type":"text","text":"hello\nworld"},{"type":"image","data":"QUJD"}],"isError":true}"#,
+            "content 16 tokens",
+            "isError: true\ncontent:\nhello\nworld\n\n{\"type\":\"image\",\"data\":\"4 characters of base64\"}\n",
         );
         reads("{}", "", "");
     }
