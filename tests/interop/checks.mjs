@@ -63,7 +63,7 @@ async function asServed(expected, client) {
     await told(`sees the progress of ${progress.name}`, async () => {
       const seen = [];
       await client.callTool(progress, undefined, (step) => seen.push(step));
-      // Some SDKs drop what arrives in one chunk with the answer.
+      // The TypeScript SDKs drop a step that arrives in one chunk with the answer, with Vary or without.
       const wanted = client.dropsLastProgress ? progress.steps.slice(0, seen.length) : progress.steps;
       same(seen, wanted);
       if (seen.length + 1 < progress.steps.length) throw new Error(`only ${seen}`);

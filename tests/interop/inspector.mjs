@@ -40,9 +40,14 @@ function metadata(meta) {
 }
 
 async function connect() {
+  const { protocolVersion, capabilities } = await ask("initialize");
+  if (protocolVersion >= "2026" !== (era === "modern")) {
+    throw new Error(`negotiated ${protocolVersion}, not ${era}`);
+  }
   return {
     cannotDeclare: true,
     hidesErrorData: true,
+    serverCapabilities: () => capabilities,
     listTools: (meta) => ask("tools/list", ...metadata(meta)),
     callTool: ({ name, arguments: args }, meta) => {
       const call = ["--tool-name", name, "--tool-args-json", JSON.stringify(args)];

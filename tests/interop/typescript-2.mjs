@@ -28,6 +28,7 @@ async function connect(features) {
   }
   return {
     seesProgress: true,
+    dropsLastProgress: true,
     serverCapabilities: () => client.getServerCapabilities(),
     listTools: (meta) => client.listTools(meta && { _meta: meta }),
     callTool: ({ name, arguments: args }, meta, step) =>

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -19,6 +20,9 @@ const EXPECTED: &str = "tests/conformance/expected-failures.yaml";
 
 /// The target that the others are compared with; it is judged first.
 const DIRECT: &str = "direct";
+
+/// The others: Vary before a server of either era over HTTP, and before one on stdio.
+const THROUGH: &[&str] = &["legacy", "modern", "stdio"];
 
 const LIMIT: Duration = Duration::from_secs(10 * 60);
 
@@ -50,12 +54,18 @@ const SUITES: &[Suite] = &[
 /// A check of the suite that is expected to be worse through Vary.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Expected {
+struct Entry {
+    /// The targets in which it is worse; all of them when none is named.
+    #[serde(default)]
+    through: Vec<String>,
     suites: Vec<String>,
     scenario: String,
     checks: Vec<String>,
     reason: String,
 }
+
+/// Everything that is expected: target, suite and `scenario/check`.
+type Expected = BTreeSet<(String, String, String)>;
 
 /// One entry of a `checks.json`.
 #[derive(Debug, Deserialize)]
@@ -82,6 +92,71 @@ impl Tally {
     }
 }
 
+/// A server that the suites are run against.
+struct Target {
+    name: &'static str,
+    /// The one that is asked.
+    front: Server,
+    /// What it needs behind it.
+    _behind: Option<Server>,
+}
+
+impl Target {
+    fn direct(workspace: &Workspace, fixture: &Path) -> Result<Self, String> {
+        let front = fixture_server(workspace, DIRECT, fixture, "both")?;
+        Ok(Self {
+            name: DIRECT,
+            front,
+            _behind: None,
+        })
+    }
+
+    fn over_http(
+        workspace: &Workspace,
+        era: &'static str,
+        fixture: &Path,
+        vary: &Path,
+    ) -> Result<Self, String> {
+        let behind = fixture_server(workspace, &format!("{era}-fixture"), fixture, era)?;
+        let mut command = process::command(vary);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--url", &behind.url]);
+        Ok(Self {
+            name: era,
+            front: start(workspace, era, &mut command)?,
+            _behind: Some(behind),
+        })
+    }
+
+    fn on_stdio(workspace: &Workspace, fixture: &Path, vary: &Path) -> Result<Self, String> {
+        let mut command = process::command(vary);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--"]);
+        command.arg(fixture).arg("--stdio");
+        Ok(Self {
+            name: "stdio",
+            front: start(workspace, "stdio", &mut command)?,
+            _behind: None,
+        })
+    }
+}
+
+fn fixture_server(
+    workspace: &Workspace,
+    name: &str,
+    fixture: &Path,
+    era: &str,
+) -> Result<Server, String> {
+    let mut command = process::command(fixture);
+    command.args(["--http", "127.0.0.1:0", "--era", era]);
+    start(workspace, name, &mut command)
+}
+
+fn start(workspace: &Workspace, name: &str, command: &mut Command) -> Result<Server, String> {
+    Server::start(
+        command,
+        &workspace.scratch(&format!("conformance/{name}.log"))?,
+    )
+}
+
 /// Tallies by suite and `scenario/check`.
 type Results = BTreeMap<(String, String), Tally>;
 
@@ -98,25 +173,21 @@ fn compared(workspace: &Workspace) -> Result<Outcome, String> {
     let expected = expected(&workspace.read(EXPECTED)?)?;
     let targets = targets(workspace)?;
     // Each server is asked by one suite at a time, all servers at once.
-    let results: Vec<(&str, Result<Results, String>)> = thread::scope(|scope| {
-        let started: Vec<_> = targets
+    let results: Vec<Result<Results, String>> = thread::scope(|scope| {
+        let running: Vec<_> = targets
             .iter()
-            .map(|(name, server)| {
-                (
-                    *name,
-                    scope.spawn(|| all_suites(workspace, name, &server.url)),
-                )
-            })
+            .map(|target| scope.spawn(|| all_suites(workspace, target)))
             .collect();
-        let ended = started.into_iter().map(|(name, thread)| {
-            let panicked = |_| Err("the comparison panicked, see above".to_owned());
-            (name, thread.join().unwrap_or_else(panicked))
-        });
-        ended.collect()
+        let panicked = |_| Err("the run panicked, see above".to_owned());
+        running
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(panicked))
+            .collect()
     });
     let mut outcome = Outcome::default();
     let mut direct = Results::new();
-    for (name, results) in results {
+    for (target, results) in targets.iter().zip(results) {
+        let name = target.name;
         let results = results.map_err(|error| format!("{name}: {error}"))?;
         let found = if name == DIRECT {
             judged_alone(&results)
@@ -126,40 +197,36 @@ fn compared(workspace: &Workspace) -> Result<Outcome, String> {
         println!("  {name:<12} {:>4} checks", results.len());
         outcome.add(&found);
         if name == DIRECT {
+            outcome.add(&unknown(&results, &expected));
             direct = results;
         }
     }
     Ok(outcome)
 }
 
-/// The fixture by itself, behind Vary over HTTP, and behind Vary on stdio.
-fn targets(workspace: &Workspace) -> Result<Vec<(&'static str, Server)>, String> {
+/// The fixture by itself, and Vary before one of each era over HTTP and before one on stdio.
+fn targets(workspace: &Workspace) -> Result<Vec<Target>, String> {
     let fixture = workspace.binary("fixture-server")?;
     let vary = workspace.binary("vary")?;
-    let log = |name: &str| workspace.scratch(&format!("conformance/{name}.log"));
-    let mut direct = process::command(&fixture);
-    direct.args(["--http", "127.0.0.1:0"]);
-    let direct = Server::start(&mut direct, &log(DIRECT)?)?;
-    let mut http = process::command(&vary);
-    http.args(["serve", "--listen", "127.0.0.1:0", "--url", &direct.url]);
-    let http = Server::start(&mut http, &log("http")?)?;
-    let mut stdio = process::command(&vary);
-    stdio.args(["serve", "--listen", "127.0.0.1:0", "--"]);
-    stdio.arg(&fixture).arg("--stdio");
-    let stdio = Server::start(&mut stdio, &log("stdio")?)?;
-    Ok(vec![(DIRECT, direct), ("http", http), ("stdio", stdio)])
+    let mut targets = vec![Target::direct(workspace, &fixture)?];
+    for era in ["legacy", "modern"] {
+        targets.push(Target::over_http(workspace, era, &fixture, &vary)?);
+    }
+    targets.push(Target::on_stdio(workspace, &fixture, &vary)?);
+    Ok(targets)
 }
 
-fn all_suites(workspace: &Workspace, target: &str, url: &str) -> Result<Results, String> {
+fn all_suites(workspace: &Workspace, target: &Target) -> Result<Results, String> {
     let mut results = Results::new();
     for suite in SUITES {
-        let name = format!("{}-{target}", suite.name);
+        let name = format!("{}-{}", suite.name, target.name);
         let log = workspace.scratch(&format!("conformance/{name}.log"))?;
         let directory = log.with_extension("results");
         if directory.exists() {
             fs::remove_dir_all(&directory).map_err(|error| error.to_string())?;
         }
         let mut command = npm::node(workspace)?;
+        let url = &target.front.url;
         command.arg(suite.script).args(["server", "--url", url]);
         command
             .args(suite.arguments)
@@ -229,17 +296,13 @@ fn judged_alone(direct: &Results) -> Outcome {
 }
 
 /// What is worse than `direct` must be expected, what is expected must be worse.
-fn judged(
-    name: &str,
-    direct: &Results,
-    through: &Results,
-    expected: &BTreeSet<(String, String)>,
-) -> Outcome {
+fn judged(name: &str, direct: &Results, through: &Results, expected: &Expected) -> Outcome {
     let mut outcome = Outcome::default();
     for (key, before) in direct {
         let now = through.get(key).cloned().unwrap_or_default();
         let (suite, check) = key;
-        match (now.is_worse_than(before), expected.contains(key)) {
+        let listed = expected.contains(&(name.to_owned(), suite.clone(), check.clone()));
+        match (now.is_worse_than(before), listed) {
             (true, false) => outcome.add(&broken(name, suite, check, &now)),
             (false, true) => outcome.add(&Outcome::failure(format!(
                 "{name}: {suite}: {check}: holds; remove it from {EXPECTED}"
@@ -247,10 +310,18 @@ fn judged(
             (false, false) | (true, true) => outcome.passed += 1,
         }
     }
-    for (suite, check) in expected.iter().filter(|key| !direct.contains_key(*key)) {
-        outcome.add(&Outcome::failure(format!(
-            "{suite}: {check}: no such check; remove it from {EXPECTED}"
-        )));
+    outcome
+}
+
+/// What is expected of a check that does not exist.
+fn unknown(direct: &Results, expected: &Expected) -> Outcome {
+    let mut outcome = Outcome::default();
+    for (target, suite, check) in expected {
+        if !direct.contains_key(&(suite.clone(), check.clone())) {
+            outcome.add(&Outcome::failure(format!(
+                "{target}: {suite}: {check}: no such check; remove it from {EXPECTED}"
+            )));
+        }
     }
     outcome
 }
@@ -264,24 +335,40 @@ fn broken(name: &str, suite: &str, check: &str, tally: &Tally) -> Outcome {
 }
 
 /// The expected failures, one by one.
-fn expected(text: &str) -> Result<BTreeSet<(String, String)>, String> {
-    let entries: Vec<Expected> =
+fn expected(text: &str) -> Result<Expected, String> {
+    let entries: Vec<Entry> =
         serde_saphyr::from_str(text).map_err(|error| format!("{EXPECTED}: {error}"))?;
-    let mut keys = BTreeSet::new();
-    for entry in entries {
+    let mut keys = Expected::new();
+    for entry in &entries {
         if entry.reason.trim().is_empty() {
             return Err(format!("{EXPECTED}: {} has no reason", entry.scenario));
         }
-        for suite in &entry.suites {
-            for check in &entry.checks {
-                let key = (suite.clone(), format!("{}/{check}", entry.scenario));
-                if !keys.insert(key) {
-                    return Err(format!("{EXPECTED}: {}/{check} twice", entry.scenario));
-                }
+        for key in spelled_out(entry) {
+            if !keys.insert(key) {
+                return Err(format!("{EXPECTED}: {} twice", entry.scenario));
             }
         }
     }
     Ok(keys)
+}
+
+fn spelled_out(entry: &Entry) -> Expected {
+    let all: Vec<String> = THROUGH.iter().map(|&name| name.to_owned()).collect();
+    let targets = if entry.through.is_empty() {
+        &all
+    } else {
+        &entry.through
+    };
+    let mut keys = Expected::new();
+    for target in targets {
+        for suite in &entry.suites {
+            for check in &entry.checks {
+                let check = format!("{}/{check}", entry.scenario);
+                keys.insert((target.clone(), suite.clone(), check));
+            }
+        }
+    }
+    keys
 }
 
 #[cfg(test)]
@@ -304,7 +391,7 @@ mod tests {
     fn judges(through: Tally, expected: &[&str], failed: usize) {
         let expected = expected
             .iter()
-            .map(|check| ("s".to_owned(), (*check).to_owned()))
+            .map(|check| ("http".to_owned(), "s".to_owned(), (*check).to_owned()))
             .collect();
         let outcome = judged("http", &results(tally(2, 0)), &results(through), &expected);
         assert_eq!(outcome.failed, failed, "{}", outcome.report);
@@ -329,7 +416,9 @@ mod tests {
 
     #[test]
     fn an_expected_failure_of_nothing_has_to_go() {
-        judges(tally(2, 0), &["pong/pong"], 1);
+        let expected =
+            Expected::from([("http".to_owned(), "s".to_owned(), "pong/pong".to_owned())]);
+        assert_eq!(unknown(&results(tally(2, 0)), &expected).failed, 1);
     }
 
     #[test]
