@@ -118,11 +118,7 @@ impl Client {
         let settings = settings(&capabilities, SERVER_VARIANTS);
         let offered =
             settings.and_then(|settings| settings.value().get("availableVariants")?.as_array());
-        offered
-            .into_iter()
-            .flatten()
-            .filter_map(|variant| serde_json::from_value(variant.clone()).ok())
-            .collect()
+        offered.into_iter().flatten().filter_map(variant).collect()
     }
 
     /// Whether there are more variants than those offered.
@@ -226,6 +222,16 @@ impl Client {
     }
 }
 
+/// A variant as a server offers it; of one that breaks the rules, what can be read.
+fn variant(offered: &Value) -> Option<ServerVariant> {
+    if let Ok(variant) = serde_json::from_value(offered.clone()) {
+        return Some(variant);
+    }
+    let id = offered.get("id")?.as_str()?.parse().ok()?;
+    let description = offered.get("description").and_then(Value::as_str);
+    Some(ServerVariant::new(id, description.unwrap_or_default()))
+}
+
 /// A JSON-RPC error as a sentence.
 pub(crate) fn sentence(error: &str) -> String {
     let error: Value = serde_json::from_str(error).unwrap_or_default();
@@ -280,6 +286,13 @@ mod tests {
             &["useCase=planning,execution"],
             &json!({"extensions": {SERVER_VARIANTS: hints}}),
         );
+    }
+
+    #[test]
+    fn a_variant_that_breaks_the_rules_is_still_seen() {
+        let offered = json!({"id": "a", "status": "new", "hints": {"useCase": ["planning"]}});
+        assert_eq!(variant(&offered).unwrap().id, "a");
+        assert_eq!(variant(&json!({"description": "no id"})), None);
     }
 
     #[test]
