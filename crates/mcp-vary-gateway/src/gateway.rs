@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::bridge::Caching;
-use crate::catalog::Shelf;
+use crate::catalog::LiveCatalog;
 use crate::catalog::face;
 use crate::catalog::listing::ListKind;
-use crate::catalog::view::Paper;
+use crate::catalog::view::Layout;
 use crate::client::{Declared, Memo};
 use crate::config::Config;
 use crate::session::{self, Session, Sessions};
@@ -29,7 +29,7 @@ use crate::upstream::{ConnectError, Hello, Upstream};
 pub struct Gateway {
     pub(crate) config: Config,
     pub(crate) upstream: Arc<Upstream>,
-    pub(crate) shelf: Arc<Shelf>,
+    pub(crate) catalog: Arc<LiveCatalog>,
     pub(crate) sessions: Sessions,
     pub(crate) variants: Variants,
     pub(crate) cursor_keys: CursorKeys,
@@ -66,7 +66,7 @@ impl Gateway {
         let upstream = Upstream::connect(config.upstream.clone()).await?;
         // Subscribed before the lists are read, so that no change is missed in between.
         let events = upstream.events();
-        let paper = Paper {
+        let layout = Layout {
             page_size: config.page_size,
             caching: if config.variants {
                 Caching::Never
@@ -75,7 +75,8 @@ impl Gateway {
             },
             upstream: upstream.hello().era(),
         };
-        let shelf = Shelf::read(&upstream, paper).await;
+        let limit = config.upstream.limits.handshake;
+        let catalog = LiveCatalog::read(&upstream, layout, limit).await;
         let [session_key, cursor_key] =
             ["session", "cursor"].map(|label| derived_key(&config, label));
         let gateway = Arc::new(Self {
@@ -90,10 +91,10 @@ impl Gateway {
             tasks: TaskTracker::new(),
             config,
             upstream,
-            shelf,
+            catalog,
         });
-        let follow = Arc::clone(&gateway.shelf).follow(
-            Arc::clone(&gateway.upstream),
+        let follow = Arc::clone(&gateway.catalog).follow(
+            Arc::downgrade(&gateway.upstream),
             events,
             gateway.stopped.clone(),
         );
@@ -123,7 +124,7 @@ impl Gateway {
     /// How many tools the server lists; `None` when it offers none or its list cannot be read.
     #[must_use]
     pub fn tool_count(&self) -> Option<usize> {
-        let catalog = self.shelf.current();
+        let catalog = self.catalog.current();
         let tools = catalog.listings.get(&ListKind::Tools)?.as_ref().ok()?;
         Some(tools.items.len())
     }

@@ -10,8 +10,9 @@ use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::variant::VariantId;
 
 use crate::bridge::{self, Caching, Upward};
+use crate::catalog::Catalog;
 use crate::catalog::listing::ListKind;
-use crate::catalog::view::{Tool, View};
+use crate::catalog::view::Tool;
 use crate::client::{Client, level_from_name, level_name};
 use crate::gateway::Gateway;
 use crate::mcp_header;
@@ -147,7 +148,7 @@ async fn act(
         Action::Ping => Ok(call.answer("{}")),
         Action::Discover => Ok(call.discover()),
         Action::SetLevel => call.set_level().await,
-        Action::List(kind) => call.list(kind),
+        Action::List(kind) => call.list(kind).await,
         Action::Call => call.tool().await,
         Action::Read => call.read().await,
         Action::Prompt => call.prompt().await,
@@ -201,13 +202,17 @@ impl Call<'_> {
         Ok(self.answer("{}"))
     }
 
-    fn list(&self, kind: ListKind) -> Result<Outcome, Failure> {
-        if !self.gateway.shelf.offers(kind) {
+    async fn list(&self, kind: ListKind) -> Result<Outcome, Failure> {
+        if !self.gateway.catalog.offers(kind) {
             return Err(unknown(self.asked.method));
         }
         let variant = self.active()?;
         let first = self.first_item(variant, kind)?;
-        let catalog = self.gateway.shelf.current();
+        let catalog = self
+            .gateway
+            .catalog
+            .fresh(&self.gateway.upstream, kind)
+            .await;
         let page = catalog.views[variant]
             .page(kind, self.client.era(), first)
             .map_err(|failure| failure.unwrap_or_else(|| self.invalid_cursor(variant)))?;
@@ -268,12 +273,7 @@ impl Call<'_> {
         self.requires("prompts")?;
         let name = self.asked.params.string("name")?;
         let variant = self.active()?;
-        if !self
-            .shows(variant, |view| view.lists(ListKind::Prompts, &name))
-            .await
-        {
-            return Err(self.not_found(variant, Identifier::Prompt(name)));
-        }
+        self.known_prompt(variant, &name).await?;
         let upstairs = Upstairs {
             name: Some(name),
             ..Upstairs::default()
@@ -365,18 +365,34 @@ impl Call<'_> {
     }
 
     async fn known_tool(&self, variant: usize, name: &str) -> Result<Arc<Tool>, Failure> {
-        if let Some(tool) = self.gateway.shelf.current().views[variant].tool(name) {
-            return Ok(Arc::clone(tool));
-        }
-        let settled = self.gateway.shelf.settled().await;
-        let tool = settled.views[variant].tool(name).cloned();
-        tool.ok_or_else(|| self.not_found(variant, Identifier::Tool(name.to_owned())))
+        let find = |catalog: &Catalog| catalog.views[variant].tool(name).cloned();
+        self.find(ListKind::Tools, find, || {
+            self.not_found(variant, Identifier::Tool(name.to_owned()))
+        })
+        .await
     }
 
-    /// Whether the view shows something now, or after the changes that were announced.
-    async fn shows(&self, variant: usize, shows: impl Fn(&View) -> bool) -> bool {
-        shows(&self.gateway.shelf.current().views[variant])
-            || shows(&self.gateway.shelf.settled().await.views[variant])
+    async fn known_prompt(&self, variant: usize, name: &str) -> Result<(), Failure> {
+        let find = |catalog: &Catalog| {
+            let view = &catalog.views[variant];
+            view.lists(ListKind::Prompts, name).then_some(())
+        };
+        self.find(ListKind::Prompts, find, || {
+            self.not_found(variant, Identifier::Prompt(name.to_owned()))
+        })
+        .await
+    }
+
+    /// Finds something that a list must show to exist; a list that cannot be read says so itself.
+    async fn find<T>(
+        &self,
+        kind: ListKind,
+        find: impl Fn(&Catalog) -> Option<T>,
+        not_found: impl FnOnce() -> Failure,
+    ) -> Result<T, Failure> {
+        let gateway = self.gateway;
+        let found = gateway.catalog.find(&gateway.upstream, kind, find).await;
+        found.map_err(|failure| failure.unwrap_or_else(not_found))
     }
 
     fn not_found(&self, variant: usize, what: Identifier) -> Failure {

@@ -1,6 +1,7 @@
 //! What a server lists of one kind, all pages read.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use mcp_vary::json::{self, Members};
 
@@ -66,6 +67,8 @@ pub(crate) struct Listing {
     /// The members of the first page's result; the items are an empty array, the cursor is gone.
     pub(crate) frame: String,
     pub(crate) items: Vec<Item>,
+    /// What a modern server says of how long the list is fresh; zero when it says nothing.
+    pub(crate) ttl: Duration,
 }
 
 /// One item as listed, and its identifier.
@@ -75,9 +78,10 @@ pub(crate) struct Item {
     pub(crate) json: String,
 }
 
-/// A list of more pages or items is no list that a client could use.
+/// A list of more pages, items or bytes is no list that a client could use; it counts as unreadable.
 const MAX_PAGES: usize = 1_000;
 const MAX_ITEMS: usize = 100_000;
+const MAX_BYTES: usize = 256 << 20;
 
 impl Listing {
     /// Reads all pages of a list.
@@ -94,11 +98,14 @@ impl Listing {
         // A cursor that comes again would lead round in a circle.
         let mut followed = BTreeSet::new();
         let mut ids: BTreeSet<_> = listing.items.iter().map(|item| item.id.clone()).collect();
-        while followed.len() < MAX_PAGES
-            && listing.items.len() <= MAX_ITEMS
-            && followed.insert(cursor.clone())
-        {
+        let mut bytes = 0;
+        while followed.insert(cursor.clone()) {
             let page = Page::ask(upstream, kind, Some(&cursor)).await?;
+            bytes += page.text.len();
+            if followed.len() > MAX_PAGES || listing.items.len() > MAX_ITEMS || bytes > MAX_BYTES {
+                let why = format!("{} of the server does not end", kind.method());
+                return Err(Failure::internal(why));
+            }
             let new = page.items.into_iter();
             let new = new.filter(|item| ids.insert(item.id.clone()));
             listing.items.extend(new);
@@ -117,6 +124,7 @@ impl Listing {
             whole: Some(page.text),
             frame: page.frame,
             items: page.items,
+            ttl: page.ttl,
         };
         Ok((listing, page.next))
     }
@@ -149,6 +157,7 @@ struct Page {
     frame: String,
     items: Vec<Item>,
     next: Option<String>,
+    ttl: Duration,
 }
 
 impl Page {
@@ -174,6 +183,8 @@ impl Page {
             .filter_map(|item| Item::read(item, kind))
             .collect();
         let next = members.get_str("nextCursor");
+        let ttl = members.get("ttlMs").and_then(|ttl| ttl.parse().ok());
+        let ttl = Duration::from_millis(ttl.unwrap_or(0));
         members.remove("nextCursor");
         members.set(key, "[]");
         let frame = members.to_json();
@@ -181,6 +192,7 @@ impl Page {
             frame,
             items,
             next,
+            ttl,
             text,
         })
     }

@@ -1,7 +1,7 @@
 //! One variant's view of what the server lists: its items, and the bytes of its lists.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use mcp_vary::json::Members;
 use mcp_vary::shape::ToolFacts;
 use tracing::warn;
 
+use super::Listings;
 use super::face::Face;
 use super::listing::{Item, ListKind, Listing};
 use crate::bridge::{self, Caching};
@@ -21,7 +22,7 @@ use crate::splice;
 /// What one variant shows.
 #[derive(Debug)]
 pub(crate) struct View {
-    sheets: BTreeMap<ListKind, Sheet>,
+    lists: BTreeMap<ListKind, List>,
     tools: BTreeMap<String, Arc<Tool>>,
 }
 
@@ -34,8 +35,8 @@ pub(crate) struct Tool {
 
 /// The pages of one list for either era, or why there are none.
 #[derive(Debug)]
-struct Sheet {
-    ids: Vec<String>,
+struct List {
+    ids: BTreeSet<String>,
     pages: Result<ByEra, Failure>,
 }
 
@@ -74,7 +75,7 @@ impl Page {
 
 /// How lists are cut and cached.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Paper {
+pub(crate) struct Layout {
     pub(crate) page_size: Option<NonZeroUsize>,
     pub(crate) caching: Caching,
     /// The era of the server: what it lists may be unknown to the other.
@@ -82,12 +83,8 @@ pub(crate) struct Paper {
 }
 
 impl View {
-    pub(crate) fn new(
-        face: Face,
-        listings: &BTreeMap<ListKind, Result<Listing, Failure>>,
-        paper: Paper,
-    ) -> Self {
-        let mut sheets = BTreeMap::new();
+    pub(crate) fn new(face: Face, listings: &Listings, layout: Layout) -> Self {
+        let mut lists = BTreeMap::new();
         let mut tools = BTreeMap::new();
         for (kind, listing) in listings {
             let items = match listing {
@@ -101,9 +98,9 @@ impl View {
                     .map(|(id, json)| (id.clone(), Arc::new(Tool::read(id, json))))
                     .collect();
             }
-            sheets.insert(*kind, Sheet::new(face, *kind, listing, &items, paper));
+            lists.insert(*kind, List::new(face, *kind, listing, &items, layout));
         }
-        Self { sheets, tools }
+        Self { lists, tools }
     }
 
     /// The tool that the view lists as `name`.
@@ -111,11 +108,11 @@ impl View {
         self.tools.get(name)
     }
 
-    /// Whether the view lists `id`; true when nobody could say, since its list could not be read.
+    /// Whether the view lists `id`.
     pub(crate) fn lists(&self, kind: ListKind, id: &str) -> bool {
-        self.sheets
+        self.lists
             .get(&kind)
-            .is_some_and(|sheet| sheet.pages.is_err() || sheet.ids.iter().any(|known| known == id))
+            .is_some_and(|list| list.ids.contains(id))
     }
 
     /// The page that starts at item `first`.
@@ -125,8 +122,8 @@ impl View {
         era: Era,
         first: usize,
     ) -> Result<&Page, Option<Failure>> {
-        let sheet = self.sheets.get(&kind).ok_or(None)?;
-        let pages = match (&sheet.pages, era) {
+        let list = self.lists.get(&kind).ok_or(None)?;
+        let pages = match (&list.pages, era) {
             (Err(failure), _) => return Err(Some(failure.clone())),
             (Ok(pages), Era::Legacy) => &pages.legacy,
             (Ok(pages), Era::Modern) => &pages.modern,
@@ -163,13 +160,13 @@ impl Tool {
     }
 }
 
-impl Sheet {
+impl List {
     fn new(
         face: Face,
         kind: ListKind,
         listing: &Result<Listing, Failure>,
         items: &[(String, Cow<'_, str>)],
-        paper: Paper,
+        layout: Layout,
     ) -> Self {
         let ids = items.iter().map(|(id, _)| id.clone()).collect();
         let listing = match listing {
@@ -182,17 +179,17 @@ impl Sheet {
             }
         };
         let texts: Vec<_> = items.iter().map(|(_, json)| json.as_ref()).collect();
-        let whole = (face == Face::Standard && paper.page_size.is_none())
+        let whole = (face == Face::Standard && layout.page_size.is_none())
             .then_some(listing.whole.as_deref())
             .flatten();
-        let legacy_texts = legacy_items(kind, &texts, paper.upstream);
+        let legacy_texts = legacy_items(kind, &texts, layout.upstream);
         let untouched = legacy_texts
             .iter()
             .all(|text| matches!(text, Cow::Borrowed(_)));
         let legacy_refs: Vec<_> = legacy_texts.iter().map(AsRef::as_ref).collect();
         let legacy_whole = whole.filter(|_| untouched);
         let for_era =
-            |era, texts: &[&str], whole| pages(kind, era, texts, &listing.frame, whole, paper);
+            |era, texts: &[&str], whole| pages(kind, era, texts, &listing.frame, whole, layout);
         Self {
             ids,
             pages: Ok(ByEra {
@@ -229,13 +226,13 @@ fn pages(
     items: &[&str],
     frame: &str,
     whole: Option<&str>,
-    paper: Paper,
+    layout: Layout,
 ) -> Vec<Page> {
     if let Some(whole) = whole {
-        let result = downward(whole, era, paper.caching);
+        let result = downward(whole, era, layout.caching);
         return vec![Page::from_result(&result, 0, None)];
     }
-    let size = paper
+    let size = layout
         .page_size
         .map_or(items.len().max(1), NonZeroUsize::get);
     let starts = (0..items.len().max(1)).step_by(size);
@@ -247,7 +244,7 @@ fn pages(
                 kind.items_key(),
                 format!("[{}]", items[first..last].join(",")),
             );
-            let result = downward(&members.to_json(), era, paper.caching);
+            let result = downward(&members.to_json(), era, layout.caching);
             Page::from_result(&result, first, (last < items.len()).then_some(last))
         })
         .collect()
