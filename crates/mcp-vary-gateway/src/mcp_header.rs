@@ -26,7 +26,7 @@ pub(crate) struct ParamHeader {
 /// The arguments that `input_schema` marks with `x-mcp-header`.
 ///
 /// Follows chains of `properties` only; an annotation that breaks the specification's rules (no token,
-/// used twice, not on a primitive) is an error that says which.
+/// used twice, not on a primitive, in a place that no such chain leads to) is an error that says which.
 pub(crate) fn param_headers(input_schema: &str) -> Result<Vec<ParamHeader>, String> {
     if !input_schema.contains("x-mcp-header") {
         return Ok(Vec::new());
@@ -37,11 +37,59 @@ pub(crate) fn param_headers(input_schema: &str) -> Result<Vec<ParamHeader>, Stri
     Ok(found)
 }
 
+/// > An `x-mcp-header` annotation anywhere else makes the annotation — and thus the tool definition —
+/// > invalid. (2026-07-28, streamable-http, "Schema Extension")
+fn refuse_misplaced(schema: &Json<'_>, place: &str) -> Result<(), String> {
+    if schema.get("x-mcp-header").is_some() {
+        return Err(format!(
+            "`x-mcp-header` under `{place}`, where it cannot be"
+        ));
+    }
+    let properties = schema.get("properties").and_then(Json::as_object);
+    for (_, property) in properties.unwrap_or_default() {
+        refuse_misplaced(property, place)?;
+    }
+    elsewhere(schema)
+}
+
+/// Looks through the subschemas that are no `properties`.
+fn elsewhere(schema: &Json<'_>) -> Result<(), String> {
+    for (key, value) in schema.as_object().unwrap_or_default() {
+        match key.as_ref() {
+            "allOf" | "anyOf" | "oneOf" | "prefixItems" => {
+                for branch in value.as_array().unwrap_or_default() {
+                    refuse_misplaced(branch, key)?;
+                }
+            }
+            "$defs" | "definitions" | "patternProperties" | "dependentSchemas" => {
+                for (_, named) in value.as_object().unwrap_or_default() {
+                    refuse_misplaced(named, key)?;
+                }
+            }
+            "items"
+            | "contains"
+            | "not"
+            | "if"
+            | "then"
+            | "else"
+            | "additionalProperties"
+            | "propertyNames"
+            | "unevaluatedItems"
+            | "unevaluatedProperties" => {
+                refuse_misplaced(value, key)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 fn collect(
     schema: &Json<'_>,
     path: &mut Vec<String>,
     found: &mut Vec<ParamHeader>,
 ) -> Result<(), String> {
+    elsewhere(schema)?;
     let properties = schema.get("properties").and_then(Json::as_object);
     for (key, property) in properties.unwrap_or_default() {
         path.push(key.to_string());
@@ -267,6 +315,14 @@ mod tests {
             (
                 r#"{"properties":{"a":{"type":"string","x-mcp-header":"X"},"b":{"type":"string","x-mcp-header":"x"}}}"#,
                 "mcp-param-x",
+            ),
+            (
+                r#"{"properties":{"a":{"type":"array","items":{"type":"string","x-mcp-header":"A"}}}}"#,
+                "`items`",
+            ),
+            (
+                r#"{"anyOf":[{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}]}"#,
+                "`anyOf`",
             ),
         ] {
             assert!(param_headers(schema).unwrap_err().contains(place));

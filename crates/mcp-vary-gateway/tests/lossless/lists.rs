@@ -189,3 +189,20 @@ async fn a_list_that_fails_from_the_start_is_the_servers_error() {
     let heard = client.ask("prompts/list", "{}").await;
     assert_eq!(heard.result(), r#"{"prompts":[{"name":"odd"}]}"#);
 }
+
+/// A modern endpoint's tool whose headers nobody could send is left out; a process has no headers.
+#[tokio::test]
+async fn a_tool_whose_headers_break_the_rules_is_left_out() {
+    const LIST: &str = r#"{"resultType":"complete","tools":[{"name":"bad","inputSchema":{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}},{"name":"good","inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}],"ttlMs":0,"cacheScope":"private"}"#;
+    const GOOD: &str = r#"{"resultType":"complete","tools":[{"name":"good","inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}],"ttlMs":0,"cacheScope":"private"}"#;
+    for (behind, expected) in [(Behind::Json, GOOD), (Behind::Stdio, LIST)] {
+        let script = |seen: &Seen| {
+            (seen.method == "tools/list")
+                .then(|| result(LIST))
+                .flatten()
+        };
+        let house = House::build(behind, Era::Modern, script).await;
+        let mut client = house.client(Front::Http, Era::Modern).await;
+        assert_eq!(client.ask("tools/list", "{}").await.result(), expected);
+    }
+}
