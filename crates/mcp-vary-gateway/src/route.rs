@@ -443,6 +443,8 @@ impl Call<'_> {
             shaping: upstairs.shaping,
             active_variant: self.active_variant(variant),
             names_something: !matches!(self.asked.method, "tools/call"),
+            reads_modern: self.asked.method == "resources/read"
+                && gateway.upstream_revision().era() == Era::Modern,
             progress,
         };
         let running = Running::new(Arc::clone(gateway), exchange, finish);

@@ -51,6 +51,8 @@ pub(crate) struct Finish {
     pub(crate) active_variant: Option<VariantId>,
     /// Errors that mean that something was not found, to which the variant is added (SV-12).
     pub(crate) names_something: bool,
+    /// Whether a resource is read from a modern server.
+    pub(crate) reads_modern: bool,
     pub(crate) progress: Option<Progress>,
 }
 
@@ -189,9 +191,14 @@ impl Finish {
             let data = mcp_vary::error::with_active_variant(failure.data(), variant);
             failure = failure.with_data(data);
         }
-        // 2026-07-28: implementations MUST NOT emit -32002.
-        if failure.code() == RESOURCE_NOT_FOUND && self.client.era() == Era::Modern {
-            failure.set_code(INVALID_PARAMS);
+        match (failure.code(), self.client.era()) {
+            // 2026-07-28: implementations MUST NOT emit -32002.
+            (RESOURCE_NOT_FOUND, Era::Modern) => failure.set_code(INVALID_PARAMS),
+            // What a modern server says of a resource that does not exist; `uri` is a string already.
+            (INVALID_PARAMS, Era::Legacy) if self.reads_modern => {
+                failure.set_code(RESOURCE_NOT_FOUND);
+            }
+            _ => {}
         }
         self.failed(&failure)
     }

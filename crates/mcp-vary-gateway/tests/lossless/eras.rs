@@ -117,6 +117,12 @@ async fn a_resource_that_was_not_found_has_the_code_of_the_clients_era() {
     let said = r#"{"code":-32002,"message":"no","data":[1.0]}"#;
     let got = r#"{"code":-32602,"message":"no","data":[1.0]}"#;
     crosses(Era::Modern, "resources/read", read, said, got).await;
+    let said = r#"{"code":-32602,"message":"no","data":{"uri":"odd:none"}}"#;
+    let got =
+        r#"{"code":-32002,"message":"no","data":{"uri":"odd:none","activeVariant":"standard"}}"#;
+    crosses(Era::Legacy, "resources/read", read, said, got).await;
+    let prompt = r#"{"code":-32602,"message":"no","data":null}"#;
+    crosses(Era::Legacy, "prompts/get", CALL, prompt, prompt).await;
 }
 
 /// A request for input cannot be carried back yet; nobody must take it for a result.
