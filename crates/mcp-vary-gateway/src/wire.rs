@@ -167,12 +167,20 @@ impl WireError {
 
     /// Looks once more, leniently, for an id to answer with.
     fn with_id_of(mut self, text: &str) -> Self {
-        self.id = serde_json::from_str::<serde_json::Value>(text)
+        self.id = serde_json::from_str::<Identified<'_>>(text)
             .ok()
-            .and_then(|value| value.get("id").map(ToString::to_string))
+            .and_then(|message| message.id)
+            .map(|id| id.get().to_owned())
             .filter(|id| is_id(id));
         self
     }
+}
+
+/// A message of which nothing but its id can be used. One with two ids cannot be answered.
+#[derive(serde::Deserialize)]
+struct Identified<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
 }
 
 /// Whether `id`, as written, is a JSON string or an integer.
