@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use indexmap::IndexMap;
-use mcp_vary::feature::Features;
+use mcp_vary::feature::{FeatureTag, Features, Format, Verbosity};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use tokio_util::sync::CancellationToken;
@@ -200,6 +200,8 @@ impl Sessions {
         (self.outside.random)(&mut nonce);
         let expires = (self.outside.now)().saturating_add(self.lifetime);
         let id = self.seal(&fixed, expires, nonce);
+        // The session is what its id says, here and wherever it is opened next.
+        let fixed = self.unseal(&id).map_or(fixed, |(sealed, _, _)| sealed);
         let session = self.keep(&mut lock(&self.table), id.clone(), fixed, expires, nonce);
         (id, session)
     }
@@ -357,29 +359,30 @@ pub(crate) fn keyed(key: &[u8; 32]) -> Hmac<Sha256> {
 
 /// The tags, those that the registry gives an effect first.
 fn tags_by_weight(features: &Features) -> Vec<String> {
-    let mut tags: Vec<_> = features.tags().map(ToString::to_string).collect();
+    let mut tags: Vec<_> = features.tags().collect();
     tags.sort_by_key(|tag| !is_registered(tag));
-    tags
+    tags.into_iter().map(ToString::to_string).collect()
 }
 
-fn is_registered(tag: &str) -> bool {
-    let key = tag.trim_start_matches('!').split(['=', '!']).next();
-    matches!(
-        key,
-        Some(
-            "agent"
-                | "human"
-                | "mcp-capable"
-                | "interactive"
-                | "sampling"
-                | "elicitation"
-                | "roots"
-                | "tasks"
-                | "verbosity"
-                | "format"
-        )
-    )
+fn is_registered(tag: &FeatureTag) -> bool {
+    match (tag.key(), tag.value()) {
+        ("format", Some(value)) => Format::from_value(value).is_some(),
+        ("verbosity", Some(value)) => Verbosity::from_value(value).is_some(),
+        (key, value) => REGISTERED.contains(&key) && value.is_none(),
+    }
 }
+
+/// The tags of the registry that are present or absent; `format` and `verbosity` have values.
+const REGISTERED: [&str; 8] = [
+    "agent",
+    "human",
+    "mcp-capable",
+    "interactive",
+    "sampling",
+    "elicitation",
+    "roots",
+    "tasks",
+];
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     // The tables hold no half-done change that a panic could leave behind.
