@@ -332,8 +332,11 @@ impl Call<'_> {
         let cursor: String = serde_json::from_str(cursor)
             .map_err(|_| Failure::invalid_params("`cursor` must be a string"))?;
         let binding = self.binding(variant, kind);
-        let inner = cursor::open(&self.gateway.cursor_keys, &binding, &cursor)
-            .map_err(|error| Failure::from(&error.into_error(binding.variant, |_| true)))?;
+        let inner =
+            cursor::open(&self.gateway.cursor_keys, &binding, &cursor).map_err(|error| {
+                let error = error.into_error(binding.variant, |_| true);
+                self.without_variant(Failure::from(&error))
+            })?;
         inner.parse().map_err(|_| self.invalid_cursor(variant))
     }
 
@@ -355,7 +358,16 @@ impl Call<'_> {
 
     fn invalid_cursor(&self, variant: usize) -> Failure {
         let active = self.gateway.variant_id(variant).clone();
-        Failure::from(&Error::InvalidCursor { active })
+        self.without_variant(Failure::from(&Error::InvalidCursor { active }))
+    }
+
+    /// Where variants are off nothing is said of them (EXT-3).
+    fn without_variant(&self, failure: Failure) -> Failure {
+        if self.gateway.config.variants {
+            failure
+        } else {
+            Failure::new(failure.code(), failure.message())
+        }
     }
 
     /// The id of the active variant, unless variants are off.
