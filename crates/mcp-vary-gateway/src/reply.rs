@@ -39,7 +39,7 @@ pub(crate) const INTERNAL_ERROR: i64 = -32603;
 /// Resource not found, until 2025-11-25; `-32602` since.
 pub(crate) const RESOURCE_NOT_FOUND: i64 = -32002;
 /// What SDKs answer when a session is unknown; the specification names the HTTP status only.
-pub(crate) const SESSION_NOT_FOUND: i64 = -32001;
+const SESSION_NOT_FOUND: i64 = -32001;
 const HEADER_MISMATCH: i64 = -32020;
 const UNSUPPORTED_VERSION: i64 = -32022;
 
@@ -72,6 +72,12 @@ impl Failure {
 
     pub(crate) fn method_not_found(message: impl Into<String>) -> Self {
         Self::new(METHOD_NOT_FOUND, message)
+    }
+
+    /// Source: MCP 2025-11-25, basic/transports, "Session Management".
+    pub(crate) fn session_not_found() -> Self {
+        let message = "Session not found; send `initialize` again";
+        Self::new(SESSION_NOT_FOUND, message)
     }
 
     pub(crate) fn internal(message: impl Into<String>) -> Self {

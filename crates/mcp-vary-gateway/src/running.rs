@@ -36,7 +36,7 @@ pub(crate) enum Step {
     Notification(Bytes),
     /// The response; nothing follows.
     Done(Reply),
-    /// The client cancelled, or its session was deleted; there is no response.
+    /// The client cancelled; there is no response.
     Cancelled,
 }
 
@@ -89,7 +89,7 @@ impl Running {
                 message = exchange.next() => message,
                 () = withdrawn(self.place.as_ref()) => {
                     self.cancel();
-                    return Step::Cancelled;
+                    return self.finish.withdrawn();
                 }
             };
             match message {
@@ -160,6 +160,15 @@ async fn withdrawn(place: Option<&Place>) {
 impl Finish {
     fn failed(&self, failure: &Failure) -> Reply {
         failure.reply(Some(&self.id), self.client.era())
+    }
+
+    /// What is said to a request that ends without the server's answer.
+    fn withdrawn(&self) -> Step {
+        let session = self.client.session.as_ref();
+        match session.is_some_and(|session| session.ended.is_cancelled()) {
+            true => Step::Done(self.failed(&Failure::session_not_found())),
+            false => Step::Cancelled,
+        }
     }
 
     fn result(&self, result: &str) -> Reply {

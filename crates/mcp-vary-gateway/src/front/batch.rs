@@ -32,9 +32,13 @@ pub(crate) async fn answer(
     head: &Parts,
     messages: Result<Vec<&str>, WireError>,
 ) -> Response<Body> {
+    let messages = match readable(gateway, messages) {
+        Ok(messages) => messages,
+        Err(failure) => return json(refused(&failure)),
+    };
     let session = match gateway.session_of(head) {
         Ok(session) => session,
-        Err(reply) => return json(reply),
+        Err(failure) => return json(failure.reply(None, Era::Legacy)),
     };
     match open(&session, messages) {
         Err(failure) => json(refused(&failure)),
@@ -58,16 +62,27 @@ fn refused(failure: &Failure) -> Reply {
     }
 }
 
-/// The messages of a batch, if this session may send one.
-pub(crate) fn open<'a>(
-    session: &Session,
+/// The messages of a batch, if it is one and no larger than what a client may have in flight.
+pub(crate) fn readable<'a>(
+    gateway: &Gateway,
     messages: Result<Vec<&'a str>, WireError>,
 ) -> Result<Vec<&'a str>, Failure> {
-    if session.fixed.revision != Revision::V2025_03_26 {
-        let why = "batches exist in revision 2025-03-26 only; send the messages one by one";
+    let messages = messages.map_err(|why| Failure::from(&why))?;
+    let limit = gateway.config.limits.in_flight;
+    if messages.len() > limit {
+        let why = format!("the batch has more than {limit} messages; send several");
         return Err(Failure::invalid_request(why));
     }
-    messages.map_err(|why| Failure::from(&why))
+    Ok(messages)
+}
+
+/// The messages of a batch, if this session may send one.
+pub(crate) fn open<'a>(session: &Session, messages: Vec<&'a str>) -> Result<Vec<&'a str>, Failure> {
+    if session.fixed.revision == Revision::V2025_03_26 {
+        return Ok(messages);
+    }
+    let why = "batches exist in revision 2025-03-26 only; send the messages one by one";
+    Err(Failure::invalid_request(why))
 }
 
 /// Starts every message of a batch; what they lead to arrives in the channel, which ends with the last.
@@ -113,7 +128,7 @@ async fn request(
 ) -> Option<Bytes> {
     let params = match Params::read(message.params) {
         Ok(params) => params,
-        Err(failure) => return Some(failure.to_bytes(message.id)),
+        Err(failure) => return message.id.map(|id| failure.to_bytes(Some(id))),
     };
     let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
         heard(session, message, &params);

@@ -2,7 +2,7 @@
 
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, ORIGIN};
 use http::uri::Authority;
-use http::{HeaderMap, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 
 /// Why a request is turned away at the door.
 #[derive(Debug)]
@@ -25,20 +25,21 @@ fn turned_away(status: StatusCode, reason: impl Into<String>) -> TurnedAway {
 ///
 /// The name that the client looked up is in `Host`: after rebinding it is the attacker's.
 pub(crate) fn check_origin(headers: &HeaderMap) -> Result<(), TurnedAway> {
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-    let host = host.and_then(|host| host.parse::<Authority>().ok());
-    if !host.is_some_and(|host| is_loopback(host.host())) {
+    let is_ours = |host: &HeaderValue| {
+        let host = host.to_str().ok();
+        let host = host.and_then(|host| host.parse::<Authority>().ok());
+        host.is_some_and(|host| is_loopback(host.host()))
+    };
+    if !headers.contains_key(HOST) || !headers.get_all(HOST).iter().all(is_ours) {
         let reason = "the Host header must name this machine: localhost, 127.0.0.1 or [::1]";
         return Err(turned_away(StatusCode::FORBIDDEN, reason));
     }
-    let Some(origin) = headers.get(ORIGIN) else {
-        return Ok(());
+    let is_ours = |origin: &HeaderValue| {
+        let origin = origin.to_str().ok();
+        let origin = origin.and_then(|origin| origin.parse::<Uri>().ok());
+        origin.is_some_and(|origin| origin.host().is_some_and(is_loopback))
     };
-    let origin = origin
-        .to_str()
-        .ok()
-        .and_then(|origin| origin.parse::<Uri>().ok());
-    if origin.and_then(|origin| origin.host().map(is_loopback)) != Some(true) {
+    if !headers.get_all(ORIGIN).iter().all(is_ours) {
         let reason = "the Origin header must name this machine: localhost, 127.0.0.1 or [::1]";
         return Err(turned_away(StatusCode::FORBIDDEN, reason));
     }

@@ -18,7 +18,8 @@ use super::guard::{self, TurnedAway};
 use super::post;
 use super::sse::{Body, Stream};
 use crate::gateway::Gateway;
-use crate::reply::{Failure, INVALID_REQUEST, Reply, SESSION_NOT_FOUND};
+use crate::reply::{Failure, INVALID_REQUEST, Reply};
+use crate::revision::Era;
 use crate::session::Session;
 
 pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -127,20 +128,20 @@ impl Gateway {
                 post::answer(self, head, body).await
             }
             Method::GET => self.open_stream(head),
-            Method::DELETE => self.end_session(head),
-            _ => Ok(not_allowed()),
+            Method::DELETE => Ok(self.end_session(head)),
+            _ => Ok(not_allowed(head)),
         }
     }
 
     /// The stream on which a legacy client hears what the server says on its own.
     fn open_stream(&self, head: &Parts) -> Result<Response<Body>, TurnedAway> {
-        if post::speaks_modern(&head.headers) {
-            return Ok(not_allowed());
+        if speaks_modern(head) {
+            return Ok(not_allowed(head));
         }
         guard::check_accept(&head.headers, &["text/event-stream"])?;
-        let session = match self.session_of(head) {
+        let session = match post::version_told(&head.headers).and_then(|_| self.session_of(head)) {
             Ok(session) => session,
-            Err(reply) => return Ok(json(reply)),
+            Err(failure) => return Ok(json(failure.reply(None, Era::Legacy))),
         };
         let Some(place) = session.open_stream(self.config.limits.streams) else {
             return Err(TurnedAway {
@@ -151,16 +152,17 @@ impl Gateway {
         Ok(event_stream(Stream::idle(place, session.listening.clone())))
     }
 
-    fn end_session(&self, head: &Parts) -> Result<Response<Body>, TurnedAway> {
-        if post::speaks_modern(&head.headers) {
-            return Ok(not_allowed());
+    fn end_session(&self, head: &Parts) -> Response<Body> {
+        if speaks_modern(head) {
+            return not_allowed(head);
         }
-        if let Err(reply) = self.session_of(head) {
-            return Ok(json(reply));
+        let found = post::version_told(&head.headers).and_then(|_| self.session_of(head));
+        if let Err(failure) = found {
+            return json(failure.reply(None, Era::Legacy));
         }
         let id = head.headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
         self.sessions.delete(id.unwrap_or_default());
-        Ok(with_type(StatusCode::OK, "application/json", Body::empty()))
+        with_type(StatusCode::OK, "application/json", Body::empty())
     }
 
     /// The session that a legacy request belongs to.
@@ -169,22 +171,15 @@ impl Gateway {
     /// > header (other than initialization) with HTTP 400 Bad Request. The server MAY terminate the
     /// > session at any time, after which it MUST respond to requests containing that session ID with
     /// > HTTP 404 Not Found. (MCP 2025-11-25, basic/transports, "Session Management")
-    pub(crate) fn session_of(&self, head: &Parts) -> Result<Arc<Session>, Reply> {
-        let legacy = crate::revision::Era::Legacy;
+    pub(crate) fn session_of(&self, head: &Parts) -> Result<Arc<Session>, Failure> {
         let Some(id) = head.headers.get(SESSION_ID) else {
             let why = "the Mcp-Session-Id header is missing; send `initialize` first";
-            return Err(Failure::invalid_request(why).reply(None, legacy));
+            return Err(Failure::invalid_request(why));
         };
         let found = id.to_str().ok().and_then(|id| self.sessions.find(id));
         found
             .filter(|session| self.order_of(session).is_some())
-            .ok_or_else(|| {
-                Failure::new(
-                    SESSION_NOT_FOUND,
-                    "Session not found; send `initialize` again",
-                )
-                .reply(None, legacy)
-            })
+            .ok_or_else(Failure::session_not_found)
     }
 }
 
@@ -202,12 +197,22 @@ fn refuse_off_loopback(listener: &TcpListener) -> io::Result<()> {
     ))
 }
 
-fn not_allowed() -> Response<Body> {
+/// Whether the request names a stateless revision, which has neither sessions nor their streams.
+fn speaks_modern(head: &Parts) -> bool {
+    let told = post::version_told(&head.headers);
+    told.is_ok_and(|told| told.is_some_and(|revision| revision.era() == Era::Modern))
+}
+
+fn not_allowed(head: &Parts) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-    response
-        .headers_mut()
-        .insert(ALLOW, HeaderValue::from_static("POST, GET, DELETE"));
+    let allowed = if speaks_modern(head) {
+        "POST"
+    } else {
+        "POST, GET, DELETE"
+    };
+    let headers = response.headers_mut();
+    headers.insert(ALLOW, HeaderValue::from_static(allowed));
     response
 }
 

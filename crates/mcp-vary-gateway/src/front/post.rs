@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 
@@ -59,7 +60,12 @@ async fn answer_message(
         ..failure.reply(message.id, era)
     };
     let params = Params::read(message.params).map_err(|failure| bad(failure, Era::Legacy))?;
-    if speaks_modern(&head.headers) || params.is_modern() {
+    // Where the body names a revision, it is held against the header.
+    if params.is_modern() {
+        return modern(gateway, head, message, params).await;
+    }
+    let told = version_told(&head.headers).map_err(|failure| bad(failure, Era::Modern))?;
+    if told.is_some_and(|revision| revision.era() == Era::Modern) {
         return modern(gateway, head, message, params).await;
     }
     if message.method.as_deref() == Some("initialize") {
@@ -73,30 +79,22 @@ async fn answer_message(
     }
     let session = gateway
         .session_of(head)
-        .map_err(|reply| with_id(reply, message.id))?;
+        .map_err(|failure| failure.reply(message.id, Era::Legacy))?;
     legacy(gateway, &session, message, params).await
 }
 
-/// The same error with the id of the request.
-fn with_id(reply: Reply, id: Option<&str>) -> Reply {
-    let told = Message::read(&reply.body)
-        .ok()
-        .and_then(|message| message.error.map(str::to_owned));
-    match told.as_deref().and_then(Failure::from_upstream) {
-        Some(failure) => Reply {
-            body: failure.to_bytes(id),
-            ..reply
-        },
-        None => reply,
-    }
-}
-
-/// Whether the version header names a stateless revision, or one that is not known here.
-pub(crate) fn speaks_modern(headers: &HeaderMap) -> bool {
-    headers.get(VERSION).is_some_and(|version| {
-        let known = version.to_str().ok().and_then(Revision::parse);
-        known.is_none_or(|revision| revision.era() == Era::Modern)
-    })
+/// The revision that the version header names, if there is one.
+///
+/// > If the server receives a request with an invalid or unsupported `MCP-Protocol-Version`, it MUST
+/// > respond with `400 Bad Request`. (MCP 2025-11-25, basic/transports, "Protocol Version Header")
+pub(crate) fn version_told(headers: &HeaderMap) -> Result<Option<Revision>, Failure> {
+    let Some(version) = headers.get(VERSION) else {
+        return Ok(None);
+    };
+    let told = String::from_utf8_lossy(version.as_bytes());
+    Revision::parse(&told)
+        .map(Some)
+        .ok_or_else(|| Failure::unsupported_version(&told))
 }
 
 fn initialize(
@@ -291,8 +289,8 @@ async fn read_body(gateway: &Gateway, body: Incoming) -> Result<Bytes, TurnedAwa
         Err(_) => Err(turned_away(
             StatusCode::REQUEST_TIMEOUT,
             format!(
-                "the message did not arrive within {} s",
-                limits.read_timeout.as_secs()
+                "the message did not arrive within {:?}",
+                limits.read_timeout
             ),
         )),
     }
@@ -305,6 +303,10 @@ enum Unread {
 
 /// The whole body; one frame, the common case, is not copied.
 async fn collect(mut body: Incoming, limit: usize) -> Result<Bytes, Unread> {
+    // A length that was declared is enough to refuse; nothing has to be sent first.
+    if body.size_hint().lower() > limit as u64 {
+        return Err(Unread::TooLarge);
+    }
     let mut first: Option<Bytes> = None;
     let mut whole: Option<BytesMut> = None;
     while let Some(frame) = body.frame().await {

@@ -2,12 +2,14 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::{
     AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader,
 };
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -47,20 +49,31 @@ impl Gateway {
         let writer = tokio::spawn(write(output, to_write));
         let mut connection = Connection::new(self, lines);
         let mut input = BufReader::new(input);
-        tokio::pin!(shutdown);
-        let read = loop {
-            let line = tokio::select! {
-                line = read_line(&mut input, self.config.limits.body) => line,
-                () = &mut shutdown => break Ok(()),
-            };
-            match line {
-                Ok(Some(line)) => connection.take(line).await,
-                Ok(None) => break Ok(()),
-                Err(error) => break Err(error),
+        let limits = self.config.limits;
+        let reading = async {
+            while let Some(line) = read_line(&mut input, limits.body).await? {
+                connection.take(line).await;
             }
+            Ok(())
+        };
+        let read = tokio::select! {
+            read = reading => read,
+            () = shutdown => Ok(()),
         };
         connection.finish().await;
-        read.and(writer.await.unwrap_or(Ok(())))
+        read.and(written(writer, limits.drain).await)
+    }
+}
+
+/// Lets a client read what was said to it, for a while.
+async fn written(mut writer: JoinHandle<io::Result<()>>, drain: Duration) -> io::Result<()> {
+    match tokio::time::timeout(drain, &mut writer).await {
+        Ok(written) => written.unwrap_or(Ok(())),
+        Err(_) => {
+            writer.abort();
+            let why = "the client does not read; what was still to be written is lost";
+            Err(io::Error::new(io::ErrorKind::TimedOut, why))
+        }
     }
 }
 
@@ -122,6 +135,8 @@ impl Connection {
     async fn take_message(&mut self, message: &Message<'_>) {
         let params = match Params::read(message.params) {
             Ok(params) => params,
+            // Nothing is replied to a notification (JSON-RPC 2.0, section 4.1).
+            Err(_) if message.id.is_none() => return,
             Err(failure) => return self.say(failure.to_bytes(message.id)).await,
         };
         let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
@@ -197,13 +212,18 @@ impl Connection {
             };
             let answer = run(&gateway, &client, asked, place, &lines);
             tokio::select! {
-                () = answer => {}
+                biased;
                 () = gone.cancelled() => {}
+                () = answer => {}
             }
         });
     }
 
     async fn take_batch(&self, messages: Result<Vec<&str>, wire::WireError>) {
+        let messages = match batch::readable(&self.gateway, messages) {
+            Ok(messages) => messages,
+            Err(failure) => return self.say(failure.to_bytes(None)).await,
+        };
         let Some(session) = &self.legacy else {
             let why = "send `initialize` first; batches exist in revision 2025-03-26 only";
             return self.say(Failure::invalid_request(why).to_bytes(None)).await;
@@ -214,9 +234,16 @@ impl Connection {
         };
         let mut answers = batch::run(&self.gateway, session, &messages);
         let lines = self.lines.clone();
+        let gone = self.gone.clone();
         self.tasks.spawn(async move {
-            while let Some(answer) = answers.recv().await {
-                let _ = lines.send(answer).await;
+            let passing_on = async {
+                while let Some(answer) = answers.recv().await {
+                    let _ = lines.send(answer).await;
+                }
+            };
+            tokio::select! {
+                () = gone.cancelled() => {}
+                () = passing_on => {}
             }
         });
     }
