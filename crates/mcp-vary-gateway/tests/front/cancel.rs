@@ -1,0 +1,273 @@
+//! Cancellation, progress and logs: each reaches the one request that it belongs to.
+
+use std::sync::Arc;
+
+use mcp_vary_gateway::revision::Era;
+use mcp_vary_gateway::{Gateway, Target};
+use serde_json::{Value, json};
+
+use crate::support::{
+    House, Legacy, Pipe, Post, config, limits, modern, notification, request, soon, tool,
+};
+
+fn cancelled(id: Value) -> Value {
+    notification(
+        "notifications/cancelled",
+        json!({"requestId": id, "reason": "changed my mind"}),
+    )
+}
+
+/// A gateway that takes one connection at a time: whoever is answered knows that the one before has ended.
+async fn narrow(era: Era) -> House {
+    let mut one = limits();
+    one.connections = 1;
+    House::before(era, |config| config.with_limits(one)).await
+}
+
+/// > Disconnection SHOULD NOT be interpreted as the client cancelling its request.
+/// > (MCP 2025-11-25, basic/transports, "Sending Messages to the Server")
+#[tokio::test]
+async fn a_legacy_client_that_hangs_up_has_not_cancelled_but_still_can() {
+    for era in [Era::Legacy, Era::Modern] {
+        let house = narrow(era).await;
+        let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+        let wait = client.post(&request(json!(7), "tools/call", tool("wait")));
+        client.http.send(&wait.bytes()).await;
+        soon(house.peer.saw("tools/call", 1)).await;
+        client.http = house.connect().await;
+        assert_eq!(client.ask("ping", json!({})).await.status, 200);
+        assert!(house.peer.of("notifications/cancelled").is_empty());
+        let again = client.post(&request(json!(7), "ping", json!({})));
+        let answer = client.http.ask(&again).await;
+        assert_eq!(
+            answer.refusal(),
+            (400, -32600, json!(7)),
+            "it is still in flight"
+        );
+
+        let cancel = client.post(&cancelled(json!(7)));
+        assert_eq!(client.http.ask(&cancel).await.status, 202);
+        soon(house.peer.saw_abandoned(1)).await;
+        let told = usize::from(era == Era::Legacy);
+        soon(house.peer.saw("notifications/cancelled", told)).await;
+    }
+}
+
+/// Requests whose clients have left still count as in flight.
+#[tokio::test]
+async fn hanging_up_makes_no_room_for_more() {
+    let mut one = limits().with_in_flight(1);
+    one.connections = 1;
+    let house = House::with(|config| config.with_limits(one)).await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let wait = client.post(&request(json!(7), "tools/call", tool("wait")));
+    client.http.send(&wait.bytes()).await;
+    soon(house.peer.saw("tools/call", 1)).await;
+    client.http = house.connect().await;
+    assert_eq!(
+        client.ask("ping", json!({})).await.refusal(),
+        (400, -32600, json!(1))
+    );
+}
+
+/// > the client closing its connection to the response is cancellation (MCP 2026-07-28)
+#[tokio::test]
+async fn a_modern_client_that_hangs_up_has_cancelled() {
+    for era in [Era::Legacy, Era::Modern] {
+        let house = House::before(era, |config| config).await;
+        let mut http = house.connect().await;
+        let wait = modern(json!(7), "tools/call", tool("wait"), &json!({}));
+        http.send(&Post::modern(&wait).bytes()).await;
+        soon(house.peer.saw("tools/call", 1)).await;
+        drop(http);
+        soon(house.peer.saw_abandoned(1)).await;
+        let told = usize::from(era == Era::Legacy);
+        soon(house.peer.saw("notifications/cancelled", told)).await;
+        house
+            .is_unharmed(&mut house.connect().await, "a client that hung up")
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_request_of_a_session_ends() {
+    for era in [Era::Legacy, Era::Modern] {
+        let house = House::before(era, |config| config).await;
+        let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+        let mut stranger = Legacy::open(&house, "2025-11-25", &json!({})).await;
+        let wait = client.post(&request(json!(7), "tools/call", tool("wait")));
+        client.http.send(&wait.bytes()).await;
+        soon(house.peer.saw("tools/call", 1)).await;
+        for other in [json!("7"), json!(8), json!(7.0)] {
+            let cancel = client.post(&cancelled(other));
+            assert_eq!(house.connect().await.ask(&cancel).await.status, 202);
+        }
+        let cancel = stranger.post(&cancelled(json!(7)));
+        assert_eq!(stranger.http.ask(&cancel).await.status, 202);
+        let again = client.post(&request(json!(7), "ping", json!({})));
+        assert_eq!(
+            stranger.http.ask(&again).await.status,
+            400,
+            "none of that was it"
+        );
+
+        let cancel = client.post(&cancelled(json!(7)));
+        assert_eq!(stranger.http.ask(&cancel).await.status, 202);
+        let answer = client.http.response().await;
+        assert_eq!((answer.status, answer.text().as_str()), (202, ""));
+        soon(house.peer.saw_abandoned(1)).await;
+        house
+            .is_unharmed(&mut client.http, "a cancelled request")
+            .await;
+    }
+}
+
+/// > The receiver of the cancellation SHOULD NOT send a response for the cancelled request.
+#[tokio::test]
+async fn a_client_on_stdio_cancels_in_both_eras() {
+    let house = House::start().await;
+    let mut pipe = Pipe::legacy(&house.gateway, "2025-11-25", &json!({})).await;
+    pipe.say(request(json!(7), "tools/call", tool("wait")).to_string())
+        .await;
+    pipe.say(modern(json!(8), "tools/call", tool("wait"), &json!({})).to_string())
+        .await;
+    soon(house.peer.saw("tools/call", 2)).await;
+    for (told, id) in [json!(7), json!(8)].into_iter().enumerate() {
+        pipe.say(cancelled(id.clone()).to_string()).await;
+        soon(house.peer.saw("notifications/cancelled", told + 1)).await;
+        let ping = pipe.ask(&request(id, "ping", json!({}))).await;
+        assert_eq!(
+            ping["result"],
+            json!({}),
+            "the next line is not about the cancelled one"
+        );
+    }
+}
+
+/// CN-7: tokens of progress are the client's own, string or number, and the order is the server's.
+#[tokio::test]
+async fn progress_carries_the_clients_token_in_the_servers_order() {
+    for era in [Era::Legacy, Era::Modern] {
+        let house = House::before(era, |config| config).await;
+        let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+        for token in [
+            json!(7),
+            json!("a"),
+            json!("7"),
+            json!("é\"\\"),
+            json!(9_007_199_254_740_993_u64),
+        ] {
+            let mut params = tool("steps");
+            params["_meta"]["progressToken"] = token.clone();
+            let call = request(json!("c"), "tools/call", params.clone());
+            let post = client.post(&call);
+            client.http.send(&post.bytes()).await;
+            let head = client.http.head().await;
+            assert_eq!(head.header("content-type"), Some("text/event-stream"));
+            let events = client.http.events().await;
+            check_steps(&events, &token, &["debug", "info", "error"]);
+
+            let mut http = house.connect().await;
+            let call = modern(json!("c"), "tools/call", params, &json!({}));
+            http.send(&Post::modern(&call).bytes()).await;
+            http.head().await;
+            check_steps(&http.events().await, &token, &[]);
+        }
+    }
+}
+
+/// Step one, the messages of these levels, step two, the answer.
+#[track_caller]
+fn check_steps(events: &[Value], token: &Value, levels: &[&str]) {
+    let shown: Vec<Value> = events
+        .iter()
+        .map(|event| match event["method"].as_str() {
+            Some("notifications/progress") => {
+                assert_eq!(event["params"]["progressToken"], *token);
+                event["params"]["progress"].clone()
+            }
+            Some("notifications/message") => event["params"]["level"].clone(),
+            _ => event["id"].clone(),
+        })
+        .collect();
+    let mut expected = vec![json!(1)];
+    expected.extend(levels.iter().map(|level| json!(level)));
+    expected.extend([json!(2), json!("c")]);
+    assert_eq!(shown, expected);
+}
+
+/// Each client hears from the level that it asked for, whatever another one asked.
+#[tokio::test]
+async fn each_client_has_its_own_level() {
+    let house = House::start().await;
+    let mut loud = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let mut quiet = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    assert_eq!(
+        quiet
+            .ask("logging/setLevel", json!({"level": "error"}))
+            .await
+            .status,
+        200
+    );
+    assert_eq!(
+        loud.ask("logging/setLevel", json!({"level": "debug"}))
+            .await
+            .status,
+        200
+    );
+    let mut params = tool("steps");
+    params["_meta"]["progressToken"] = json!(1);
+    for (client, levels) in [
+        (&mut loud, &["debug", "info", "error"][..]),
+        (&mut quiet, &["error"]),
+    ] {
+        let post = client.post(&request(json!("c"), "tools/call", params.clone()));
+        client.http.send(&post.bytes()).await;
+        client.http.head().await;
+        check_steps(&client.http.events().await, &json!(1), levels);
+    }
+    params["_meta"]["io.modelcontextprotocol/logLevel"] = json!("info");
+    let mut http = house.connect().await;
+    let call = modern(json!("c"), "tools/call", params.clone(), &json!({}));
+    http.send(&Post::modern(&call).bytes()).await;
+    http.head().await;
+    check_steps(&http.events().await, &json!(1), &["info", "error"]);
+    params["_meta"]["io.modelcontextprotocol/logLevel"] = json!("loud");
+    let call = modern(json!("c"), "tools/call", params, &json!({}));
+    assert_eq!(http.ask(&Post::modern(&call)).await.refusal().1, -32602);
+}
+
+/// Two clients that chose the same token and id share one process, and neither hears the other's steps.
+#[tokio::test]
+async fn the_same_token_twice_at_one_process_is_kept_apart() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/front/pace.py").to_owned();
+    let gateway = Gateway::start(config(Target::command("python3", [script])))
+        .await
+        .unwrap();
+    let mut pipes = Vec::new();
+    for who in ["a", "b"] {
+        let mut pipe = Pipe::legacy(&gateway, "2025-11-25", &json!({})).await;
+        let params =
+            json!({"name": "pace", "arguments": {"who": who}, "_meta": {"progressToken": "t"}});
+        pipe.say(request(json!(1), "tools/call", params).to_string())
+            .await;
+        pipes.push((who, pipe));
+    }
+    for (who, pipe) in &mut pipes {
+        for step in 1..=3 {
+            let event = pipe.hear().await;
+            let expected = json!({"progressToken": "t", "progress": step, "message": who});
+            assert_eq!(event["params"], expected);
+        }
+        let answer = pipe.hear().await;
+        assert_eq!(
+            (&answer["id"], &answer["result"]["who"]),
+            (&json!(1), &json!(who))
+        );
+    }
+    close(&gateway).await;
+}
+
+async fn close(gateway: &Arc<Gateway>) {
+    soon(gateway.close()).await;
+}

@@ -1,0 +1,507 @@
+//! The rules of HTTP, and of MCP's headers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use crate::support::{House, Http, Legacy, Post, limits, modern, request, soon, tool};
+
+fn list() -> Value {
+    modern(json!(1), "tools/list", json!({}), &json!({}))
+}
+
+async fn status(http: &mut Http, post: Post) -> u16 {
+    http.ask(&post).await.status
+}
+
+#[tokio::test]
+async fn a_message_comes_as_json_and_its_answer_may_be_a_stream() {
+    let house = House::start().await;
+    let mut http = house.connect().await;
+    let post = Post::modern(&list());
+    for (value, expected) in [
+        ("application/json", 200),
+        ("Application/JSON; charset=utf-8", 200),
+        ("text/plain", 415),
+        ("application/jsonp", 415),
+        ("application/x-www-form-urlencoded", 415),
+        ("", 415),
+    ] {
+        let sent = post.clone().with("Content-Type", value);
+        assert_eq!(status(&mut http, sent).await, expected, "{value}");
+    }
+    assert_eq!(
+        status(&mut http, post.clone().without("Content-Type")).await,
+        415
+    );
+    for (value, expected) in [
+        ("*/*", 200),
+        ("text/event-stream;q=0.9, application/json", 200),
+        ("application/json", 406),
+        ("text/event-stream", 406),
+        ("text/html", 406),
+    ] {
+        let sent = post.clone().with("Accept", value);
+        assert_eq!(status(&mut http, sent).await, expected, "{value}");
+    }
+    house.is_unharmed(&mut http, "wrong types of content").await;
+}
+
+/// After DNS rebinding `Host` is the attacker's; a page elsewhere says so in `Origin`.
+#[tokio::test]
+async fn foreign_hosts_and_origins_are_forbidden() {
+    let house = House::start().await;
+    let mut http = house.connect().await;
+    let post = Post::modern(&list());
+    for (name, value, expected) in [
+        ("Host", "localhost:1", 200),
+        ("Host", "127.0.0.1", 200),
+        ("Host", "[::1]:80", 200),
+        ("Host", "evil.example", 403),
+        ("Host", "localhost.evil.example", 403),
+        ("Host", "evil.example:80@", 403),
+        ("Origin", "http://localhost:3000", 200),
+        ("Origin", "https://evil.example", 403),
+        ("Origin", "http://127.0.0.1.evil.example", 403),
+        ("Origin", "null", 403),
+        ("Origin", "\u{fc}", 403),
+    ] {
+        let sent = post.clone().with(name, value);
+        assert_eq!(status(&mut http, sent).await, expected, "{name}: {value}");
+    }
+    for verb in ["GET", "DELETE", "OPTIONS"] {
+        let sent = post
+            .clone()
+            .line(&format!("{verb} /mcp HTTP/1.1"))
+            .with("Host", "evil.example");
+        assert_eq!(status(&mut http, sent).await, 403, "{verb}");
+    }
+    house.is_unharmed(&mut http, "foreign hosts").await;
+}
+
+/// A second `Host` or `Origin` must not hide behind a first that is in order.
+#[tokio::test]
+async fn every_host_and_origin_is_checked() {
+    let house = House::start().await;
+    let mut http = house.connect().await;
+    for header in [
+        "Host: evil.example",
+        "Origin: http://localhost\r\nOrigin: http://evil.example",
+    ] {
+        let line = format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\n{header}");
+        let post = Post::modern(&list()).without("Host").line(&line);
+        assert_eq!(status(&mut http, post).await, 403, "{header}");
+    }
+    house.is_unharmed(&mut http, "two hosts").await;
+}
+
+#[tokio::test]
+async fn only_the_endpoint_answers_and_only_its_verbs() {
+    let house = House::start().await;
+    let mut http = house.connect().await;
+    let post = Post::modern(&list());
+    for (line, expected) in [
+        ("POST /mcp?x=1 HTTP/1.1", 200),
+        ("POST / HTTP/1.1", 404),
+        ("POST /mcp/x HTTP/1.1", 404),
+        ("POST /MCP HTTP/1.1", 404),
+        ("GET /favicon.ico HTTP/1.1", 404),
+        ("PUT /mcp HTTP/1.1", 405),
+        ("PATCH /mcp HTTP/1.1", 405),
+        ("OPTIONS /mcp HTTP/1.1", 405),
+        ("BREW /mcp HTTP/1.1", 405),
+        ("GET /mcp HTTP/1.1", 405),
+        ("DELETE /mcp HTTP/1.1", 405),
+    ] {
+        let answer = http.ask(&post.clone().line(line)).await;
+        assert_eq!(answer.status, expected, "{line}");
+        let allowed = (expected == 405).then_some("POST");
+        assert_eq!(answer.header("allow"), allowed, "{line}");
+    }
+    let put = Post::new("").line("PUT /mcp HTTP/1.1");
+    let answer = http.ask(&put).await;
+    assert_eq!(
+        (answer.status, answer.header("allow")),
+        (405, Some("POST, GET, DELETE"))
+    );
+    house.is_unharmed(&mut http, "other verbs").await;
+}
+
+#[tokio::test]
+async fn a_listening_stream_belongs_to_a_session() {
+    let house = House::start().await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let get = Post::of(&client.session, "").line("GET /mcp HTTP/1.1");
+    let without = get.clone().without("Mcp-Session-Id");
+    assert_eq!(
+        client.http.ask(&without).await.refusal(),
+        (400, -32600, Value::Null)
+    );
+    let unknown = get.clone().with("Mcp-Session-Id", "nobody");
+    assert_eq!(status(&mut client.http, unknown).await, 404);
+    let wrong = get.clone().with("Accept", "application/json");
+    assert_eq!(status(&mut client.http, wrong).await, 406);
+
+    let mut streams = Vec::new();
+    for _ in 0..4 {
+        let mut stream = house.connect().await;
+        stream.send(&get.bytes()).await;
+        let head = stream.head().await;
+        assert_eq!(head.header("content-type"), Some("text/event-stream"));
+        streams.push(stream);
+    }
+    assert_eq!(client.http.ask(&get).await.status, 429, "the fifth");
+    let mut other = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    other
+        .http
+        .send(
+            &Post::of(&other.session, "")
+                .line("GET /mcp HTTP/1.1")
+                .bytes(),
+        )
+        .await;
+    assert_eq!(other.http.head().await.status, 200, "of another session");
+
+    let delete = Post::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
+    assert_eq!(client.http.ask(&delete).await.status, 200);
+    for stream in &mut streams {
+        assert!(stream.events().await.is_empty(), "ends with its session");
+    }
+    house.is_unharmed(&mut client.http, "streams").await;
+}
+
+/// The place of a stream whose client has left is free again.
+#[tokio::test]
+async fn a_stream_that_was_left_makes_room() {
+    let mut few = limits();
+    few.streams = 1;
+    // With one connection at a time the next is served once the one before has ended.
+    few.connections = 1;
+    let house = House::with(|config| config.with_limits(few)).await;
+    let client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let get = Post::of(&client.session, "").line("GET /mcp HTTP/1.1");
+    drop(client);
+    for _ in 0..3 {
+        let mut stream = house.connect().await;
+        stream.send(&get.bytes()).await;
+        assert_eq!(stream.head().await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn headers_are_bounded() {
+    let house = House::start().await;
+    for (what, post) in [
+        (
+            "one large header",
+            Post::new("{}").with("X-Large", "x".repeat(100_000)),
+        ),
+        (
+            "many headers",
+            (0..1000).fold(Post::new("{}"), |post, n| post.with(&format!("X-{n}"), "y")),
+        ),
+    ] {
+        let mut http = house.connect().await;
+        http.send(&post.bytes()).await;
+        assert_eq!(http.head().await.status, 431, "{what}");
+    }
+    let mut http = house.connect().await;
+    http.send(b"POST /mcp HTTP/1.1\r\nHost localhost\r\n\r\n")
+        .await;
+    assert_eq!(http.head().await.status, 400, "a header without a colon");
+    let mut http = house.connect().await;
+    http.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n")
+        .await;
+    assert_eq!(http.head().await.status, 400, "a client that speaks TLS");
+    house
+        .is_unharmed(&mut house.connect().await, "bad heads")
+        .await;
+}
+
+#[tokio::test]
+async fn requests_in_a_row_are_answered_in_their_order() {
+    let house = House::start().await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let posts: Vec<u8> = (0..20)
+        .flat_map(|id| client.post(&request(json!(id), "ping", json!({}))).bytes())
+        .collect();
+    client.http.send(&posts).await;
+    for id in 0..20 {
+        assert_eq!(client.http.response().await.json()["id"], id);
+    }
+}
+
+#[tokio::test]
+async fn a_client_may_ask_before_it_sends_its_body() {
+    let house = House::start().await;
+    let mut http = house.connect().await;
+    let post = Post::modern(&list()).with("Expect", "100-continue");
+    let bytes = post.bytes();
+    let body = list().to_string();
+    http.send(&bytes[..bytes.len() - body.len()]).await;
+    assert_eq!(http.head().await.status, 100);
+    http.send(body.as_bytes()).await;
+    assert_eq!(http.response().await.status, 200);
+}
+
+#[tokio::test]
+async fn a_body_may_come_in_pieces() {
+    let house = House::start().await;
+    let mut http = house.connect().await;
+    http.send(
+        &Post::modern(&list())
+            .with("Transfer-Encoding", "chunked")
+            .head(),
+    )
+    .await;
+    for byte in list().to_string().bytes() {
+        http.send(&[b"1\r\n".as_slice(), &[byte], b"\r\n"].concat())
+            .await;
+    }
+    http.send(b"0\r\n\r\n").await;
+    assert_eq!(http.response().await.status, 200);
+    house.is_unharmed(&mut http, "pieces").await;
+    http.send(
+        &Post::modern(&list())
+            .with("Transfer-Encoding", "chunked")
+            .head(),
+    )
+    .await;
+    http.send(b"not a length\r\n").await;
+    assert_eq!(http.response().await.status, 400);
+    house
+        .is_unharmed(&mut house.connect().await, "broken pieces")
+        .await;
+}
+
+/// A client that has closed its side cannot be told from one that is gone.
+#[tokio::test]
+async fn a_client_that_closes_its_side_is_gone() {
+    let house = House::start().await;
+    let mut http = house.connect().await;
+    let wait = modern(json!(1), "tools/call", tool("wait"), &json!({}));
+    http.send(&Post::modern(&wait).bytes()).await;
+    soon(house.peer.saw("tools/call", 1)).await;
+    http.close_sending().await;
+    assert!(http.is_closed().await);
+    soon(house.peer.saw("notifications/cancelled", 1)).await;
+    house
+        .is_unharmed(&mut house.connect().await, "a half-closed socket")
+        .await;
+}
+
+#[tokio::test]
+async fn headers_must_say_what_the_body_says() {
+    let house = House::start().await;
+    let mut http = house.connect().await;
+    let call = modern(json!("é"), "tools/call", tool("odd"), &json!({}));
+    let post = Post::modern(&call);
+    let read = modern(
+        json!("é"),
+        "resources/read",
+        json!({"uri": "place:bern"}),
+        &json!({}),
+    );
+    for (what, sent) in [
+        ("no method", post.clone().without("Mcp-Method")),
+        (
+            "another method",
+            post.clone().with("Mcp-Method", "tools/list"),
+        ),
+        (
+            "a method in capitals",
+            post.clone().with("Mcp-Method", "TOOLS/CALL"),
+        ),
+        ("no name", post.clone().without("Mcp-Name")),
+        ("another name", post.clone().with("Mcp-Name", "say")),
+        (
+            "a name in bad base64",
+            post.clone().with("Mcp-Name", "=?base64?%%?="),
+        ),
+        (
+            "a name that is no UTF-8",
+            post.clone().with("Mcp-Name", "=?base64?/w==?="),
+        ),
+        (
+            "another name in base64",
+            post.clone().with("Mcp-Name", "=?base64?c2F5?="),
+        ),
+        ("no version", post.clone().without("MCP-Protocol-Version")),
+        (
+            "another version",
+            post.clone().with("MCP-Protocol-Version", "2025-11-25"),
+        ),
+        (
+            "an unknown version",
+            post.clone().with("MCP-Protocol-Version", "2099-01-01"),
+        ),
+        ("no uri", Post::modern(&read).without("Mcp-Name")),
+        (
+            "another uri",
+            Post::modern(&read).with("Mcp-Name", "place:basel"),
+        ),
+    ] {
+        let answer = http.ask(&sent).await;
+        assert_eq!(
+            answer.refusal(),
+            (400, -32020, json!("é")),
+            "{what}: {}",
+            answer.text()
+        );
+    }
+    assert!(house.peer.of("tools/call").is_empty());
+    house.is_unharmed(&mut http, "mismatches").await;
+}
+
+#[tokio::test]
+async fn a_name_that_no_header_can_carry_comes_in_base64() {
+    let house = House::start().await;
+    let mut http = house.connect().await;
+    for (name, header) in [
+        ("odd", "=?base64?b2Rk?="),
+        ("Zürich", "=?base64?WsO8cmljaA==?="),
+    ] {
+        let call = modern(json!(1), "tools/call", tool(name), &json!({}));
+        assert_eq!(
+            status(&mut http, Post::modern(&call).with("Mcp-Name", header)).await,
+            200
+        );
+    }
+}
+
+#[tokio::test]
+async fn versions_that_are_not_spoken_are_refused_with_those_that_are() {
+    let house = House::start().await;
+    let mut http = house.connect().await;
+    let with_version = |version: &str| {
+        let mut message = list();
+        message["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(version);
+        Post::modern(&message).with("MCP-Protocol-Version", version)
+    };
+    let supported = json!([
+        "2026-07-28",
+        "2025-11-25",
+        "2025-06-18",
+        "2025-03-26",
+        "2024-11-05"
+    ]);
+    for version in ["2099-01-01", "2026-07-29", "latest", "2025-11-25"] {
+        let answer = http.ask(&with_version(version)).await;
+        assert_eq!(answer.refusal(), (400, -32022, json!(1)), "{version}");
+        let data = &answer.json()["error"]["data"];
+        let mut told: Vec<_> = data["supported"].as_array().unwrap().clone();
+        told.sort_by(|a, b| b.as_str().cmp(&a.as_str()));
+        assert_eq!(
+            (Value::from(told), &data["requested"]),
+            (supported.clone(), &json!(version))
+        );
+    }
+    house.is_unharmed(&mut http, "unknown versions").await;
+}
+
+/// > If the server receives a request with an invalid or unsupported `MCP-Protocol-Version`, it MUST
+/// > respond with `400 Bad Request`. (MCP 2025-11-25, basic/transports, "Protocol Version Header")
+#[tokio::test]
+async fn a_header_with_an_unknown_version_is_refused_whatever_the_verb() {
+    let house = House::start().await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    for version in ["1999-01-01", "banana", "2025-11-25, 2025-11-25"] {
+        let ping = client.post(&request(json!("p"), "ping", json!({})));
+        let answer = client
+            .http
+            .ask(&ping.with("MCP-Protocol-Version", version))
+            .await;
+        assert_eq!(answer.refusal(), (400, -32022, json!("p")), "{version}");
+        assert_eq!(answer.json()["error"]["data"]["requested"], version);
+        for verb in ["GET", "DELETE"] {
+            let sent = Post::of(&client.session, "").line(&format!("{verb} /mcp HTTP/1.1"));
+            let answer = client
+                .http
+                .ask(&sent.with("MCP-Protocol-Version", version))
+                .await;
+            assert_eq!(
+                answer.refusal(),
+                (400, -32022, Value::Null),
+                "{verb} {version}"
+            );
+        }
+    }
+    let answer = client.ask("ping", json!({})).await;
+    assert_eq!(answer.status, 200, "the session is still there");
+}
+
+#[tokio::test]
+async fn a_modern_request_says_who_asks() {
+    let house = House::start().await;
+    let mut http = house.connect().await;
+    let version = "io.modelcontextprotocol/protocolVersion";
+    let capabilities = "io.modelcontextprotocol/clientCapabilities";
+    for (what, meta) in [
+        ("nothing", json!({})),
+        ("no capabilities", json!({version: "2026-07-28"})),
+        ("no version", json!({capabilities: {}})),
+        (
+            "a version that is no string",
+            json!({version: 2026, capabilities: {}}),
+        ),
+        (
+            "capabilities that are a list",
+            json!({version: "2026-07-28", capabilities: []}),
+        ),
+        (
+            "capabilities that are null",
+            json!({version: "2026-07-28", capabilities: null}),
+        ),
+        (
+            "capabilities that are a string",
+            json!({version: "2026-07-28", capabilities: "all"}),
+        ),
+    ] {
+        let post = Post::modern(&request(json!(1), "tools/list", json!({"_meta": meta})));
+        let answer = http.ask(&post).await;
+        assert_eq!(
+            answer.refusal(),
+            (400, -32602, json!(1)),
+            "{what}: {}",
+            answer.text()
+        );
+    }
+    house.is_unharmed(&mut http, "half a `_meta`").await;
+}
+
+#[tokio::test]
+async fn off_loopback_is_refused_with_the_reason() {
+    let house = House::start().await;
+    let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let served = Arc::clone(&house.gateway)
+        .serve_http(listener, std::future::pending())
+        .await;
+    assert!(
+        served
+            .unwrap_err()
+            .to_string()
+            .contains("no authentication")
+    );
+}
+
+#[tokio::test]
+async fn a_gateway_that_stops_lets_requests_finish_and_ends_what_only_listens() {
+    let patient = limits().with_drain(Duration::from_secs(10));
+    let house = House::with(|config| config.with_limits(patient)).await;
+    let (address, stop) = crate::support::serve(&house.gateway).await;
+    let client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let mut listening = Http::connect(address).await;
+    listening
+        .send(
+            &Post::of(&client.session, "")
+                .line("GET /mcp HTTP/1.1")
+                .bytes(),
+        )
+        .await;
+    assert_eq!(listening.head().await.status, 200);
+    stop.cancel();
+    assert!(listening.events().await.is_empty());
+    assert!(listening.is_closed().await);
+}

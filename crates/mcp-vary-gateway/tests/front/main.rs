@@ -1,0 +1,25 @@
+//! The fronts as clients meet them: a real socket, real pipes, and every byte of a client's choosing.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "what a client sends is written where it is sent"
+)]
+#![allow(
+    dead_code,
+    reason = "the scripted endpoint serves several test binaries"
+)]
+
+#[path = "../http_peer/mod.rs"]
+mod http_peer;
+
+mod bad_input;
+mod batches;
+mod cancel;
+mod http;
+mod negotiation;
+mod server;
+mod sessions;
+mod stdio;
+mod support;
+mod variants;

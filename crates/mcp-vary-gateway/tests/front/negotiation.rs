@@ -1,0 +1,338 @@
+//! Content negotiation through the fronts: who declares gets it, and nobody else sees a trace.
+
+use mcp_vary_gateway::revision::Era;
+use serde_json::{Value, json};
+
+use crate::server::ODD;
+use crate::support::{House, Legacy, Pipe, Post, Way, features, modern, names, request, tool};
+
+const EXTENSION: &str = "io.modelcontextprotocol/content-negotiation";
+
+/// `ODD` as a client of this way gets it, byte for byte.
+fn odd(way: Way) -> String {
+    let rest = &ODD[1..];
+    match way.is_modern() {
+        true => format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"resultType":"complete",{rest}}}"#),
+        false => format!(r#"{{"jsonrpc":"2.0","id":1,"result":{ODD}}}"#),
+    }
+}
+
+/// CN-7, CN-11: who declares nothing usable gets what the server said, byte for byte, but for what the
+/// revision requires.
+#[tokio::test]
+async fn who_declares_nothing_gets_what_the_server_said() {
+    let house = House::start().await;
+    for capabilities in [
+        json!({}),
+        json!({"sampling": {}, "roots": {}}),
+        features(&[]),
+        features(&["@#$%", "format==json"]),
+        features(&["format!=json"]),
+        features(&["format=xml", "x-acme=1"]),
+        json!({"extensions": {EXTENSION: {"version": "2.0", "features": ["agent", "format=json"]}}}),
+        json!({"extensions": {EXTENSION: "agent"}}),
+        json!({"features": ["agent", "format=json"]}),
+    ] {
+        for way in Way::ALL {
+            let answer = way
+                .text(&house, &capabilities, "tools/call", tool("odd"))
+                .await;
+            assert_eq!(answer, odd(way), "{way:?} {capabilities}");
+        }
+    }
+}
+
+/// CN-7: the same from a modern server.
+#[tokio::test]
+async fn a_modern_server_is_repeated_as_well() {
+    let house = House::before(Era::Modern, |config| config).await;
+    for way in Way::ALL {
+        let answer = way
+            .text(&house, &json!({}), "tools/call", tool("odd"))
+            .await;
+        assert_eq!(answer, odd(way), "{way:?}");
+    }
+}
+
+/// CN-9, CN-19: an agent that asks for JSON gets the bare value, and is told what was applied.
+#[tokio::test]
+async fn an_agent_that_asks_for_json_gets_the_bare_value() {
+    let house = House::start().await;
+    for way in Way::ALL {
+        let declared = features(&["agent", "format=json"]);
+        let answer = way.ask(&house, &declared, "tools/call", tool("odd")).await;
+        let result = &answer["result"];
+        assert_eq!(result["content"], json!([]), "{way:?}");
+        assert_eq!(
+            result["structuredContent"].to_string(),
+            r#"{"city":"Bern","degrees":8.0}"#
+        );
+        let applied = json!({"format": "json", "variant": "standard"});
+        assert_eq!(result["_meta"]["vary/applied"], applied, "{way:?}");
+        assert_eq!(
+            result["x-unknown"],
+            json!({"b": 1e2, "a": -0.0}),
+            "what is not shaped stays"
+        );
+    }
+}
+
+/// CN-9: in every other JSON case the text is there, too.
+#[tokio::test]
+async fn json_goes_out_as_text_too_unless_an_agent_asked_for_the_value_alone() {
+    let house = House::start().await;
+    let always = House::with(|mut config| {
+        config.always_both = true;
+        config
+    })
+    .await;
+    for (house, tags) in [
+        (&house, &["format=json"][..]),
+        (&house, &["human", "format=json"]),
+        (&always, &["agent", "format=json"]),
+    ] {
+        let answer = Way::HttpModern
+            .ask(house, &features(tags), "tools/call", tool("odd"))
+            .await;
+        let result = &answer["result"];
+        assert_eq!(
+            result["content"][0]["text"], r#"{"city":"Bern","degrees":8.0}"#,
+            "{tags:?}"
+        );
+        assert_eq!(result["structuredContent"]["city"], "Bern", "{tags:?}");
+    }
+}
+
+/// CN-10: a person who asks for markdown gets that, and no structure but where a schema promises one.
+#[tokio::test]
+async fn a_person_gets_markdown() {
+    let house = House::start().await;
+    for way in Way::ALL {
+        let declared = features(&["human", "format=markdown"]);
+        let answer = way.ask(&house, &declared, "tools/call", tool("odd")).await;
+        let result = &answer["result"];
+        assert_eq!(
+            result["content"][0]["text"], "- **city**: Bern\n- **degrees**: 8.0",
+            "{way:?}"
+        );
+        assert_eq!(result.get("structuredContent"), None, "{way:?}");
+        let bound = way
+            .ask(&house, &declared, "tools/call", tool("bound"))
+            .await;
+        assert_eq!(
+            bound["result"]["structuredContent"]["city"], "Bern",
+            "{way:?}"
+        );
+    }
+}
+
+/// CN-8: errors, lists and other results are nobody's to shape.
+#[tokio::test]
+async fn only_results_of_tools_are_shaped() {
+    let house = House::start().await;
+    let declared = features(&["human", "format=markdown"]);
+    for way in Way::ALL {
+        for (method, params) in [
+            ("tools/call", tool("fail")),
+            ("tools/call", tool("refuse")),
+            ("tools/list", json!({})),
+            ("resources/list", json!({})),
+            ("prompts/list", json!({})),
+            ("no/such", json!({})),
+        ] {
+            let shaped = way.text(&house, &declared, method, params.clone()).await;
+            let plain = way.text(&house, &json!({}), method, params).await;
+            assert_eq!(shaped, plain, "{way:?} {method}");
+        }
+    }
+}
+
+/// CN-17: any object counts as support; the gateway declares its own with `{}`.
+#[tokio::test]
+async fn negotiation_is_declared() {
+    let house = House::start().await;
+    let client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    assert_eq!(
+        client.initialized["capabilities"]["extensions"][EXTENSION],
+        json!({})
+    );
+    let discover = Way::HttpModern
+        .ask(&house, &json!({}), "server/discover", json!({}))
+        .await;
+    assert_eq!(
+        discover["result"]["capabilities"]["extensions"][EXTENSION],
+        json!({})
+    );
+    let settings = json!({EXTENSION: {"features": ["agent"]}});
+    let mirrored = Legacy::open(&house, "2025-11-25", &json!({"experimental": settings})).await;
+    let told = &mirrored.initialized["capabilities"];
+    assert_eq!(
+        told["experimental"][EXTENSION],
+        told["extensions"][EXTENSION]
+    );
+}
+
+/// EXT-3: what is off is neither offered nor done.
+#[tokio::test]
+async fn negotiation_can_be_off() {
+    let house = House::with(|config| config.with_negotiation(false)).await;
+    let declared = features(&["agent", "format=json"]);
+    let client = Legacy::open(&house, "2025-11-25", &declared).await;
+    let told = &client.initialized["capabilities"]["extensions"];
+    assert_eq!(told.get(EXTENSION), None);
+    for way in Way::ALL {
+        let answer = way.text(&house, &declared, "tools/call", tool("odd")).await;
+        assert_eq!(answer, odd(way), "{way:?}");
+    }
+}
+
+/// CN-16: whatever a client declares of itself, it reaches the same things.
+#[tokio::test]
+async fn features_open_and_close_nothing() {
+    let house = House::start().await;
+    for way in Way::ALL {
+        let mut seen = Vec::new();
+        for tags in [
+            &[][..],
+            &["agent", "format=json"],
+            &["human", "interactive", "format=markdown", "!mcp-capable"],
+            &[
+                "!agent",
+                "!human",
+                "!sampling",
+                "verbosity=compact",
+                "x-admin=true",
+            ],
+        ] {
+            let capabilities = features(tags);
+            let ask = async |method: &str, params: Value| {
+                way.text(&house, &capabilities, method, params).await
+            };
+            let mut reached = vec![
+                ask("tools/list", json!({})).await,
+                ask("resources/list", json!({})).await,
+                ask("resources/templates/list", json!({})).await,
+                ask("prompts/list", json!({})).await,
+                ask("prompts/get", json!({"name": "greet"})).await,
+                ask("resources/read", json!({"uri": "place:bern"})).await,
+                ask("tools/call", tool("no such")).await,
+            ];
+            for name in ["odd", "bound", "fail", "refuse", "say"] {
+                let answer: Value =
+                    serde_json::from_str(&ask("tools/call", tool(name)).await).unwrap();
+                reached.push(answer["error"]["code"].to_string());
+            }
+            seen.push(reached);
+        }
+        assert!(seen.windows(2).all(|two| two[0] == two[1]), "{way:?}");
+    }
+}
+
+/// CN-18: a modern request stands for itself; nothing is inferred from an earlier one.
+#[tokio::test]
+async fn a_modern_request_is_shaped_by_what_it_says_itself() {
+    let house = House::start().await;
+    let mut http = house.connect().await;
+    let mut pipe = Pipe::open(&house.gateway);
+    for (tags, empty) in [
+        (&["agent", "format=json"][..], true),
+        (&[], false),
+        (&["human", "format=markdown"], false),
+        (&["agent", "format=json"], true),
+    ] {
+        let call = modern(json!(1), "tools/call", tool("odd"), &features(tags));
+        let answer = http.ask(&Post::modern(&call)).await.json();
+        assert_eq!(answer["result"]["content"] == json!([]), empty, "{tags:?}");
+        let answer = pipe.ask(&call).await;
+        assert_eq!(answer["result"]["content"] == json!([]), empty, "{tags:?}");
+    }
+}
+
+/// CN-18: a session keeps its features; what a request of it claims changes nothing.
+#[tokio::test]
+async fn a_session_is_shaped_by_what_it_began_with() {
+    let house = House::start().await;
+    let mut client = Legacy::open(&house, "2025-11-25", &features(&["agent", "format=json"])).await;
+    let mut call = tool("odd");
+    call["_meta"]["io.modelcontextprotocol/clientCapabilities"] =
+        features(&["human", "format=markdown"]);
+    let answer = client.ask("tools/call", call).await.json();
+    assert_eq!(answer["result"]["content"], json!([]));
+}
+
+/// CN-18: fifty clients at once, of three kinds and four ways, never get one another's shape.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_clients_at_once_never_mix() {
+    let house = std::sync::Arc::new(House::start().await);
+    let clients = (0..50).map(|n| {
+        let house = std::sync::Arc::clone(&house);
+        tokio::spawn(async move {
+            let way = Way::ALL[n % 4];
+            for round in 0..4 {
+                match (n / 4 + round) % 3 {
+                    0 => {
+                        let text = way
+                            .text(&house, &json!({}), "tools/call", tool("odd"))
+                            .await;
+                        assert_eq!(text, odd(way), "{way:?}");
+                    }
+                    1 => {
+                        let declared = features(&["agent", "format=json"]);
+                        let answer = way.ask(&house, &declared, "tools/call", tool("odd")).await;
+                        assert_eq!(answer["result"]["content"], json!([]), "{way:?}");
+                    }
+                    _ => {
+                        let declared = features(&["human", "format=markdown"]);
+                        let answer = way.ask(&house, &declared, "tools/call", tool("odd")).await;
+                        let text = &answer["result"]["content"][0]["text"];
+                        assert_eq!(text, "- **city**: Bern\n- **degrees**: 8.0", "{way:?}");
+                    }
+                }
+            }
+        })
+    });
+    for client in clients.collect::<Vec<_>>() {
+        client.await.unwrap();
+    }
+}
+
+/// EXT-9: the server hears nothing of the extensions.
+#[tokio::test]
+async fn declarations_stay_with_the_gateway() {
+    for era in [Era::Legacy, Era::Modern] {
+        let house = House::before(era, |config| config).await;
+        for way in Way::ALL {
+            let declared = features(&["agent", "format=json"]);
+            let answer = way.ask(&house, &declared, "tools/call", tool("say")).await;
+            assert!(answer["result"].is_object(), "{way:?}");
+        }
+        let heard = house.peer.seen();
+        assert!(
+            heard
+                .iter()
+                .all(|seen| !seen.body.to_string().contains("negotiation")),
+            "{era:?}"
+        );
+    }
+}
+
+/// What the client did not say to the gateway travels on as it was written.
+#[tokio::test]
+async fn what_is_not_ours_travels_on() {
+    let house = House::start().await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let params = r#"{ "x" : 1.0,"name":"say" , "arguments":{"b":1e2,"a":"\u0041"},"_meta":{"acme/trace":"7","z":[ ]}}"#;
+    let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
+    let answer = client
+        .http
+        .ask(&Post::of(&client.session, body))
+        .await
+        .json();
+    let said = &answer["result"]["said"];
+    assert_eq!(*said, serde_json::from_str::<Value>(params).unwrap());
+    assert_eq!(
+        names(&client.ask("tools/list", json!({})).await.json()).len(),
+        8
+    );
+    let _ = request(json!(1), "ping", json!({}));
+}

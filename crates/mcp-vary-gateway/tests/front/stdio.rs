@@ -1,0 +1,250 @@
+//! One client on pipes: a message a line, and nothing that a line holds breaks the next.
+
+use serde_json::{Value, json};
+
+use crate::support::{House, Pipe, initialize, limits, modern, notification, request, soon, tool};
+
+async fn goes_on(pipe: &mut Pipe, after: &str) {
+    let ping = pipe.ask(&request(json!("after"), "ping", json!({}))).await;
+    assert_eq!(
+        ping,
+        json!({"jsonrpc": "2.0", "id": "after", "result": {}}),
+        "after {after}"
+    );
+}
+
+#[tokio::test]
+async fn a_bad_line_has_an_error_and_the_next_is_fine() {
+    let house = House::start().await;
+    let mut pipe = Pipe::legacy(&house.gateway, "2025-11-25", &json!({})).await;
+    let deep = format!(r#"{{"id":1,"a":{}}}"#, "[".repeat(10_000));
+    for (line, code, id) in [
+        ("garbage", -32700, Value::Null),
+        (r#"{"jsonrpc":"2.0","id":1,"#, -32700, Value::Null),
+        (deep.as_str(), -32700, Value::Null),
+        ("7", -32600, Value::Null),
+        (r#"{"id":1,"method":"ping"}"#, -32600, json!(1)),
+        (r#"{"jsonrpc":"2.0","id":1}"#, -32600, json!(1)),
+        (
+            r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+            -32600,
+            Value::Null,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1.0,"method":"ping"}"#,
+            -32600,
+            Value::Null,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"x"}"#,
+            -32600,
+            json!(1),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}"#,
+            -32602,
+            json!(1),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":1,"a":2}}"#,
+            -32602,
+            json!(1),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"no/such"}"#,
+            -32601,
+            json!(1),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"server/discover"}"#,
+            -32601,
+            json!(1),
+        ),
+    ] {
+        pipe.say(line).await;
+        let answer = pipe.hear().await;
+        assert_eq!(
+            (&answer["error"]["code"], &answer["id"]),
+            (&json!(code), &id),
+            "{line:.80}"
+        );
+        goes_on(&mut pipe, line).await;
+    }
+    pipe.say(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}")
+        .await;
+    assert_eq!(pipe.hear().await["error"]["code"], -32700);
+    goes_on(&mut pipe, "no UTF-8").await;
+}
+
+/// > The Server MUST NOT reply to a Notification. (JSON-RPC 2.0, section 4.1)
+#[tokio::test]
+async fn nothing_is_said_to_empty_lines_notifications_and_responses() {
+    let house = House::start().await;
+    let mut pipe = Pipe::legacy(&house.gateway, "2025-11-25", &json!({})).await;
+    for line in [
+        "",
+        "  \t\r",
+        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+        r#"{"jsonrpc":"2.0","method":"no/such","params":{}}"#,
+        r#"{"jsonrpc":"2.0","method":"no/such","params":{"a":1,"a":2}}"#,
+        r#"{"jsonrpc":"2.0","method":"no/such","params":{"_meta":7}}"#,
+        r#"{"jsonrpc":"2.0","id":3,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":"no"}}"#,
+    ] {
+        pipe.say(line).await;
+        goes_on(&mut pipe, line).await;
+    }
+}
+
+#[tokio::test]
+async fn a_line_over_the_limit_has_an_error_and_the_next_is_fine() {
+    let house = House::with(|config| config.with_limits(limits().with_body(1000))).await;
+    let mut pipe = Pipe::legacy(&house.gateway, "2025-11-25", &json!({})).await;
+    for size in [1001, 100_000] {
+        pipe.say(vec![b'x'; size]).await;
+        let answer = pipe.hear().await;
+        assert_eq!(
+            (&answer["error"]["code"], &answer["id"]),
+            (&json!(-32600), &Value::Null)
+        );
+        goes_on(&mut pipe, "a long line").await;
+    }
+}
+
+#[tokio::test]
+async fn ids_are_echoed_as_they_were_written() {
+    let house = House::start().await;
+    let mut pipe = Pipe::legacy(&house.gateway, "2025-11-25", &json!({})).await;
+    for id in [
+        "-1",
+        "123456789012345678901234567890",
+        r#""""#,
+        r#""\u00e9🏔\/""#,
+    ] {
+        pipe.say(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#))
+            .await;
+        assert_eq!(
+            pipe.line().await,
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)
+        );
+    }
+}
+
+#[tokio::test]
+async fn one_id_is_in_flight_once() {
+    let house = House::start().await;
+    let mut pipe = Pipe::legacy(&house.gateway, "2025-11-25", &json!({})).await;
+    pipe.say(request(json!(7), "tools/call", tool("wait")).to_string())
+        .await;
+    soon(house.peer.saw("tools/call", 1)).await;
+    let again = pipe.ask(&request(json!(7), "ping", json!({}))).await;
+    assert_eq!(
+        (&again["id"], &again["error"]["code"]),
+        (&json!(7), &json!(-32600))
+    );
+    goes_on(&mut pipe, "an id twice").await;
+}
+
+#[tokio::test]
+async fn a_client_says_who_it_is_before_it_asks() {
+    let house = House::start().await;
+    let mut pipe = Pipe::open(&house.gateway);
+    goes_on(&mut pipe, "nothing").await;
+    for method in ["tools/list", "no/such", "logging/setLevel"] {
+        let answer = pipe.ask(&request(json!(1), method, json!({}))).await;
+        assert_eq!(answer["error"]["code"], -32602, "{method}");
+    }
+    let half = json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}});
+    let answer = pipe.ask(&request(json!(1), "tools/list", half)).await;
+    assert_eq!(answer["error"]["code"], -32602);
+    let mut unknown = modern(json!(1), "tools/list", json!({}), &json!({}));
+    unknown["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2099-01-01");
+    let answer = pipe.ask(&unknown).await;
+    assert_eq!(answer["error"]["code"], -32022);
+    assert_eq!(answer["error"]["data"]["requested"], "2099-01-01");
+    assert!(
+        answer["error"]["data"]["supported"]
+            .as_array()
+            .unwrap()
+            .len()
+            > 1
+    );
+}
+
+/// One process may serve both: a session, and requests that stand for themselves.
+#[tokio::test]
+async fn both_eras_share_a_connection() {
+    let house = House::start().await;
+    let mut pipe = Pipe::open(&house.gateway);
+    let list = modern(json!(1), "tools/list", json!({}), &json!({}));
+    assert_eq!(pipe.ask(&list).await["result"]["resultType"], "complete");
+    let answer = pipe.ask(&initialize("2025-11-25", &json!({}))).await;
+    assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
+    let again = pipe.ask(&initialize("2025-11-25", &json!({}))).await;
+    assert_eq!(again["error"]["code"], -32600);
+    assert_eq!(pipe.ask(&list).await["result"]["ttlMs"], 0);
+    let legacy = pipe.ask(&request(json!(2), "tools/list", json!({}))).await;
+    assert_eq!(legacy["result"].get("ttlMs"), None);
+    for method in ["initialize", "ping", "logging/setLevel"] {
+        let answer = pipe
+            .ask(&modern(json!(1), method, json!({}), &json!({})))
+            .await;
+        assert_eq!(answer["error"]["code"], -32601, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_in_flight_is_answered_after_the_input_ends() {
+    let house = House::start().await;
+    let mut pipe = Pipe::legacy(&house.gateway, "2025-11-25", &json!({})).await;
+    for id in 0..20 {
+        pipe.say(request(json!(id), "tools/call", tool("odd")).to_string())
+            .await;
+    }
+    let rest = pipe.close().await;
+    assert_eq!(rest.len(), 20);
+    assert!(rest.iter().all(|line| line.contains("x-unknown")));
+}
+
+#[tokio::test]
+async fn what_does_not_end_is_cancelled_after_the_input_ends() {
+    let house = House::start().await;
+    let mut pipe = Pipe::legacy(&house.gateway, "2025-11-25", &json!({})).await;
+    pipe.say(request(json!(1), "tools/call", tool("wait")).to_string())
+        .await;
+    soon(house.peer.saw("tools/call", 1)).await;
+    assert!(pipe.close().await.is_empty());
+    soon(house.peer.saw("notifications/cancelled", 1)).await;
+}
+
+/// A client that writes and never reads cannot keep the gateway from ending.
+#[tokio::test]
+async fn a_client_that_does_not_read_does_not_hold_up_the_end() {
+    let house = House::start().await;
+    let mut pipe = Pipe::legacy(&house.gateway, "2025-11-25", &json!({})).await;
+    // More than the pipes and the queue hold: at some point nobody reads any more.
+    let list = request(json!(1), "tools/list", json!({"x": "y".repeat(1000)})).to_string();
+    let writing = async {
+        loop {
+            pipe.say(&list).await;
+        }
+    };
+    let _ = tokio::time::timeout(std::time::Duration::from_millis(300), writing).await;
+    pipe.stop.cancel();
+    let served = soon(&mut pipe.served).await.unwrap();
+    assert!(served.is_err(), "what could not be written was lost");
+}
+
+#[tokio::test]
+async fn a_message_is_one_line_however_the_server_wrote_it() {
+    let house = House::start().await;
+    let mut pipe = Pipe::legacy(&house.gateway, "2025-11-25", &json!({})).await;
+    pipe.say(notification("notifications/initialized", json!({})).to_string())
+        .await;
+    let pretty = serde_json::to_string_pretty(&tool("odd"))
+        .unwrap()
+        .replace('\n', "\r");
+    let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{pretty}}}"#);
+    pipe.say(call).await;
+    assert_eq!(pipe.hear().await["id"], 1);
+}
