@@ -145,13 +145,9 @@ pub(crate) fn without_foreign_structure(result: &str) -> Cow<'_, str> {
 }
 
 /// The notification with the client's own progress token in place of the gateway's.
-pub(crate) fn progress_downward(params: &str, token: &str) -> Option<String> {
-    let mut members = Members::parse(params).ok()?;
-    members.set(PROGRESS_TOKEN, token.to_owned());
-    Some(format!(
-        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{}}}"#,
-        members.to_json()
-    ))
+pub(crate) fn progress_downward(params: &str, token: &str) -> String {
+    let params = splice::set(params, PROGRESS_TOKEN, token);
+    format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{params}}}"#)
 }
 
 #[cfg(test)]

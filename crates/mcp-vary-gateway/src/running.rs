@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use mcp_vary::json::Members;
 use mcp_vary::variant::VariantId;
 use tracing::debug;
 
@@ -228,17 +227,15 @@ impl Finish {
 
     fn progress(&self, params: &str) -> Option<Bytes> {
         let progress = self.progress.as_ref()?;
-        let ours = Members::parse(params).ok()?.get(bridge::PROGRESS_TOKEN)? == progress.ours;
-        let told = ours.then(|| bridge::progress_downward(params, &progress.theirs))??;
-        Some(Bytes::from(told))
+        let is_ours = splice::get(params, bridge::PROGRESS_TOKEN)? == progress.ours;
+        is_ours.then(|| Bytes::from(bridge::progress_downward(params, &progress.theirs)))
     }
 
     /// A legacy client that never set a level gets what the server sends; a modern one only what it
     /// asked for with this request.
     fn wants_logged(&self, params: &str) -> bool {
-        let level = Members::parse(params)
-            .ok()
-            .and_then(|params| params.get_str("level"))
+        let level = splice::get(params, "level")
+            .and_then(|level| serde_json::from_str::<String>(level).ok())
             .and_then(|name| level_from_name(&name));
         let wanted = match &self.client.session {
             Some(session) => session.log_level(),

@@ -206,7 +206,7 @@ fn progress(seen: &Seen) -> Option<Said> {
     let said = result(r#"{"content":[]}"#)?;
     let tell = |at: &str| {
         format!(
-            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"x":[ ],"progressToken":{token},"progress":{at},"message":"\u0041"}}}}"#
+            r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{ "x" : [ ],"progressToken":{token} ,"progress":{at},"message":"\u0041"}}}}"#
         )
     };
     let stranger = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"not yours","progress":1}}"#;
@@ -225,7 +225,7 @@ async fn progress_keeps_the_clients_token_between_all_eras() {
             heard.result();
             let told = |at: &str| {
                 format!(
-                    r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"x":[ ],"progressToken":{token},"progress":{at},"message":"\u0041"}}}}"#
+                    r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{ "x" : [ ],"progressToken":{token} ,"progress":{at},"message":"\u0041"}}}}"#
                 )
             };
             assert_eq!(heard.before, [told("0.10"), told("1e0")]);

@@ -216,6 +216,43 @@ async fn line_breaks_arrive_where_they_can() {
     }
 }
 
+/// CN-7: older revisions know fewer members; who does not know one carries it, or passes over it.
+#[tokio::test]
+async fn every_revision_before_sessions_ended_gets_the_same() {
+    const ODD: &str =
+        r#"{"content":[{"type":"hologram","x":1.0}],"structuredContent":{"b":1e2,"a":[ ]}}"#;
+    let script = |seen: &Seen| (seen.method == "tools/call").then(|| result(ODD)).flatten();
+    let house = House::build(Behind::Json, Era::Legacy, script).await;
+    for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        for front in BOTH {
+            let mut client = house.legacy_client(front, revision).await;
+            let heard = client.ask("tools/call", r#"{"name":"odd"}"#).await;
+            assert_eq!(heard.result(), ODD, "{revision}");
+        }
+    }
+}
+
+/// CN-7: a notification that nobody here knows belongs to its call all the same.
+#[tokio::test]
+async fn unknown_notifications_arrive_as_sent() {
+    const ODD: &str = r#"{ "method":"notifications/x/odd", "jsonrpc":"2.0","params":{"b":1.0,"a":"\ud800"},"y":[ ]}"#;
+    for era in [Era::Legacy, Era::Modern] {
+        let script = |seen: &Seen| {
+            let said = (seen.method == "tools/call")
+                .then(|| result("{}"))
+                .flatten()?;
+            Some(said.after(ODD))
+        };
+        let house = House::build(Behind::Json, era, script).await;
+        for front in BOTH {
+            let mut client = house.client(front, era).await;
+            let heard = client.ask("tools/call", r#"{"name":"odd"}"#).await;
+            heard.result();
+            assert_eq!(heard.before, [ODD]);
+        }
+    }
+}
+
 /// CN-7: what a client says to a tool arrives as said, too.
 #[tokio::test]
 async fn arguments_arrive_as_sent() {

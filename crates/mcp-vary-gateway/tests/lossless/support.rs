@@ -236,10 +236,23 @@ impl House {
 
     /// A client that declares nothing.
     pub(crate) async fn client(&self, front: Front, era: Era) -> Client {
-        self.client_of(front, era, "2025-11-25").await
+        match era {
+            Era::Legacy => self.legacy_client(front, "2025-11-25").await,
+            Era::Modern => self.unintroduced(front, era),
+        }
     }
 
-    pub(crate) async fn client_of(&self, front: Front, era: Era, revision: &str) -> Client {
+    /// A client with a session of `revision`.
+    pub(crate) async fn legacy_client(&self, front: Front, revision: &str) -> Client {
+        let mut client = self.unintroduced(front, Era::Legacy);
+        let params = format!(
+            r#"{{"protocolVersion":"{revision}","capabilities":{{}},"clientInfo":{{"name":"c","version":"1"}}}}"#
+        );
+        client.greeting = Some(client.ask("initialize", &params).await);
+        client
+    }
+
+    fn unintroduced(&self, front: Front, era: Era) -> Client {
         let link = match front {
             Front::Http => Link::Http(
                 self.front.clone(),
@@ -247,7 +260,7 @@ impl House {
             ),
             Front::Stdio => self.standard_streams(),
         };
-        let mut client = Client {
+        Client {
             link,
             era,
             session: None,
@@ -255,14 +268,7 @@ impl House {
             capabilities: "{}".to_owned(),
             greeting: None,
             last_id: 0,
-        };
-        if era == Era::Legacy {
-            let params = format!(
-                r#"{{"protocolVersion":"{revision}","capabilities":{{}},"clientInfo":{{"name":"c","version":"1"}}}}"#
-            );
-            client.greeting = Some(client.ask("initialize", &params).await);
         }
-        client
     }
 
     fn standard_streams(&self) -> Link {
