@@ -139,7 +139,7 @@ pub struct Limits {
     pub connections: usize,
     /// Requests of one session or stdio client in flight; 256.
     pub in_flight: usize,
-    /// Sessions with state in memory; 10,000. The state of the oldest one is dropped.
+    /// Sessions with state in memory; 10,000. The state of the oldest idle one is dropped.
     pub sessions: usize,
     /// Standalone `GET` streams of one session; 4.
     pub streams: usize,

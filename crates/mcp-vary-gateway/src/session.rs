@@ -159,6 +159,20 @@ struct Table {
     deleted: IndexMap<[u8; 16], u64>,
 }
 
+impl Table {
+    /// The session that loses least with its place: the oldest that nobody uses, if one of the first
+    /// few is. Requests and streams in flight hold theirs, and can only be cancelled through the table.
+    fn oldest_idle(&self) -> usize {
+        let mut oldest = self.live.values().take(LOOKED_THROUGH);
+        oldest
+            .position(|session| Arc::strong_count(session) == 1)
+            .unwrap_or(0)
+    }
+}
+
+/// How many sessions are looked at for one that is idle.
+const LOOKED_THROUGH: usize = 64;
+
 /// The sealed part of an id; short names, since it travels with every request.
 #[derive(Deserialize, Serialize)]
 struct Sealed {
@@ -232,7 +246,7 @@ impl Sessions {
         Some(self.keep(&mut table, id.to_owned(), fixed, expires, nonce))
     }
 
-    /// Keeps a session in the table, in place of the oldest one when the table is full.
+    /// Keeps a session in the table, in place of an old one when the table is full.
     fn keep(
         &self,
         table: &mut Table,
@@ -242,7 +256,7 @@ impl Sessions {
         nonce: [u8; 16],
     ) -> Arc<Session> {
         if table.live.len() >= self.limit {
-            table.live.shift_remove_index(0);
+            table.live.shift_remove_index(table.oldest_idle());
         }
         let listening = self.listening.child_token();
         let session = Arc::new(Session::new(
@@ -387,4 +401,65 @@ const REGISTERED: [&str; 8] = [
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     // The tables hold no half-done change that a panic could leave behind.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::upstream::{Target, UpstreamConfig};
+
+    fn sessions() -> Sessions {
+        let target = Target::command("none", []);
+        let outside = Outside::new(|| 1_000, |bytes| bytes.fill(7));
+        let config = Config::new(UpstreamConfig::new("none", target), outside);
+        Sessions::new(&config, vec![[1; 32], [2; 32]])
+    }
+
+    fn fixed(tags: &[String]) -> Fixed {
+        let tags = tags.iter().map(String::as_str);
+        Fixed {
+            revision: Revision::V2025_06_18,
+            features: Some(Arc::new(Features::from_tags(tags).0)),
+            order: vec!["compact".to_owned(), "standard".to_owned()],
+        }
+    }
+
+    proptest! {
+        /// CN-18: an id opens to what it sealed, and is short whatever was declared.
+        #[test]
+        fn an_id_opens_to_what_it_sealed(tags in proptest::collection::vec("[a-z]{1,6}(=[ -~]{0,120})?", 0..80)) {
+            let sessions = sessions();
+            let (id, session) = sessions.open(fixed(&tags));
+            prop_assert!(id.len() <= MAX_ID);
+            let (opened, expires, nonce) = sessions.unseal(&id).unwrap();
+            prop_assert_eq!(&opened.features, &session.fixed.features);
+            prop_assert_eq!(opened.order, fixed(&tags).order);
+            prop_assert_eq!((opened.revision, expires, nonce), (Revision::V2025_06_18, session.expires, [7; 16]));
+        }
+
+        /// Nothing opens but what was sealed: no bytes, and no id with a byte exchanged.
+        #[test]
+        fn nothing_else_opens(text in ".{0,300}", at in any::<prop::sample::Index>(), by in 1u8..64) {
+            let sessions = sessions();
+            prop_assert!(sessions.unseal(&text).is_none());
+            let (id, _) = sessions.open(fixed(&[]));
+            let mut bytes = URL_SAFE_NO_PAD.decode(id).unwrap();
+            let at = at.index(bytes.len());
+            bytes[at] ^= by;
+            prop_assert!(sessions.unseal(&URL_SAFE_NO_PAD.encode(bytes)).is_none());
+        }
+    }
+
+    #[test]
+    fn an_earlier_key_still_opens() {
+        let mut earlier = sessions();
+        earlier.keys = vec![[2; 32]];
+        let (id, _) = earlier.open(fixed(&[]));
+        assert!(sessions().find(&id).is_some());
+        earlier.keys = vec![[3; 32]];
+        let (id, _) = earlier.open(fixed(&[]));
+        assert!(sessions().find(&id).is_none());
+    }
 }

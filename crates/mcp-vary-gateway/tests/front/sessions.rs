@@ -7,7 +7,7 @@ use mcp_vary_gateway::Outside;
 use serde_json::{Value, json};
 
 use crate::support::{
-    House, Legacy, Pipe, Post, Way, features, initialize, limits, request, soon, tool,
+    House, Legacy, Pipe, Post, Way, features, initialize, limits, notification, request, soon, tool,
 };
 
 #[tokio::test]
@@ -258,6 +258,26 @@ async fn a_call_in_flight_ends_with_its_session() {
         (404, -32001, json!(7))
     );
     house.is_unharmed(&mut other, "a deleted session").await;
+}
+
+/// A session with a call in flight keeps its place in a full table, so that the call can be cancelled.
+#[tokio::test]
+async fn a_session_in_use_keeps_its_place() {
+    let two = limits().with_sessions(2);
+    let house = House::with(|config| config.with_limits(two)).await;
+    let mut busy = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let wait = busy.post(&request(json!(7), "tools/call", tool("wait")));
+    busy.http.send(&wait.bytes()).await;
+    soon(house.peer.saw("tools/call", 1)).await;
+    for _ in 0..5 {
+        let mut other = Legacy::open(&house, "2025-11-25", &json!({})).await;
+        assert_eq!(other.ask("ping", json!({})).await.status, 200);
+    }
+    let cancel = notification("notifications/cancelled", json!({"requestId": 7}));
+    let answer = house.connect().await.ask(&busy.post(&cancel)).await;
+    assert_eq!(answer.status, 202);
+    soon(house.peer.saw("notifications/cancelled", 1)).await;
+    assert_eq!(busy.http.response().await.status, 202);
 }
 
 /// The answers of both fronts are the same bytes.
