@@ -19,6 +19,7 @@ pub(crate) const TOOLS: &str = concat!(
     r#"{"name":"refuse","description":"Refuses.","inputSchema":{"type":"object"}},"#,
     r#"{"name":"say","description":"Says back what it got.","inputSchema":{"type":"object"}},"#,
     r#"{"name":"steps","description":"Goes on in steps.","inputSchema":{"type":"object"}},"#,
+    r#"{"name":"pretty","description":"Writes on several lines.","inputSchema":{"type":"object"}},"#,
     r#"{"name":"wait","description":"Never answers.","inputSchema":{"type":"object"}},"#,
     r#"{"name":"Zürich","description":"Has a name outside ASCII.","inputSchema":{"type":"object"}} ]}"#
 );
@@ -104,6 +105,7 @@ fn call(seen: &Seen) -> Option<Reply> {
             seen,
             r#"{"content":[{"type":"text","text":"{\"no\":1}"}],"isError":true}"#,
         ),
+        "pretty" => raw(seen, "{\n  \"content\": [],\r\n\t\"text\": \"a\\nb\"\r}"),
         "refuse" => seen.refuse(200, -32602, "no such city"),
         "say" => seen.answer(&json!({"content": [], "said": params})),
         "steps" => steps(seen),

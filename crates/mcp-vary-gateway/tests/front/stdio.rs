@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{House, Pipe, initialize, limits, modern, notification, request, soon, tool};
+use crate::support::{House, Pipe, Way, initialize, limits, modern, request, soon, tool};
 
 async fn goes_on(pipe: &mut Pipe, after: &str) {
     let ping = pipe.ask(&request(json!("after"), "ping", json!({}))).await;
@@ -235,16 +235,19 @@ async fn a_client_that_does_not_read_does_not_hold_up_the_end() {
     assert!(served.is_err(), "what could not be written was lost");
 }
 
+/// > Messages are delimited by newlines, and MUST NOT contain embedded newlines. (MCP, transports/stdio)
 #[tokio::test]
 async fn a_message_is_one_line_however_the_server_wrote_it() {
     let house = House::start().await;
-    let mut pipe = Pipe::legacy(&house.gateway, "2025-11-25", &json!({})).await;
-    pipe.say(notification("notifications/initialized", json!({})).to_string())
-        .await;
-    let pretty = serde_json::to_string_pretty(&tool("odd"))
-        .unwrap()
-        .replace('\n', "\r");
-    let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{pretty}}}"#);
-    pipe.say(call).await;
-    assert_eq!(pipe.hear().await["id"], 1);
+    let expected = json!({"content": [], "text": "a\nb"});
+    for way in Way::ALL {
+        let mut answer = way
+            .ask(&house, &json!({}), "tools/call", tool("pretty"))
+            .await;
+        answer["result"]
+            .as_object_mut()
+            .unwrap()
+            .remove("resultType");
+        assert_eq!(answer["result"], expected, "{way:?}");
+    }
 }
