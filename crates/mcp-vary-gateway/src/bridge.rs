@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use mcp_vary::extension::SERVER_VARIANT_META;
+use mcp_vary::extension::EXTENSIONS;
 use mcp_vary::json::{self, Members};
 
 use crate::params::Params;
@@ -37,7 +37,9 @@ pub(crate) struct Upward<'a> {
 pub(crate) fn params_upward(params: &mut Params<'_>, upward: &Upward<'_>) -> String {
     let Params { members, meta } = params;
     let before = meta.len();
-    meta.remove(SERVER_VARIANT_META);
+    for key in EXTENSIONS.iter().flat_map(|extension| extension.meta) {
+        meta.remove(key);
+    }
     match upward.revision.era() {
         Era::Legacy => {
             for key in [

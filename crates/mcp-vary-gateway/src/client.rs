@@ -1,6 +1,6 @@
 //! Who asks: what a client declared, read once and remembered by its bytes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp_vary::extension::{Carrier, declared};
@@ -8,7 +8,7 @@ use mcp_vary::feature::Features;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::ignored::Ignored;
 use serde_json::Value;
-use tracing::{debug, warn};
+use tracing::debug;
 
 use crate::revision::{Era, Revision};
 use crate::session::{ClientId, Session};
@@ -44,7 +44,7 @@ impl Declared {
 
 fn log_ignored(extension: &str, ignored: &Ignored) {
     for entry in ignored.entries() {
-        warn!(extension, entry = %entry.what, reason = %entry.reason, "part of a client's declaration ignored");
+        debug!(extension, entry = %entry.what, reason = %entry.reason, "part of a client's declaration ignored");
     }
 }
 
@@ -56,6 +56,8 @@ pub(crate) struct Client {
     pub(crate) features: Option<Arc<Features>>,
     /// The variants offered to it, best first, as indices into the catalogue's views.
     pub(crate) order: Arc<[usize]>,
+    /// The names of the MCP capabilities that it declared.
+    pub(crate) capabilities: Arc<BTreeSet<String>>,
     /// The session of a legacy client.
     pub(crate) session: Option<Arc<Session>>,
     /// The least severe level that it wants logged for this request.
@@ -66,34 +68,6 @@ impl Client {
     pub(crate) fn era(&self) -> Era {
         self.revision.era()
     }
-}
-
-/// The levels of log messages, least severe first.
-///
-/// Source: MCP 2025-11-25, server/utilities/logging, "Log Levels".
-const LEVELS: [&str; 8] = [
-    "debug",
-    "info",
-    "notice",
-    "warning",
-    "error",
-    "critical",
-    "alert",
-    "emergency",
-];
-
-/// The rank of a level's name, 0 for `debug`.
-pub(crate) fn level_from_name(name: &str) -> Option<u8> {
-    let at = LEVELS.iter().position(|level| *level == name)?;
-    u8::try_from(at).ok()
-}
-
-/// The name of a level.
-pub(crate) fn level_name(level: u8) -> &'static str {
-    LEVELS
-        .get(usize::from(level))
-        .copied()
-        .unwrap_or("emergency")
 }
 
 /// What was read from capabilities, by the bytes they were written in.
@@ -177,13 +151,5 @@ mod tests {
         assert_eq!(reads, 4);
         let generations = memo.lock();
         assert!(generations.young.len() + generations.old.len() <= 4);
-    }
-
-    #[test]
-    fn levels_are_ranked_by_severity() {
-        assert_eq!(level_from_name("debug"), Some(0));
-        assert_eq!(level_from_name("emergency"), Some(7));
-        assert_eq!(level_from_name("loud"), None);
-        assert_eq!(level_name(3), "warning");
     }
 }

@@ -141,6 +141,8 @@ pub struct Limits {
     pub in_flight: usize,
     /// Sessions with state in memory; 10,000. The state of the oldest idle one is dropped.
     pub sessions: usize,
+    /// Requests that run on although their legacy client is gone; 256. One too many is cancelled.
+    pub unheard: usize,
     /// Standalone `GET` streams of one session; 4.
     pub streams: usize,
     /// How long a client may take to send the head or the body of a request; 30 seconds.
@@ -157,6 +159,7 @@ impl Default for Limits {
             connections: 1024,
             in_flight: 256,
             sessions: 10_000,
+            unheard: 256,
             streams: 4,
             read_timeout: Duration::from_secs(30),
             drain: Duration::from_secs(10),

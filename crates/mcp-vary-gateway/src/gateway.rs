@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hmac::Mac as _;
 use mcp_vary::cursor::CursorKeys;
@@ -10,7 +10,9 @@ use mcp_vary::feature::Features;
 use mcp_vary::json::Members;
 use mcp_vary::rank::{Ranking, rank};
 use mcp_vary::variant::{VariantId, Variants};
-use tokio_util::sync::CancellationToken;
+use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::bridge::Caching;
@@ -20,6 +22,8 @@ use crate::catalog::listing::ListKind;
 use crate::catalog::view::Layout;
 use crate::client::{Declared, Memo};
 use crate::config::Config;
+use crate::log_level::UpstreamLevel;
+use crate::revision::Revision;
 use crate::session::{self, Session, Sessions};
 use crate::upstream::{ConnectError, Hello, Upstream};
 
@@ -34,12 +38,15 @@ pub struct Gateway {
     pub(crate) variants: Variants,
     pub(crate) cursor_keys: CursorKeys,
     pub(crate) known: Memo<Known>,
-    /// The least severe level that the server was asked to log.
-    pub(crate) upstream_level: AtomicU8,
+    pub(crate) upstream_level: UpstreamLevel,
     /// The names of the server's capabilities.
     pub(crate) offered: BTreeSet<String>,
     tokens: AtomicU64,
     stopped: CancellationToken,
+    /// Whoever drops the gateway without closing it ends what runs in the background, too.
+    _stop_when_dropped: DropGuard,
+    /// Places for requests that run on although their client is gone.
+    pub(crate) unheard: Arc<Semaphore>,
     pub(crate) tasks: TaskTracker,
 }
 
@@ -50,6 +57,8 @@ pub(crate) struct Known {
     pub(crate) features: Option<Arc<Features>>,
     pub(crate) order: Arc<[usize]>,
     pub(crate) more: bool,
+    /// The names of the capabilities.
+    pub(crate) capabilities: Arc<BTreeSet<String>>,
 }
 
 /// Modern clients of different capabilities that are remembered.
@@ -79,15 +88,19 @@ impl Gateway {
         let catalog = LiveCatalog::read(&upstream, layout, limit).await;
         let [session_key, cursor_key] =
             ["session", "cursor"].map(|label| derived_key(&config, label));
+        let stopped = CancellationToken::new();
         let gateway = Arc::new(Self {
             sessions: Sessions::new(&config, vec![session_key]),
             variants: face::built_in(),
             cursor_keys: CursorKeys::new(cursor_key),
             known: Memo::new(REMEMBERED_CLIENTS),
-            upstream_level: AtomicU8::new(u8::MAX),
+            upstream_level: UpstreamLevel::default(),
             offered: capability_names(&upstream),
-            tokens: AtomicU64::new(0),
-            stopped: CancellationToken::new(),
+            // Some servers take 0 for no token.
+            tokens: AtomicU64::new(1),
+            unheard: Arc::new(Semaphore::new(config.limits.unheard)),
+            _stop_when_dropped: stopped.clone().drop_guard(),
+            stopped,
             tasks: TaskTracker::new(),
             config,
             upstream,
@@ -129,6 +142,11 @@ impl Gateway {
         Some(tools.items.len())
     }
 
+    /// Cancelled when the gateway stops.
+    pub(crate) fn stopped(&self) -> CancellationToken {
+        self.stopped.clone()
+    }
+
     /// A token for progress that no other request to the server uses.
     pub(crate) fn new_progress_token(&self) -> u64 {
         self.tokens.fetch_add(1, Ordering::Relaxed)
@@ -137,12 +155,13 @@ impl Gateway {
     /// What follows from a client's capabilities, as JSON text.
     pub(crate) fn know(&self, capabilities: &str) -> Arc<Known> {
         self.known.get_or_read(capabilities, |text| {
-            let value = serde_json::from_str(text).unwrap_or_default();
-            self.knowledge_of(Declared::read(&value))
+            let value: Value = serde_json::from_str(text).unwrap_or_default();
+            let names = value.as_object().into_iter().flat_map(Map::keys);
+            self.knowledge_of(Declared::read(&value), names.cloned().collect())
         })
     }
 
-    fn knowledge_of(&self, declared: Declared) -> Known {
+    fn knowledge_of(&self, declared: Declared, capabilities: BTreeSet<String>) -> Known {
         let (order, more) = if self.config.variants {
             self.advertised(&self.rank(&declared))
         } else {
@@ -158,6 +177,7 @@ impl Gateway {
             features,
             order: order.into(),
             more,
+            capabilities: Arc::new(capabilities),
         }
     }
 
@@ -192,9 +212,16 @@ impl Gateway {
 }
 
 fn capability_names(upstream: &Upstream) -> BTreeSet<String> {
-    let told = Members::parse(&upstream.hello().capabilities).unwrap_or_default();
+    let hello = upstream.hello();
+    let told = Members::parse(&hello.capabilities).unwrap_or_default();
     let objects = told.iter().filter(|(_, value)| value.starts_with('{'));
-    objects.map(|(name, _)| name.to_owned()).collect()
+    let mut names: BTreeSet<_> = objects.map(|(name, _)| name.to_owned()).collect();
+    // The capability came with 2025-03-26; before, whoever had something to complete could complete it.
+    let completes = names.contains("prompts") || names.contains("resources");
+    if hello.revision == Revision::V2024_11_05 && completes {
+        names.insert("completions".to_owned());
+    }
+    names
 }
 
 /// A key for one purpose, drawn from the gateway's one secret.

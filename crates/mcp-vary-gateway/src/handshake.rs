@@ -91,7 +91,9 @@ impl Gateway {
             serde_json::from_str(&self.upstream.hello().capabilities).unwrap_or_default();
         let mut offered = Map::new();
         for (capability, left_out) in CARRIED {
-            if let Some(Value::Object(mut flags)) = told.get(*capability).cloned() {
+            if self.offered.contains(*capability) {
+                let told = told.get(*capability).and_then(Value::as_object);
+                let mut flags = told.cloned().unwrap_or_default();
                 flags.retain(|flag, _| !left_out.contains(&flag.as_str()));
                 offered.insert((*capability).to_owned(), Value::Object(flags));
             }

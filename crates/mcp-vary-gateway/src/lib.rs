@@ -11,6 +11,7 @@ mod config;
 mod front;
 mod gateway;
 mod handshake;
+mod log_level;
 mod mcp_header;
 mod params;
 mod reply;

@@ -21,6 +21,8 @@ pub(crate) struct ParamHeader {
     pub(crate) name: HeaderName,
     /// The keys of `properties` that lead to the argument.
     path: Vec<String>,
+    /// Integers are compared by value.
+    is_integer: bool,
 }
 
 /// The arguments that `input_schema` marks with `x-mcp-header`.
@@ -126,6 +128,7 @@ fn param_header(
     Ok(ParamHeader {
         name,
         path: path.to_vec(),
+        is_integer: kind == Some("integer"),
     })
 }
 
@@ -170,11 +173,10 @@ pub(crate) fn check_params(
 ) -> Result<(), Failure> {
     for header in expected {
         let wanted = header.text(arguments);
-        let given = headers.get(&header.name).map(decode).transpose()?;
+        let given = only(headers, &header.name)?.map(decode).transpose()?;
         let agrees = match (&wanted, &given) {
-            (Some(wanted), Some(given)) => same_value(wanted, given),
-            (None, None) => true,
-            _ => false,
+            (Some(wanted), Some(given)) if header.is_integer => same_integer(wanted, given),
+            (wanted, given) => wanted == given,
         };
         if !agrees {
             return Err(Failure::header_mismatch(format_args!(
@@ -193,25 +195,39 @@ pub(crate) fn check_standard(
     method: &str,
     name: Option<&str>,
 ) -> Result<(), Failure> {
-    check_one(headers, &MCP_METHOD, "Mcp-Method", method)?;
-    match name {
-        Some(name) => check_one(headers, &MCP_NAME, "Mcp-Name", name),
-        None => Ok(()),
+    let told = required(headers, &MCP_METHOD, "Mcp-Method")?;
+    agrees("Mcp-Method", &plain(told)?, method)?;
+    let Some(name) = name else {
+        return Ok(());
+    };
+    let told = required(headers, &MCP_NAME, "Mcp-Name")?;
+    agrees("Mcp-Name", &decode(told)?, name)
+}
+
+fn required<'a>(
+    headers: &'a HeaderMap,
+    header: &HeaderName,
+    shown: &str,
+) -> Result<&'a HeaderValue, Failure> {
+    let missing = || Failure::header_mismatch(format_args!("{shown} header is missing"));
+    only(headers, header)?.ok_or_else(missing)
+}
+
+/// The header, which two readers may read differently when it is given twice.
+pub(crate) fn only<'a>(
+    headers: &'a HeaderMap,
+    header: &HeaderName,
+) -> Result<Option<&'a HeaderValue>, Failure> {
+    let mut all = headers.get_all(header).iter();
+    match (all.next(), all.next()) {
+        (_, Some(_)) => Err(Failure::header_mismatch(format_args!(
+            "the header `{header}` is given twice"
+        ))),
+        (first, None) => Ok(first),
     }
 }
 
-fn check_one(
-    headers: &HeaderMap,
-    header: &HeaderName,
-    shown: &str,
-    wanted: &str,
-) -> Result<(), Failure> {
-    let Some(value) = headers.get(header) else {
-        return Err(Failure::header_mismatch(format_args!(
-            "{shown} header is missing"
-        )));
-    };
-    let given = decode(value)?;
+fn agrees(shown: &str, given: &str, wanted: &str) -> Result<(), Failure> {
     if given == wanted {
         return Ok(());
     }
@@ -221,23 +237,34 @@ fn check_one(
     )))
 }
 
-/// Integers are compared by value: `42.0` is `42`.
-fn same_value(wanted: &str, given: &str) -> bool {
+/// > Servers SHOULD compare the header value and the body value numerically rather than as strings
+/// > (e.g., `42.0` and `42` are considered equal). ("Server Validation")
+fn same_integer(wanted: &str, given: &str) -> bool {
+    const SAFE: f64 = 9_007_199_254_740_991.0;
     wanted == given
         || matches!(
             (wanted.parse::<f64>(), given.parse::<f64>()),
-            (Ok(a), Ok(b)) if a == b && a.fract() == 0.0 && a.abs() < 9_007_199_254_740_992.0
+            (Ok(a), Ok(b)) if a == b && a.fract() == 0.0 && a.abs() <= SAFE
         )
 }
 
+fn plain(value: &HeaderValue) -> Result<String, Failure> {
+    let text = value.to_str().map_err(|_| invalid())?;
+    Ok(text.trim().to_owned())
+}
+
+fn invalid() -> Failure {
+    Failure::header_mismatch("a header value holds invalid characters")
+}
+
+/// Source: "Value Encoding".
 fn decode(value: &HeaderValue) -> Result<String, Failure> {
-    let invalid = || Failure::header_mismatch("a header value holds invalid characters");
-    let text = value.to_str().map_err(|_| invalid())?.trim();
+    let text = plain(value)?;
     match text
         .strip_prefix("=?base64?")
         .and_then(|rest| rest.strip_suffix("?="))
     {
-        None => Ok(text.to_owned()),
+        None => Ok(text),
         Some(encoded) => STANDARD
             .decode(encoded)
             .ok()
@@ -255,33 +282,37 @@ mod tests {
         "deep":{"type":"object","properties":{"n":{"type":"integer","x-mcp-header":"N"}}}}}"#;
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
-        pairs
-            .iter()
-            .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()))
-            .collect()
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(HeaderName::from_static(name), value.parse().unwrap());
+        }
+        headers
     }
 
     #[track_caller]
-    fn agrees(arguments: &str, pairs: &[(&'static str, &str)], expected: bool) {
+    fn holds(arguments: &str, pairs: &[(&'static str, &str)], expected: bool) {
         let checked = check_params(&param_headers(SCHEMA).unwrap(), &headers(pairs), arguments);
         assert_eq!(checked.is_ok(), expected, "{checked:?}");
     }
 
     #[test]
     fn headers_must_say_what_the_arguments_say() {
-        agrees(r#"{"region":"eu"}"#, &[("mcp-param-region", "eu")], true);
-        agrees(r#"{"region":"eu"}"#, &[("mcp-param-region", "us")], false);
-        agrees(r#"{"region":"eu"}"#, &[], false);
-        agrees(r#"{"region":null}"#, &[], true);
-        agrees("{}", &[("mcp-param-region", "eu")], false);
-        agrees(r#"{"deep":{"n":42}}"#, &[("mcp-param-n", "42.0")], true);
-        agrees(r#"{"deep":{"n":42}}"#, &[("mcp-param-n", "43")], false);
-        agrees(
+        holds(r#"{"region":"eu"}"#, &[("mcp-param-region", "eu")], true);
+        holds(r#"{"region":"eu"}"#, &[("mcp-param-region", "us")], false);
+        holds(r#"{"region":"eu"}"#, &[], false);
+        holds(r#"{"region":null}"#, &[], true);
+        holds("{}", &[("mcp-param-region", "eu")], false);
+        holds(r#"{"deep":{"n":42}}"#, &[("mcp-param-n", "42.0")], true);
+        holds(r#"{"deep":{"n":42}}"#, &[("mcp-param-n", "43")], false);
+        holds(r#"{"region":"01"}"#, &[("mcp-param-region", "1")], false);
+        let twice = [("mcp-param-region", "eu"), ("mcp-param-region", "us")];
+        holds(r#"{"region":"eu"}"#, &twice, false);
+        holds(
             r#"{"region":"Zürich"}"#,
             &[("mcp-param-region", "=?base64?WsO8cmljaA==?=")],
             true,
         );
-        agrees(
+        holds(
             r#"{"region":"eu"}"#,
             &[("mcp-param-region", "=?base64?%?=")],
             false,

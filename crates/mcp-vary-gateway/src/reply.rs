@@ -40,8 +40,11 @@ pub(crate) const INTERNAL_ERROR: i64 = -32603;
 pub(crate) const RESOURCE_NOT_FOUND: i64 = -32002;
 /// What SDKs answer when a session is unknown; the specification names the HTTP status only.
 const SESSION_NOT_FOUND: i64 = -32001;
-const HEADER_MISMATCH: i64 = -32020;
-const UNSUPPORTED_VERSION: i64 = -32022;
+pub(crate) const HEADER_MISMATCH: i64 = -32020;
+pub(crate) const MISSING_CLIENT_CAPABILITY: i64 = -32021;
+pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
+/// A URL must be visited first; 2025-11-25 only.
+pub(crate) const URL_ELICITATION_REQUIRED: i64 = -32042;
 
 impl Failure {
     pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
@@ -141,13 +144,16 @@ impl Failure {
     /// > If the server does not implement the requested RPC method, it MUST respond with
     /// > `404 Not Found` (2026-07-28); version, capability and header errors are `400 Bad Request`.
     ///
-    /// What a server behind said is not about the exchange between client and gateway: to a legacy
-    /// client it never looks like the end of its session.
+    /// What the server behind answered is an answer: to a legacy client it never says that the session
+    /// is gone or that the message could not be read.
     pub(crate) fn status(&self, era: Era) -> StatusCode {
         match (self.code, era) {
-            (_, Era::Legacy) | (SESSION_NOT_FOUND, _) if self.told.is_some() => StatusCode::OK,
-            (PARSE_ERROR | INVALID_REQUEST | -32022..=-32020, _) => StatusCode::BAD_REQUEST,
             (METHOD_NOT_FOUND, Era::Modern) => StatusCode::NOT_FOUND,
+            (MISSING_CLIENT_CAPABILITY, Era::Modern) => StatusCode::BAD_REQUEST,
+            _ if self.told.is_some() => StatusCode::OK,
+            (PARSE_ERROR | INVALID_REQUEST | UNSUPPORTED_VERSION..=HEADER_MISMATCH, _) => {
+                StatusCode::BAD_REQUEST
+            }
             (SESSION_NOT_FOUND, _) => StatusCode::NOT_FOUND,
             _ => StatusCode::OK,
         }
@@ -286,6 +292,18 @@ mod tests {
         let told = told.unwrap();
         assert_eq!(told.status(Era::Legacy), StatusCode::OK);
         assert_eq!(told.status(Era::Modern), StatusCode::OK);
+    }
+
+    #[test]
+    fn a_server_cannot_end_a_session_by_an_error() {
+        let told = |code| Failure::told_by_upstream(&format!(r#"{{"code":{code},"message":""}}"#));
+        for code in [PARSE_ERROR, INVALID_REQUEST, SESSION_NOT_FOUND, -32022] {
+            assert_eq!(told(code).status(Era::Legacy), StatusCode::OK, "{code}");
+        }
+        assert_eq!(
+            told(METHOD_NOT_FOUND).status(Era::Modern),
+            StatusCode::NOT_FOUND
+        );
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! The method table: the gateway on one screen.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_vary::cursor::{self, Binding};
@@ -13,15 +12,17 @@ use crate::bridge::{self, Caching, Upward};
 use crate::catalog::Catalog;
 use crate::catalog::listing::ListKind;
 use crate::catalog::view::Tool;
-use crate::client::{Client, level_from_name, level_name};
+use crate::client::Client;
 use crate::gateway::Gateway;
+use crate::log_level::{level_from_name, level_name};
 use crate::mcp_header;
 use crate::params::Params;
 use crate::reply::{self, Failure, Reply};
-use crate::revision::{Era, Revision};
+use crate::revision::Era;
 use crate::running::{Finish, Progress, Running};
 use crate::shape::Shaping;
 use crate::upstream::{Owner, Request};
+use crate::wire;
 
 /// A request from a client, its parts as written.
 #[derive(Debug)]
@@ -50,8 +51,9 @@ enum In {
     Both,
 }
 
+/// What is done for a method.
 #[derive(Clone, Copy, Debug)]
-enum Action {
+pub(crate) enum Action {
     Ping,
     Discover,
     SetLevel,
@@ -143,6 +145,7 @@ async fn act(
         gateway,
         client,
         asked,
+        action,
     };
     match action {
         Action::Ping => Ok(call.answer("{}")),
@@ -161,6 +164,7 @@ struct Call<'a> {
     gateway: &'a Arc<Gateway>,
     client: &'a Client,
     asked: Asked<'a>,
+    action: Action,
 }
 
 /// What a request needs beside its params to go upstream.
@@ -428,13 +432,13 @@ impl Call<'_> {
 
     async fn forward(mut self, variant: usize, upstairs: Upstairs) -> Result<Outcome, Failure> {
         let gateway = self.gateway;
-        let progress = self.progress();
+        let progress = self.progress()?;
         let level = self.log_level()?;
         if let Some(level) = level {
-            gateway.log_from(level).await?;
+            gateway.log_from_if_possible(level).await;
         }
         let upward = Upward {
-            revision: gateway.upstream_revision(),
+            revision: gateway.upstream.hello().revision,
             capabilities: &gateway.config.upstream.capabilities,
             progress_token: progress.as_ref().map(|progress| progress.ours.as_str()),
             log_level: level.map(level_name),
@@ -454,24 +458,25 @@ impl Call<'_> {
             caching: upstairs.caching.unwrap_or(Caching::None),
             shaping: upstairs.shaping,
             active_variant: self.active_variant(variant),
-            names_something: !matches!(self.asked.method, "tools/call"),
-            reads_modern: self.asked.method == "resources/read"
-                && gateway.upstream_revision().era() == Era::Modern,
+            action: self.action,
+            upstream: gateway.upstream.hello().era(),
             progress,
         };
         let running = Running::new(Arc::clone(gateway), exchange, finish);
         Ok(Outcome::Running(Box::new(running)))
     }
 
-    fn progress(&self) -> Option<Progress> {
-        let theirs = self
-            .asked
-            .params
-            .meta
-            .get(bridge::PROGRESS_TOKEN)?
-            .to_owned();
+    fn progress(&self) -> Result<Option<Progress>, Failure> {
+        let Some(theirs) = self.asked.params.meta.get(bridge::PROGRESS_TOKEN) else {
+            return Ok(None);
+        };
+        if !wire::is_id(theirs) {
+            let why = "`_meta.progressToken` must be a string or an integer";
+            return Err(Failure::invalid_params(why));
+        }
+        let theirs = theirs.to_owned();
         let ours = self.gateway.new_progress_token().to_string();
-        Some(Progress { ours, theirs })
+        Ok(Some(Progress { ours, theirs }))
     }
 
     /// The level that this request's logs are wanted from.
@@ -495,33 +500,5 @@ impl Call<'_> {
         let bad =
             || Failure::invalid_params(format!("`_meta.{}` is no log level", bridge::LOG_LEVEL));
         level.map(Some).ok_or_else(bad)
-    }
-}
-
-impl Gateway {
-    pub(crate) fn upstream_revision(&self) -> Revision {
-        self.upstream.hello().revision
-    }
-
-    /// Makes a legacy server log from `level` on, if it logs at all and does not do so yet.
-    ///
-    /// The server has one level for all clients of the gateway, so it gets the least severe one; each
-    /// client is sent what it asked for.
-    pub(crate) async fn log_from(&self, level: u8) -> Result<(), Failure> {
-        let hello = self.upstream.hello();
-        let logs = self.offered.contains("logging");
-        let before = self.upstream_level.fetch_min(level, Ordering::AcqRel);
-        if hello.era() == Era::Modern || !logs || before <= level {
-            return Ok(());
-        }
-        let params = format!(r#"{{"level":"{}"}}"#, level_name(level));
-        let exchange = self
-            .upstream
-            .request(Request::new("logging/setLevel", Some(params)))
-            .await?;
-        match exchange.answer().await?.outcome() {
-            Ok(_) => Ok(()),
-            Err(error) => Err(Failure::told_by_upstream(error)),
-        }
     }
 }

@@ -2,16 +2,25 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
+use mcp_vary::json::Members;
 use mcp_vary::variant::VariantId;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use crate::bridge::{self, Caching};
-use crate::client::{Client, level_from_name};
+use crate::client::Client;
 use crate::gateway::Gateway;
-use crate::reply::{self, Failure, INVALID_PARAMS, RESOURCE_NOT_FOUND, Reply};
+use crate::log_level::level_from_name;
+use crate::reply::{
+    self, Failure, HEADER_MISMATCH, INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, RESOURCE_NOT_FOUND,
+    Reply, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED,
+};
 use crate::revision::Era;
+use crate::route::Action;
 use crate::session::Place;
 use crate::shape::Shaping;
 use crate::splice;
@@ -48,10 +57,9 @@ pub(crate) struct Finish {
     pub(crate) shaping: Option<Shaping>,
     /// The variant that the request ran under; `None` when variants are off.
     pub(crate) active_variant: Option<VariantId>,
-    /// Errors that mean that something was not found, to which the variant is added (SV-12).
-    pub(crate) names_something: bool,
-    /// Whether a resource is read from a modern server.
-    pub(crate) reads_modern: bool,
+    pub(crate) action: Action,
+    /// The era of the server, whose results the client may not be able to read.
+    pub(crate) upstream: Era,
     pub(crate) progress: Option<Progress>,
 }
 
@@ -85,11 +93,11 @@ impl Running {
             };
             let message = tokio::select! {
                 biased;
-                message = exchange.next() => message,
                 () = withdrawn(self.place.as_ref()) => {
                     self.cancel();
                     return self.finish.withdrawn();
                 }
+                message = exchange.next() => message,
             };
             match message {
                 Ok(Message::Notification(bytes)) => {
@@ -133,19 +141,33 @@ impl Drop for Running {
         if self.finish.client.era() == Era::Modern {
             return;
         }
-        if let Some(exchange) = self.exchange.take() {
-            let unheard = run_unheard(exchange, self.place.take());
+        // One too many is cancelled instead, as dropping the exchange does.
+        let permit = Arc::clone(&self.gateway.unheard).try_acquire_owned();
+        if let (Some(exchange), Ok(permit)) = (self.exchange.take(), permit) {
+            let stopped = self.gateway.stopped();
+            let unheard = run_unheard(exchange, self.place.take(), stopped, permit);
             self.gateway.tasks.spawn(unheard);
         }
     }
 }
 
-async fn run_unheard(mut exchange: Exchange, place: Option<Place>) {
+/// A request whose client is gone is cancelled after this long, however much the server still says.
+const UNHEARD: Duration = Duration::from_secs(600);
+
+async fn run_unheard(
+    mut exchange: Exchange,
+    place: Option<Place>,
+    stopped: CancellationToken,
+    _permit: OwnedSemaphorePermit,
+) {
     let ended = async { while let Ok(Message::Notification(_)) = exchange.next().await {} };
-    tokio::select! {
-        () = ended => debug!("a request whose client is gone has ended"),
-        () = withdrawn(place.as_ref()) => exchange.cancel(Some("cancelled by the client")),
-    }
+    let reason = tokio::select! {
+        () = ended => return debug!("a request whose client is gone has ended"),
+        () = withdrawn(place.as_ref()) => "cancelled by the client",
+        () = tokio::time::sleep(UNHEARD) => "the client is gone",
+        () = stopped.cancelled() => "the gateway stops",
+    };
+    exchange.cancel(Some(reason));
 }
 
 /// Waits until the client cancels the request or ends its session.
@@ -183,32 +205,73 @@ impl Finish {
             Some(shaping) => shaping.apply(result),
             None => Cow::Borrowed(result),
         };
-        let readable = match self.client.era() {
-            Era::Legacy => bridge::without_foreign_structure(&shaped),
-            Era::Modern => Cow::Borrowed(shaped.as_ref()),
+        let readable = match (self.upstream, self.client.era()) {
+            (Era::Modern, Era::Legacy) => bridge::without_foreign_structure(&shaped),
+            _ => Cow::Borrowed(shaped.as_ref()),
         };
         let sent = bridge::result_downward(&readable, self.client.era(), self.caching);
         reply::result(&self.id, sent.as_bytes())
     }
 
     fn error(&self, error: &str) -> Reply {
-        let mut failure = Failure::told_by_upstream(error);
-        let not_found = failure.code() == RESOURCE_NOT_FOUND
-            || (self.names_something && failure.code() == INVALID_PARAMS);
+        let mut failure = self.in_the_words_of_the_client(Failure::told_by_upstream(error));
+        let named = !matches!(self.action, Action::Call) || failure.code() == RESOURCE_NOT_FOUND;
+        let not_found = named && mcp_vary::error::is_about_an_identifier(failure.code());
         if let (true, Some(variant)) = (not_found, &self.active_variant) {
             let data = mcp_vary::error::with_active_variant(failure.data(), variant);
             failure = failure.with_data(data);
         }
+        self.failed(&failure)
+    }
+
+    /// Some codes mean another thing, or nothing, to a client of the other era; and some are about the
+    /// gateway's own request, not about the client's.
+    ///
+    /// > Implementations of this protocol version MUST NOT emit these codes: `-32002`, `-32042`.
+    /// > (MCP 2026-07-28, basic/index, "Error Codes")
+    fn in_the_words_of_the_client(&self, mut failure: Failure) -> Failure {
+        let of_the_gateway = |failure: &Failure| {
+            Failure::internal(format!(
+                "the server refused the gateway: {}",
+                failure.message()
+            ))
+        };
         match (failure.code(), self.client.era()) {
-            // 2026-07-28: implementations MUST NOT emit -32002.
             (RESOURCE_NOT_FOUND, Era::Modern) => failure.set_code(INVALID_PARAMS),
-            // What a modern server says of a resource that does not exist; `uri` is a string already.
-            (INVALID_PARAMS, Era::Legacy) if self.reads_modern => {
+            (INVALID_PARAMS, Era::Legacy) if self.reads_from_a_modern_server() => {
                 failure.set_code(RESOURCE_NOT_FOUND);
+            }
+            (HEADER_MISMATCH | UNSUPPORTED_VERSION, _)
+            | (MISSING_CLIENT_CAPABILITY, Era::Legacy)
+            | (URL_ELICITATION_REQUIRED, Era::Modern) => return of_the_gateway(&failure),
+            (MISSING_CLIENT_CAPABILITY, Era::Modern) if self.declares_what_is_missing(&failure) => {
+                return of_the_gateway(&failure);
             }
             _ => {}
         }
-        self.failed(&failure)
+        failure
+    }
+
+    /// Whether `-32602` of the server is about the resource: its era has no other code for that, and that
+    /// `uri` is a string was checked before.
+    ///
+    /// Source: MCP 2026-07-28, server/resources, "Error Handling".
+    fn reads_from_a_modern_server(&self) -> bool {
+        matches!(self.action, Action::Read) && self.upstream == Era::Modern
+    }
+
+    /// Whether the client has the capabilities that the server misses, so that it is the gateway that
+    /// does not carry them.
+    fn declares_what_is_missing(&self, failure: &Failure) -> bool {
+        let missing = failure
+            .data()
+            .and_then(|data| splice::get(data, "requiredCapabilities"));
+        let missing = missing.and_then(|missing| Members::parse(missing).ok());
+        missing.is_some_and(|missing| {
+            missing
+                .iter()
+                .all(|(name, _)| self.client.capabilities.contains(name))
+        })
     }
 
     /// The notification as the client gets it; `None` when it is not for this client.

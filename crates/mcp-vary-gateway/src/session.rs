@@ -142,7 +142,6 @@ impl Drop for OpenStream {
 }
 
 /// Opens and finds sessions.
-#[derive(Debug)]
 pub(crate) struct Sessions {
     keys: Vec<[u8; 32]>,
     lifetime: u64,
@@ -172,6 +171,15 @@ impl Table {
 
 /// How many sessions are looked at for one that is idle.
 const LOOKED_THROUGH: usize = 64;
+
+/// Without keys and ids, which open sessions.
+impl std::fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sessions")
+            .field("live", &lock(&self.table).live.len())
+            .finish_non_exhaustive()
+    }
+}
 
 /// The sealed part of an id; short names, since it travels with every request.
 #[derive(Deserialize, Serialize)]

@@ -39,6 +39,9 @@ pub struct Message<'a> {
     pub error: Option<&'a str>,
 }
 
+/// Ids are kept while their requests are in flight, so that they are bounded in bytes.
+const MAX_ID: usize = 1024;
+
 /// What is wrong with a message, and the id to answer it with where one could be read.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{reason}")]
@@ -117,6 +120,10 @@ impl<'a> Envelope<'a> {
         if message.id.is_some_and(|id| !is_id(id)) {
             return Err(WireError::invalid("`id` must be a string or an integer"));
         }
+        if message.id.is_some_and(|id| id.len() > MAX_ID) {
+            let why = format!("`id` must not be longer than {MAX_ID} bytes");
+            return Err(WireError::invalid(why));
+        }
         match (&message.method, message.result, message.error) {
             (Some(_), None, None) => message.check_params(),
             (None, Some(_), None) | (None, None, Some(_)) => Ok(message),
@@ -171,7 +178,7 @@ impl WireError {
             .ok()
             .and_then(|message| message.id)
             .map(|id| id.get().to_owned())
-            .filter(|id| is_id(id));
+            .filter(|id| is_id(id) && id.len() <= MAX_ID);
         self
     }
 }
@@ -184,7 +191,7 @@ struct Identified<'a> {
 }
 
 /// Whether `id`, as written, is a JSON string or an integer.
-fn is_id(id: &str) -> bool {
+pub(crate) fn is_id(id: &str) -> bool {
     id.starts_with('"')
         || id
             .strip_prefix('-')

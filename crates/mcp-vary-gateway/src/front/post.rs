@@ -227,6 +227,7 @@ impl Gateway {
             id: session.client,
             features: session.fixed.features.clone(),
             order: self.order_of(session).unwrap_or_default(),
+            capabilities: Arc::default(),
             log_level: None,
             session: Some(Arc::clone(session)),
         }
@@ -251,6 +252,7 @@ impl Gateway {
             features: known.features.clone(),
             order: Arc::clone(&known.order),
             session: None,
+            capabilities: Arc::clone(&known.capabilities),
             log_level: None,
         })
     }

@@ -1,0 +1,120 @@
+//! The levels of log messages, and the one level that the server is asked for.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tracing::warn;
+
+use crate::gateway::Gateway;
+use crate::reply::Failure;
+use crate::revision::Era;
+use crate::upstream::Request;
+
+/// The levels, least severe first.
+///
+/// Source: MCP 2025-11-25, server/utilities/logging, "Log Levels".
+const LEVELS: [&str; 8] = [
+    "debug",
+    "info",
+    "notice",
+    "warning",
+    "error",
+    "critical",
+    "alert",
+    "emergency",
+];
+
+/// The rank of a level's name, 0 for `debug`.
+pub(crate) fn level_from_name(name: &str) -> Option<u8> {
+    let at = LEVELS.iter().position(|level| *level == name)?;
+    u8::try_from(at).ok()
+}
+
+/// The name of a level.
+pub(crate) fn level_name(level: u8) -> &'static str {
+    LEVELS
+        .get(usize::from(level))
+        .copied()
+        .unwrap_or("emergency")
+}
+
+/// The least severe level that the server took; see `docs/decisions/0004-one-log-level.md`.
+#[derive(Debug)]
+pub(crate) struct UpstreamLevel {
+    taken: AtomicU8,
+    /// Held while the server is asked, so that two askings cannot overtake each other.
+    asking: Mutex<()>,
+}
+
+impl Default for UpstreamLevel {
+    fn default() -> Self {
+        Self {
+            taken: AtomicU8::new(u8::MAX),
+            asking: Mutex::default(),
+        }
+    }
+}
+
+/// How long the server may take to set its level.
+const LIMIT: Duration = Duration::from_secs(10);
+
+impl Gateway {
+    /// Makes a legacy server log from `level` on, if it logs at all and does not do so yet.
+    ///
+    /// The server has one level for all clients of the gateway, so it gets the least severe one; each
+    /// client is sent what it asked for.
+    pub(crate) async fn log_from(&self, level: u8) -> Result<(), Failure> {
+        let state = &self.upstream_level;
+        let asked = || state.taken.load(Ordering::Acquire) <= level;
+        let logs = self.offered.contains("logging");
+        if self.upstream.hello().era() == Era::Modern || !logs || asked() {
+            return Ok(());
+        }
+        let _asking = state.asking.lock().await;
+        if asked() {
+            return Ok(());
+        }
+        let limited = tokio::time::timeout(LIMIT, self.set_upstream_level(level)).await;
+        limited.unwrap_or_else(|_| {
+            Err(Failure::internal(
+                "the server did not answer logging/setLevel",
+            ))
+        })?;
+        state.taken.store(level, Ordering::Release);
+        Ok(())
+    }
+
+    /// The same for a call, which does not fail because its logs may be missing.
+    pub(crate) async fn log_from_if_possible(&self, level: u8) {
+        if let Err(failure) = self.log_from(level).await {
+            warn!(
+                error = failure.message(),
+                "the server's log level was not set"
+            );
+        }
+    }
+
+    async fn set_upstream_level(&self, level: u8) -> Result<(), Failure> {
+        let params = format!(r#"{{"level":"{}"}}"#, level_name(level));
+        let request = Request::new("logging/setLevel", Some(params));
+        let exchange = self.upstream.request(request).await?;
+        match exchange.answer().await?.outcome() {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Failure::told_by_upstream(error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_ranked_by_severity() {
+        assert_eq!(level_from_name("debug"), Some(0));
+        assert_eq!(level_from_name("emergency"), Some(7));
+        assert_eq!(level_from_name("loud"), None);
+        assert_eq!(level_name(3), "warning");
+    }
+}
