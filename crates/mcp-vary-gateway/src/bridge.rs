@@ -120,9 +120,10 @@ pub(crate) fn cacheable(result: &str, caching: Caching) -> String {
     out
 }
 
-/// Puts `resultType` first without reading the rest, unless the word occurs anywhere.
+/// Puts `resultType` first, unless it is there.
 fn with_result_type(result: &str) -> Cow<'_, str> {
-    if splice::get(result, "resultType").is_some() {
+    // Where most servers write it; the rest is read only if the word occurs.
+    if result.starts_with(r#"{"resultType":"#) || splice::get(result, "resultType").is_some() {
         return Cow::Borrowed(result);
     }
     let Some(rest) = result.strip_prefix('{') else {

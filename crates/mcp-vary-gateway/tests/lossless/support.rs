@@ -464,19 +464,8 @@ impl Client {
                 (StatusCode::OK, read_lines(input, id).await)
             }
             Link::Http(uri, http) => {
-                let mut request = Request::post(uri.clone())
-                    .header("content-type", "application/json")
-                    .header("accept", "application/json, text/event-stream");
-                for (name, value) in self.headers.iter().filter(|_| self.era == Era::Modern) {
-                    request = request.header(*name, header_value(value));
-                }
-                if let Some(session) = &self.session {
-                    request = request.header("mcp-session-id", session);
-                }
-                if self.era == Era::Modern {
-                    request = modern_headers(request, method, &params);
-                }
-                let request = request.body(Full::new(Bytes::from(text))).unwrap();
+                let (uri, http) = (uri.clone(), http.clone());
+                let request = self.post(uri, method, &params, text);
                 let (head, body) = http.request(request).await.unwrap().into_parts();
                 if let Some(session) = head.headers.get("mcp-session-id") {
                     self.session = Some(session.to_str().unwrap().to_owned());
@@ -494,6 +483,23 @@ impl Client {
             answer,
             id,
         }
+    }
+
+    /// The HTTP request of a message, with the headers of its era.
+    fn post(&self, uri: Uri, method: &str, params: &str, text: String) -> Request<Full<Bytes>> {
+        let mut request = Request::post(uri)
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream");
+        if let Some(session) = &self.session {
+            request = request.header("mcp-session-id", session);
+        }
+        if self.era == Era::Modern {
+            request = modern_headers(request, method, params);
+            for (name, value) in &self.headers {
+                request = request.header(*name, header_value(value));
+            }
+        }
+        request.body(Full::new(Bytes::from(text))).unwrap()
     }
 }
 
