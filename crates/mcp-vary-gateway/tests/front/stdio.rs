@@ -1,5 +1,7 @@
 //! One client on pipes: a message a line, and nothing that a line holds breaks the next.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::support::{House, Pipe, Way, initialize, limits, modern, request, soon, tool};
@@ -195,7 +197,8 @@ async fn both_eras_share_a_connection() {
 
 #[tokio::test]
 async fn what_is_in_flight_is_answered_after_the_input_ends() {
-    let house = House::start().await;
+    let patient = limits().with_drain(Duration::from_secs(20));
+    let house = House::with(|config| config.with_limits(patient)).await;
     let mut pipe = Pipe::legacy(&house.gateway, "2025-11-25", &json!({})).await;
     for id in 0..20 {
         pipe.say(request(json!(id), "tools/call", tool("odd")).to_string())
@@ -220,19 +223,20 @@ async fn what_does_not_end_is_cancelled_after_the_input_ends() {
 /// A client that writes and never reads cannot keep the gateway from ending.
 #[tokio::test]
 async fn a_client_that_does_not_read_does_not_hold_up_the_end() {
-    let house = House::start().await;
+    let many = limits().with_in_flight(1000);
+    let house = House::with(|config| config.with_limits(many)).await;
     let mut pipe = Pipe::legacy(&house.gateway, "2025-11-25", &json!({})).await;
-    // More than the pipes and the queue hold: at some point nobody reads any more.
-    let list = request(json!(1), "tools/list", json!({"x": "y".repeat(1000)})).to_string();
-    let writing = async {
-        loop {
-            pipe.say(&list).await;
-        }
-    };
-    let _ = tokio::time::timeout(std::time::Duration::from_millis(300), writing).await;
+    let arguments = json!({"x": "y".repeat(4000)});
+    for id in 0..400 {
+        let params = json!({"name": "say", "arguments": arguments});
+        pipe.say(request(json!(id), "tools/call", params).to_string())
+            .await;
+    }
+    // The answers are far more than the pipe holds.
+    soon(house.peer.saw("tools/call", 400)).await;
     pipe.stop.cancel();
     let served = soon(&mut pipe.served).await.unwrap();
-    assert!(served.is_err(), "what could not be written was lost");
+    assert_eq!(served.unwrap_err().kind(), std::io::ErrorKind::TimedOut);
 }
 
 /// > Messages are delimited by newlines, and MUST NOT contain embedded newlines. (MCP, transports/stdio)
