@@ -1,7 +1,7 @@
-//! The official suite against the fixture, directly and through Vary, compared check by check.
+//! The official suite against the fixture, directly and through Vary.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
+mod judge;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,15 +10,14 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use judge::{EXPECTED, Results};
+
 use crate::phases::Outcome;
 use crate::server::Server;
 use crate::workspace::Workspace;
 use crate::{npm, process};
 
-/// What is worse through Vary, and why that stays for now.
-const EXPECTED: &str = "tests/conformance/expected-failures.yaml";
-
-/// The target that the others are compared with; it is judged first.
+/// The target that the others are compared with; it is the first.
 const DIRECT: &str = "direct";
 
 /// The others: Vary before a server of either era over HTTP, and before one on stdio.
@@ -51,22 +50,6 @@ const SUITES: &[Suite] = &[
     },
 ];
 
-/// A check of the suite that is expected to be worse through Vary.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Entry {
-    /// The targets in which it is worse; all of them when none is named.
-    #[serde(default)]
-    through: Vec<String>,
-    suites: Vec<String>,
-    scenario: String,
-    checks: Vec<String>,
-    reason: String,
-}
-
-/// Everything that is expected: target, suite and `scenario/check`.
-type Expected = BTreeSet<(String, String, String)>;
-
 /// One entry of a `checks.json`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -75,21 +58,6 @@ struct Check {
     status: String,
     #[serde(default)]
     error_message: Option<String>,
-}
-
-/// How one check went; the suite may report it several times.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-struct Tally {
-    held: usize,
-    broken: usize,
-    messages: Vec<String>,
-}
-
-impl Tally {
-    /// Whether `self` is worse than `direct`: a check that was only skipped is, too.
-    fn is_worse_than(&self, direct: &Self) -> bool {
-        self.held < direct.held || self.broken > direct.broken
-    }
 }
 
 /// A server that the suites are run against.
@@ -157,9 +125,6 @@ fn start(workspace: &Workspace, name: &str, command: &mut Command) -> Result<Ser
     )
 }
 
-/// Tallies by suite and `scenario/check`.
-type Results = BTreeMap<(String, String), Tally>;
-
 /// The official suite, every version of it.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
     match compared(workspace) {
@@ -170,38 +135,36 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
 
 fn compared(workspace: &Workspace) -> Result<Outcome, String> {
     workspace.npm()?;
-    let expected = expected(&workspace.read(EXPECTED)?)?;
+    let entries = judge::entries(&workspace.read(EXPECTED)?)?;
+    let suites: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
+    judge::well_named(&entries, THROUGH, &suites)?;
     let targets = targets(workspace)?;
-    // Each server is asked by one suite at a time, all servers at once.
-    let results: Vec<Result<Results, String>> = thread::scope(|scope| {
-        let running: Vec<_> = targets
-            .iter()
-            .map(|target| scope.spawn(|| all_suites(workspace, target)))
-            .collect();
-        let panicked = |_| Err("the run panicked, see above".to_owned());
-        running
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(panicked))
-            .collect()
-    });
-    let mut outcome = Outcome::default();
-    let mut direct = Results::new();
-    for (target, results) in targets.iter().zip(results) {
-        let name = target.name;
-        let results = results.map_err(|error| format!("{name}: {error}"))?;
-        let found = if name == DIRECT {
-            judged_alone(&results)
-        } else {
-            judged(name, &direct, &results, &expected)
-        };
-        println!("  {name:<12} {:>4} checks", results.len());
-        outcome.add(&found);
-        if name == DIRECT {
-            outcome.add(&unknown(&results, &expected));
-            direct = results;
-        }
+    let mut results = run_all(workspace, &targets)?.into_iter();
+    let direct = results.next().unwrap_or_default();
+    let mut outcome = judge::alone(DIRECT, &direct);
+    println!("  {DIRECT:<8} {:>4} checks", direct.len());
+    for (target, through) in targets[1..].iter().zip(results) {
+        let expected = judge::expected(&entries, target.name);
+        outcome.add(&judge::compared(target.name, &direct, &through, &expected));
+        println!("  {:<8} {:>4} checks", target.name, through.len());
     }
     Ok(outcome)
+}
+
+/// The results of each target: each is asked by one suite at a time, all of them at once.
+fn run_all(workspace: &Workspace, targets: &[Target]) -> Result<Vec<Results>, String> {
+    thread::scope(|scope| {
+        let running: Vec<_> = targets
+            .iter()
+            .map(|target| (target.name, scope.spawn(|| all_suites(workspace, target))))
+            .collect();
+        let ended = running.into_iter().map(|(name, thread)| {
+            let panicked = |_| Err("the run panicked, see above".to_owned());
+            let results = thread.join().unwrap_or_else(panicked);
+            results.map_err(|error| format!("{name}: {error}"))
+        });
+        ended.collect()
+    })
 }
 
 /// The fixture by itself, and Vary before one of each era over HTTP and before one on stdio.
@@ -260,15 +223,7 @@ fn collect(suite: &str, directory: &Path, results: &mut Results) -> Result<(), S
         for check in checks {
             let key = format!("{}/{}", scenario(&name), check.id);
             let tally = results.entry((suite.to_owned(), key)).or_default();
-            match check.status.as_str() {
-                "SUCCESS" => tally.held += 1,
-                "FAILURE" | "WARNING" => {
-                    tally.broken += 1;
-                    tally.messages.extend(check.error_message);
-                }
-                // Told or skipped: neither held nor broken.
-                _ => {}
-            }
+            tally.count(&check.status, check.error_message);
         }
     }
     Ok(())
@@ -282,144 +237,9 @@ fn scenario(directory: &str) -> &str {
     name.get(..end).unwrap_or(name)
 }
 
-/// The fixture itself must hold: otherwise nothing could get worse.
-fn judged_alone(direct: &Results) -> Outcome {
-    let mut outcome = Outcome::default();
-    for ((suite, check), tally) in direct {
-        if tally.broken == 0 {
-            outcome.passed += 1;
-        } else {
-            outcome.add(&broken(DIRECT, suite, check, tally));
-        }
-    }
-    outcome
-}
-
-/// What is worse than `direct` must be expected, what is expected must be worse.
-fn judged(name: &str, direct: &Results, through: &Results, expected: &Expected) -> Outcome {
-    let mut outcome = Outcome::default();
-    for (key, before) in direct {
-        let now = through.get(key).cloned().unwrap_or_default();
-        let (suite, check) = key;
-        let listed = expected.contains(&(name.to_owned(), suite.clone(), check.clone()));
-        match (now.is_worse_than(before), listed) {
-            (true, false) => outcome.add(&broken(name, suite, check, &now)),
-            (false, true) => outcome.add(&Outcome::failure(format!(
-                "{name}: {suite}: {check}: holds; remove it from {EXPECTED}"
-            ))),
-            (false, false) | (true, true) => outcome.passed += 1,
-        }
-    }
-    outcome
-}
-
-/// What is expected of a check that does not exist.
-fn unknown(direct: &Results, expected: &Expected) -> Outcome {
-    let mut outcome = Outcome::default();
-    for (target, suite, check) in expected {
-        if !direct.contains_key(&(suite.clone(), check.clone())) {
-            outcome.add(&Outcome::failure(format!(
-                "{target}: {suite}: {check}: no such check; remove it from {EXPECTED}"
-            )));
-        }
-    }
-    outcome
-}
-
-fn broken(name: &str, suite: &str, check: &str, tally: &Tally) -> Outcome {
-    let mut report = format!("{name}: {suite}: {check}: held {} times", tally.held);
-    for message in &tally.messages {
-        let _ = write!(report, "\n    {message}");
-    }
-    Outcome::failure(report)
-}
-
-/// The expected failures, one by one.
-fn expected(text: &str) -> Result<Expected, String> {
-    let entries: Vec<Entry> =
-        serde_saphyr::from_str(text).map_err(|error| format!("{EXPECTED}: {error}"))?;
-    let mut keys = Expected::new();
-    for entry in &entries {
-        if entry.reason.trim().is_empty() {
-            return Err(format!("{EXPECTED}: {} has no reason", entry.scenario));
-        }
-        for key in spelled_out(entry) {
-            if !keys.insert(key) {
-                return Err(format!("{EXPECTED}: {} twice", entry.scenario));
-            }
-        }
-    }
-    Ok(keys)
-}
-
-fn spelled_out(entry: &Entry) -> Expected {
-    let all: Vec<String> = THROUGH.iter().map(|&name| name.to_owned()).collect();
-    let targets = if entry.through.is_empty() {
-        &all
-    } else {
-        &entry.through
-    };
-    let mut keys = Expected::new();
-    for target in targets {
-        for suite in &entry.suites {
-            for check in &entry.checks {
-                let check = format!("{}/{check}", entry.scenario);
-                keys.insert((target.clone(), suite.clone(), check));
-            }
-        }
-    }
-    keys
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn tally(held: usize, broken: usize) -> Tally {
-        Tally {
-            held,
-            broken,
-            messages: Vec::new(),
-        }
-    }
-
-    fn results(tally: Tally) -> Results {
-        Results::from([(("s".to_owned(), "ping/ping".to_owned()), tally)])
-    }
-
-    #[track_caller]
-    fn judges(through: Tally, expected: &[&str], failed: usize) {
-        let expected = expected
-            .iter()
-            .map(|check| ("http".to_owned(), "s".to_owned(), (*check).to_owned()))
-            .collect();
-        let outcome = judged("http", &results(tally(2, 0)), &results(through), &expected);
-        assert_eq!(outcome.failed, failed, "{}", outcome.report);
-    }
-
-    #[test]
-    fn as_good_as_direct_is_good() {
-        judges(tally(2, 0), &[], 0);
-    }
-
-    #[test]
-    fn broken_and_skipped_are_both_worse() {
-        judges(tally(1, 1), &[], 1);
-        judges(tally(1, 0), &[], 1);
-        judges(tally(1, 0), &["ping/ping"], 0);
-    }
-
-    #[test]
-    fn an_expected_failure_that_holds_has_to_go() {
-        judges(tally(2, 0), &["ping/ping"], 1);
-    }
-
-    #[test]
-    fn an_expected_failure_of_nothing_has_to_go() {
-        let expected =
-            Expected::from([("http".to_owned(), "s".to_owned(), "pong/pong".to_owned())]);
-        assert_eq!(unknown(&results(tally(2, 0)), &expected).failed, 1);
-    }
 
     #[test]
     fn the_scenario_is_what_stands_before_the_time() {
@@ -430,15 +250,10 @@ mod tests {
     }
 
     #[test]
-    fn every_expected_failure_has_a_reason() {
-        let text = "- suites: [2025-11-25]\n  scenario: ping\n  checks: [ping]\n  reason: ''\n";
-        assert!(expected(text).unwrap_err().contains("has no reason"));
-        assert!(expected("[]").unwrap().is_empty());
-    }
-
-    #[test]
-    fn the_file_can_be_read() {
+    fn the_expected_failures_can_be_read() {
         let text = Workspace::here().read(EXPECTED).unwrap();
-        assert!(expected(&text).is_ok());
+        let entries = judge::entries(&text).unwrap();
+        let suites: Vec<&str> = SUITES.iter().map(|suite| suite.name).collect();
+        assert_eq!(judge::well_named(&entries, THROUGH, &suites), Ok(()));
     }
 }

@@ -1,0 +1,232 @@
+//! Which results are worse than others, and which of those are expected.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+
+use crate::phases::Outcome;
+
+/// What is worse through Vary, and why that stays for now.
+pub(super) const EXPECTED: &str = "tests/conformance/expected-failures.yaml";
+
+/// A suite and `scenario/check`.
+type Key = (String, String);
+
+/// What one target did with every check.
+pub(super) type Results = BTreeMap<Key, Tally>;
+
+/// How one check went; the suite may report it several times.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Tally {
+    held: usize,
+    broken: usize,
+    messages: Vec<String>,
+}
+
+impl Tally {
+    /// Adds one report.
+    pub(super) fn count(&mut self, status: &str, message: Option<String>) {
+        match status {
+            "SUCCESS" => self.held += 1,
+            // The suite counts a warning as a failure, and so do we.
+            "FAILURE" | "WARNING" => {
+                self.broken += 1;
+                self.messages.extend(message);
+            }
+            // Told or skipped: neither held nor broken.
+            _ => {}
+        }
+    }
+
+    /// Whether `self` is worse than `direct`: a check that was only skipped is, too.
+    fn is_worse_than(&self, direct: &Self) -> bool {
+        self.held < direct.held || self.broken > direct.broken
+    }
+}
+
+/// Checks of one scenario that are expected to be worse, all for one reason.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Entry {
+    scenario: String,
+    /// The targets in which they are worse; all of them when none is named.
+    #[serde(default)]
+    through: Vec<String>,
+    suites: Vec<String>,
+    checks: Vec<String>,
+    reason: String,
+}
+
+/// The entries of the file of expected failures.
+///
+/// # Errors
+///
+/// When it cannot be read, or an entry gives no reason.
+pub(super) fn entries(text: &str) -> Result<Vec<Entry>, String> {
+    let entries: Vec<Entry> =
+        serde_saphyr::from_str(text).map_err(|error| format!("{EXPECTED}: {error}"))?;
+    match entries.iter().find(|entry| entry.reason.trim().is_empty()) {
+        Some(entry) => Err(format!("{EXPECTED}: {} has no reason", entry.scenario)),
+        None => Ok(entries),
+    }
+}
+
+/// Whether the entries name targets and suites that exist; others would never be looked at.
+///
+/// # Errors
+///
+/// When one does not.
+pub(super) fn well_named(
+    entries: &[Entry],
+    targets: &[&str],
+    suites: &[&str],
+) -> Result<(), String> {
+    for entry in entries {
+        let unknown = |names: &[String], known: &[&str]| {
+            let mut names = names.iter();
+            names.find(|name| !known.contains(&name.as_str())).cloned()
+        };
+        let wrong = unknown(&entry.through, targets).or_else(|| unknown(&entry.suites, suites));
+        if let Some(name) = wrong {
+            return Err(format!("{EXPECTED}: {}: what is `{name}`?", entry.scenario));
+        }
+    }
+    Ok(())
+}
+
+/// What is expected to be worse through `target`.
+pub(super) fn expected(entries: &[Entry], target: &str) -> BTreeSet<Key> {
+    let mut keys = BTreeSet::new();
+    for entry in entries {
+        let everywhere = entry.through.is_empty();
+        if !everywhere && !entry.through.iter().any(|name| name == target) {
+            continue;
+        }
+        for suite in &entry.suites {
+            let named = |check| (suite.clone(), format!("{}/{check}", entry.scenario));
+            keys.extend(entry.checks.iter().map(named));
+        }
+    }
+    keys
+}
+
+/// The fixture itself must hold: otherwise nothing could get worse.
+pub(super) fn alone(name: &str, results: &Results) -> Outcome {
+    compared(name, &Results::new(), results, &BTreeSet::new())
+}
+
+/// What is worse than `direct` must be expected, what is expected must be worse.
+pub(super) fn compared(
+    name: &str,
+    direct: &Results,
+    through: &Results,
+    expected: &BTreeSet<Key>,
+) -> Outcome {
+    let mut outcome = Outcome::default();
+    let none = Tally::default();
+    let keys: BTreeSet<&Key> = direct
+        .keys()
+        .chain(through.keys())
+        .chain(expected)
+        .collect();
+    for key in keys {
+        let now = through.get(key).unwrap_or(&none);
+        let worse = now.is_worse_than(direct.get(key).unwrap_or(&none));
+        let (suite, check) = key;
+        match (worse, expected.contains(key)) {
+            (true, false) => outcome.add(&worsened(name, suite, check, now)),
+            (false, true) => outcome.add(&Outcome::failure(format!(
+                "{name}: {suite}: {check}: is no worse; remove it from {EXPECTED}"
+            ))),
+            (false, false) | (true, true) => outcome.passed += 1,
+        }
+    }
+    outcome
+}
+
+fn worsened(name: &str, suite: &str, check: &str, tally: &Tally) -> Outcome {
+    let mut report = format!("{name}: {suite}: {check}: held {} times", tally.held);
+    for message in &tally.messages {
+        let _ = write!(report, "\n    {message}");
+    }
+    Outcome::failure(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENTRY: &str =
+        "- {scenario: ping, through: [http], suites: [s], checks: [ping], reason: rain}\n";
+
+    fn results(held: usize, broken: usize) -> Results {
+        let tally = Tally {
+            held,
+            broken,
+            messages: Vec::new(),
+        };
+        Results::from([(("s".to_owned(), "ping/ping".to_owned()), tally)])
+    }
+
+    #[track_caller]
+    fn judges(through: &Results, listed: &str, failed: usize) {
+        let expected = expected(&entries(listed).unwrap(), "http");
+        let outcome = compared("http", &results(2, 0), through, &expected);
+        assert_eq!(outcome.failed, failed, "{}", outcome.report);
+    }
+
+    #[test]
+    fn as_good_as_direct_is_good() {
+        judges(&results(2, 0), "[]", 0);
+    }
+
+    #[test]
+    fn broken_skipped_and_missing_are_all_worse() {
+        for through in [results(1, 1), results(1, 0), results(2, 1), Results::new()] {
+            judges(&through, "[]", 1);
+            judges(&through, ENTRY, 0);
+        }
+    }
+
+    #[test]
+    fn a_check_that_only_vary_breaks_is_worse() {
+        let outcome = compared("http", &Results::new(), &results(0, 1), &BTreeSet::new());
+        assert_eq!(outcome.failed, 1);
+    }
+
+    #[test]
+    fn an_expected_failure_that_holds_or_does_not_exist_has_to_go() {
+        judges(&results(2, 0), ENTRY, 1);
+        judges(&results(2, 0), &ENTRY.replace("[ping]", "[pong]"), 1);
+    }
+
+    #[test]
+    fn what_is_expected_of_one_target_is_not_of_another() {
+        let entries = entries(ENTRY).unwrap();
+        assert_eq!(expected(&entries, "http").len(), 1);
+        assert_eq!(expected(&entries, "stdio").len(), 0);
+    }
+
+    #[test]
+    fn every_expected_failure_has_a_reason() {
+        let error = entries(&ENTRY.replace("rain", "''")).unwrap_err();
+        assert!(error.contains("ping has no reason"));
+    }
+
+    #[test]
+    fn targets_and_suites_that_nobody_runs_are_named() {
+        let entries = entries(ENTRY).unwrap();
+        assert_eq!(well_named(&entries, &["http"], &["s"]), Ok(()));
+        assert!(
+            well_named(&entries, &["stdio"], &["s"])
+                .unwrap_err()
+                .contains("`http`")
+        );
+        assert!(
+            well_named(&entries, &["http"], &["t"])
+                .unwrap_err()
+                .contains("`s`")
+        );
+    }
+}
