@@ -122,13 +122,23 @@ impl Listing {
     /// The first page as a list, and where the next one is.
     async fn first(upstream: &Upstream, kind: ListKind) -> Result<(Self, Option<String>), Failure> {
         let page = Page::ask(upstream, kind, None).await?;
+        Ok(Self::starting_with(page))
+    }
+
+    fn starting_with(page: Page) -> (Self, Option<String>) {
         let listing = Self {
             whole: page.is_whole.then_some(page.text),
             frame: page.frame,
             items: page.items,
             ttl: page.ttl,
         };
-        Ok((listing, page.next))
+        (listing, page.next)
+    }
+
+    /// The list whose only page is `result`.
+    #[cfg(test)]
+    pub(crate) fn of_one_page(result: &str, kind: ListKind) -> Result<Self, String> {
+        Page::read(result.to_owned(), kind).map(|page| Self::starting_with(page).0)
     }
 }
 

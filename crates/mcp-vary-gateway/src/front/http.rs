@@ -1,7 +1,9 @@
 //! The streamable HTTP front: connections, and the three methods of the MCP endpoint.
 
+use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use http::request::Parts;
@@ -12,6 +14,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
 use super::guard::{self, TurnedAway};
@@ -30,7 +34,8 @@ const ENDPOINT: &str = "/mcp";
 
 impl Gateway {
     /// Serves clients over streamable HTTP at `/mcp` until `shutdown`, then lets requests in flight
-    /// finish.
+    /// finish, for as long as the limits say. Streams that only listen end at once, those of other
+    /// listeners of the same gateway, too; their clients open them again.
     ///
     /// # Errors
     ///
@@ -43,45 +48,67 @@ impl Gateway {
     ) -> io::Result<()> {
         refuse_off_loopback(&listener)?;
         let graceful = GracefulShutdown::new();
-        let places = Arc::new(Semaphore::new(self.config.limits.connections));
-        tokio::pin!(shutdown);
-        loop {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-                break;
-            };
-            let socket = tokio::select! {
-                accepted = listener.accept() => accepted,
-                () = &mut shutdown => break,
-            };
-            match socket {
-                Ok((socket, _)) => self.serve_connection(socket, &graceful, place),
-                // Out of file descriptors, or the client is gone already: others must go on.
-                Err(error) => {
-                    warn!(%error, "connection not accepted");
-                    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-                }
-            }
+        let stopping = CancellationToken::new();
+        let connections = TaskTracker::new();
+        let accepting = self.accept(&listener, &graceful, &stopping, &connections);
+        tokio::select! {
+            () = accepting => {}
+            () = shutdown => {}
         }
         drop(listener);
         self.sessions.stop_listening();
-        let drained = tokio::time::timeout(self.config.limits.drain, graceful.shutdown()).await;
-        if drained.is_err() {
+        connections.close();
+        let drain = self.config.limits.drain;
+        if tokio::time::timeout(drain, graceful.shutdown())
+            .await
+            .is_err()
+        {
             warn!("connections were still open at the end");
+            stopping.cancel();
         }
+        connections.wait().await;
         Ok(())
     }
 
-    fn serve_connection(
+    /// Accepts connections for ever, as many at once as the limits allow.
+    async fn accept(
+        self: &Arc<Self>,
+        listener: &TcpListener,
+        graceful: &GracefulShutdown,
+        stopping: &CancellationToken,
+        connections: &TaskTracker,
+    ) {
+        let places = Arc::new(Semaphore::new(self.config.limits.connections));
+        while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+            match listener.accept().await {
+                Ok((socket, _)) => {
+                    let connection = self.connection(socket, graceful);
+                    let stopping = stopping.clone();
+                    connections.spawn(async move {
+                        stopping.run_until_cancelled_owned(connection).await;
+                        drop(place);
+                    });
+                }
+                // Out of file descriptors, or the client is gone already: others must go on.
+                Err(error) => {
+                    warn!(%error, "connection not accepted");
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+            }
+        }
+    }
+
+    /// Serves one connection until it ends.
+    fn connection(
         self: &Arc<Self>,
         socket: TcpStream,
         graceful: &GracefulShutdown,
-        place: tokio::sync::OwnedSemaphorePermit,
-    ) {
+    ) -> impl Future<Output = ()> + Send + use<> {
         let _ = socket.set_nodelay(true);
         let gateway = Arc::clone(self);
         let service = service_fn(move |request| {
             let gateway = Arc::clone(&gateway);
-            async move { Ok::<_, std::convert::Infallible>(gateway.respond(request).await) }
+            async move { Ok::<_, Infallible>(gateway.respond(request).await) }
         });
         let connection = hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())
@@ -89,12 +116,11 @@ impl Gateway {
             .max_buf_size(self.config.limits.headers.max(8 << 10))
             .serve_connection(TokioIo::new(socket), service);
         let connection = graceful.watch(connection);
-        tokio::spawn(async move {
+        async move {
             if let Err(error) = connection.await {
                 debug!(%error, "connection ended early");
             }
-            drop(place);
-        });
+        }
     }
 
     async fn respond(self: &Arc<Self>, request: Request<Incoming>) -> Response<Body> {
