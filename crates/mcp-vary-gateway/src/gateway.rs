@@ -23,9 +23,9 @@ use crate::catalog::view::Layout;
 use crate::client::{Declared, Memo};
 use crate::config::Config;
 use crate::log_level::UpstreamLevel;
-use crate::revision::{Era, Revision};
+use crate::revision::Revision;
 use crate::session::{self, Session, Sessions};
-use crate::upstream::{ConnectError, Hello, Target, Upstream};
+use crate::upstream::{ConnectError, Hello, Upstream};
 
 /// A running gateway. It serves clients through [`serve_http`](Self::serve_http) and
 /// [`serve_stdio`](Self::serve_stdio), any number of them at once.
@@ -83,8 +83,6 @@ impl Gateway {
                 Caching::AsTold
             },
             upstream: upstream.hello().era(),
-            by_headers: upstream.hello().era() == Era::Modern
-                && matches!(config.upstream.target, Target::Http { .. }),
         };
         let limit = config.upstream.limits.handshake;
         let catalog = LiveCatalog::read(&upstream, layout, limit).await;

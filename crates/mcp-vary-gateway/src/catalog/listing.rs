@@ -134,12 +134,6 @@ impl Listing {
         };
         (listing, page.next)
     }
-
-    /// The list whose only page is `result`.
-    #[cfg(test)]
-    pub(crate) fn of_one_page(result: &str, kind: ListKind) -> Result<Self, String> {
-        Page::read(result.to_owned(), kind).map(|page| Self::starting_with(page).0)
-    }
 }
 
 async fn ask(upstream: &Upstream, kind: ListKind, cursor: Option<&str>) -> Result<String, Failure> {

@@ -80,9 +80,6 @@ pub(crate) struct Layout {
     pub(crate) caching: Caching,
     /// The era of the server: what it lists may be unknown to the other.
     pub(crate) upstream: Era,
-    /// Whether calls to the server carry arguments in headers, so that a tool with wrong annotations
-    /// cannot be called.
-    pub(crate) by_headers: bool,
 }
 
 impl View {
@@ -91,7 +88,7 @@ impl View {
         let mut tools = BTreeMap::new();
         for (kind, listing) in listings {
             let items = match listing {
-                Ok(listing) => seen(face, *kind, &listing.items, layout),
+                Ok(listing) => seen(face, *kind, &listing.items),
                 Err(_) => Vec::new(),
             };
             if *kind == ListKind::Tools {
@@ -136,30 +133,11 @@ impl View {
 }
 
 /// The items that `face` shows, as it shows them.
-fn seen<'a>(
-    face: Face,
-    kind: ListKind,
-    items: &'a [Item],
-    layout: Layout,
-) -> Vec<(String, Cow<'a, str>)> {
-    let checked = kind == ListKind::Tools && layout.by_headers;
+fn seen(face: Face, kind: ListKind, items: &[Item]) -> Vec<(String, Cow<'_, str>)> {
     items
         .iter()
-        .filter(|item| !checked || can_be_called(item))
         .filter_map(|item| Some((item.id.clone(), face.show(kind, &item.json)?)))
         .collect()
-}
-
-/// > Clients using the Streamable HTTP transport MUST reject tool definitions where any `x-mcp-header`
-/// > value violates these constraints. Rejection means the client MUST exclude the invalid tool from the
-/// > result of `tools/list`. (MCP 2026-07-28, transports/streamable-http, "Schema Extension")
-fn can_be_called(item: &Item) -> bool {
-    let tool = Members::parse(&item.json).unwrap_or_default();
-    let headers = param_headers(tool.get("inputSchema").unwrap_or("{}"));
-    if let Err(why) = &headers {
-        warn!(tool = item.id, why, "tool left out");
-    }
-    headers.is_ok()
 }
 
 impl Tool {
@@ -201,8 +179,7 @@ impl List {
             }
         };
         let texts: Vec<_> = items.iter().map(|(_, json)| json.as_ref()).collect();
-        let all = face == Face::Standard && layout.page_size.is_none();
-        let complete = all && (!layout.by_headers || items.len() == listing.items.len());
+        let complete = face == Face::Standard && layout.page_size.is_none();
         let whole = listing.whole.as_deref().filter(|_| complete);
         let legacy_texts = legacy_items(kind, &texts, layout.upstream);
         let untouched = legacy_texts
@@ -284,44 +261,5 @@ impl Page {
             first,
             next,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TOOLS: &str = concat!(
-        r#"{"tools":[{"name":"good","inputSchema":{"properties":{"r":{"type":"string","x-mcp-header":"R"}}}},"#,
-        r#"{"name":"bad","inputSchema":{"properties":{"r":{"type":"number","x-mcp-header":"R"}}}}]}"#
-    );
-
-    fn view(by_headers: bool) -> View {
-        let layout = Layout {
-            page_size: None,
-            caching: Caching::AsTold,
-            upstream: Era::Modern,
-            by_headers,
-        };
-        let listing = Listing::of_one_page(TOOLS, ListKind::Tools).unwrap();
-        let listings = BTreeMap::from([(ListKind::Tools, Ok(listing))]);
-        View::new(Face::Standard, &listings, layout)
-    }
-
-    #[test]
-    fn a_tool_whose_headers_break_the_rules_is_left_out_where_headers_are_sent() {
-        let view = view(true);
-        assert!(view.tool("good").is_some() && view.tool("bad").is_none());
-        let page = view.page(ListKind::Tools, Era::Legacy, 0).unwrap();
-        let result = page.result(None);
-        assert!(!String::from_utf8_lossy(&result).contains("bad"));
-    }
-
-    #[test]
-    fn a_server_on_stdio_may_annotate_as_it_likes() {
-        let view = view(false);
-        assert!(view.tool("bad").is_some());
-        let page = view.page(ListKind::Tools, Era::Legacy, 0).unwrap();
-        assert_eq!(page.result(None), TOOLS.as_bytes());
     }
 }
