@@ -46,6 +46,17 @@ pub(crate) fn check_origin(headers: &HeaderMap) -> Result<(), TurnedAway> {
     Ok(())
 }
 
+/// > When an origin server receives a request with an absolute-form of request-target, the origin
+/// > server MUST ignore the received Host header field (if any) and instead use the host information
+/// > of the request-target. (RFC 9112, section 3.2.2)
+pub(crate) fn check_target(uri: &Uri) -> Result<(), TurnedAway> {
+    if uri.host().is_none_or(is_loopback) {
+        return Ok(());
+    }
+    let reason = "the request must name this machine: localhost, 127.0.0.1 or [::1]";
+    Err(turned_away(StatusCode::FORBIDDEN, reason))
+}
+
 fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost")

@@ -140,6 +140,7 @@ impl Gateway {
         head: &Parts,
         body: Incoming,
     ) -> Result<Response<Body>, TurnedAway> {
+        guard::check_target(&head.uri)?;
         guard::check_origin(&head.headers)?;
         if head.uri.path() != ENDPOINT {
             return Err(TurnedAway {

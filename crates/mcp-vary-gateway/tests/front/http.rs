@@ -276,6 +276,52 @@ async fn a_body_may_come_in_pieces() {
         .await;
 }
 
+/// What two readers could take for different requests is no request.
+#[tokio::test]
+async fn requests_that_can_be_read_in_two_ways_are_refused() {
+    let house = House::start().await;
+    let body = list().to_string();
+    let length = body.len();
+    let head = String::from_utf8(Post::modern(&list()).head()).unwrap();
+    let head = head.trim_end();
+    for (what, headers) in [
+        (
+            "two lengths",
+            format!("Content-Length: {length}\r\nContent-Length: 3"),
+        ),
+        ("a length with a sign", format!("Content-Length: +{length}")),
+        (
+            "a space before the colon",
+            format!("Content-Length : {length}"),
+        ),
+        ("an unknown encoding", "Transfer-Encoding: gzip".to_owned()),
+        ("a NUL in a header", "X: \0".to_owned()),
+    ] {
+        let mut http = house.connect().await;
+        let sent = format!("{head}\r\n{headers}\r\n\r\n{body}");
+        http.send(sent.as_bytes()).await;
+        assert_eq!(http.head().await.status, 400, "{what}");
+    }
+    house
+        .is_unharmed(&mut house.connect().await, "ambiguous requests")
+        .await;
+}
+
+#[tokio::test]
+async fn older_and_longer_forms_of_a_request_are_served() {
+    let house = House::start().await;
+    for line in ["POST /mcp HTTP/1.0", "POST http://localhost/mcp HTTP/1.1"] {
+        let post = Post::modern(&list()).line(line);
+        assert_eq!(house.connect().await.ask(&post).await.status, 200, "{line}");
+    }
+    let elsewhere = Post::modern(&list()).line("POST http://evil.example/mcp HTTP/1.1");
+    assert_eq!(
+        house.connect().await.ask(&elsewhere).await.status,
+        403,
+        "whatever `Host` says"
+    );
+}
+
 /// A client that has closed its side cannot be told from one that is gone.
 #[tokio::test]
 async fn a_client_that_closes_its_side_is_gone() {
