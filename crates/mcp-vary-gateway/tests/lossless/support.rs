@@ -209,10 +209,9 @@ impl House {
         let (listener, port) = listen().await;
         tasks.spawn(accept(listener, Arc::clone(&server)));
         let target = match behind {
-            Behind::Stdio => Target::command(
-                "python3",
-                ["-ISc", PUMP, &port.to_string()].map(String::from),
-            ),
+            Behind::Stdio => {
+                Target::command("bash", ["-c", PUMP, &port.to_string()].map(String::from))
+            }
             Behind::Json | Behind::Events => {
                 Target::http(format!("http://127.0.0.1:{port}/mcp").parse().unwrap())
             }
@@ -305,18 +304,7 @@ async fn listen() -> (TcpListener, u16) {
 }
 
 /// Copies standard streams to a socket and back: what is said on it is said by a process.
-const PUMP: &str = "
-import os, socket, sys, threading
-peer = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
-def down():
-    while data := peer.recv(65536):
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-    os._exit(0)
-threading.Thread(target=down, daemon=True).start()
-while data := os.read(0, 65536):
-    peer.sendall(data)
-";
+const PUMP: &str = "exec 3<>/dev/tcp/127.0.0.1/$0; cat <&3 & cat >&3; kill $!";
 
 async fn accept(listener: TcpListener, server: Arc<Server>) {
     let mut connections = JoinSet::new();
