@@ -7,7 +7,7 @@ use mcp_vary_gateway::{Gateway, Target};
 use serde_json::{Value, json};
 
 use crate::support::{
-    House, Legacy, Pipe, Post, config, limits, modern, notification, request, soon, tool,
+    House, Http, Legacy, Pipe, Post, config, limits, modern, notification, request, soon, tool,
 };
 
 fn cancelled(id: Value) -> Value {
@@ -120,6 +120,83 @@ async fn a_cancelled_request_of_a_session_ends() {
             .is_unharmed(&mut client.http, "a cancelled request")
             .await;
     }
+}
+
+/// The params of a call that begins a stream and does not end it.
+fn begin() -> Value {
+    let mut params = tool("begin");
+    params["_meta"]["progressToken"] = json!("t");
+    params
+}
+
+async fn has_begun(http: &mut Http) {
+    assert_eq!(
+        http.head().await.header("content-type"),
+        Some("text/event-stream")
+    );
+    let first = http.event().await.unwrap();
+    assert_eq!(
+        first["params"],
+        json!({"progressToken": "t", "progress": 1})
+    );
+}
+
+#[tokio::test]
+async fn a_stream_can_be_cancelled_and_ends_without_an_answer() {
+    let house = House::start().await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let call = client.post(&request(json!(7), "tools/call", begin()));
+    client.http.send(&call.bytes()).await;
+    has_begun(&mut client.http).await;
+    let cancel = client.post(&cancelled(json!(7)));
+    assert_eq!(house.connect().await.ask(&cancel).await.status, 202);
+    assert!(client.http.events().await.is_empty());
+    soon(house.peer.saw("notifications/cancelled", 1)).await;
+    house
+        .is_unharmed(&mut client.http, "a cancelled stream")
+        .await;
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_its_session_and_says_so() {
+    let house = House::start().await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let call = client.post(&request(json!(7), "tools/call", begin()));
+    client.http.send(&call.bytes()).await;
+    has_begun(&mut client.http).await;
+    let delete = Post::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
+    assert_eq!(house.connect().await.ask(&delete).await.status, 200);
+    let rest = client.http.events().await;
+    assert_eq!(
+        (&rest[0]["id"], &rest[0]["error"]["code"]),
+        (&json!(7), &json!(-32001))
+    );
+    assert_eq!(rest.len(), 1);
+    soon(house.peer.saw("notifications/cancelled", 1)).await;
+}
+
+/// A stream that is left is a request that is left: cancelled in one era, running on in the other.
+#[tokio::test]
+async fn leaving_a_stream_cancels_in_the_modern_era_only() {
+    let house = narrow(Era::Legacy).await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let call = client.post(&request(json!(7), "tools/call", begin()));
+    client.http.send(&call.bytes()).await;
+    has_begun(&mut client.http).await;
+    client.http = house.connect().await;
+    let again = client.post(&request(json!(7), "ping", json!({})));
+    assert_eq!(
+        client.http.ask(&again).await.refusal(),
+        (400, -32600, json!(7))
+    );
+
+    client.http = house.connect().await;
+    let call = modern(json!(7), "tools/call", begin(), &json!({}));
+    client.http.send(&Post::modern(&call).bytes()).await;
+    has_begun(&mut client.http).await;
+    assert!(house.peer.of("notifications/cancelled").is_empty());
+    drop(client);
+    soon(house.peer.saw("notifications/cancelled", 1)).await;
 }
 
 /// > The receiver of the cancellation SHOULD NOT send a response for the cancelled request.

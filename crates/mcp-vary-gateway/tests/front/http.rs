@@ -532,8 +532,28 @@ async fn off_loopback_is_refused_with_the_reason() {
     );
 }
 
+/// A request in flight has its answer; only then does the connection close.
 #[tokio::test]
-async fn a_gateway_that_stops_lets_requests_finish_and_ends_what_only_listens() {
+async fn a_gateway_that_stops_answers_what_it_took() {
+    let patient = limits().with_drain(Duration::from_secs(20));
+    let house = House::with(|config| config.with_limits(patient)).await;
+    let (address, stop) = crate::support::serve(&house.gateway).await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    client.http = Http::connect(address).await;
+    let wait = client.post(&request(json!(7), "tools/call", tool("wait")));
+    client.http.send(&wait.bytes()).await;
+    soon(house.peer.saw("tools/call", 1)).await;
+    stop.cancel();
+    let cancelled =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
+    let cancel = client.post(&cancelled);
+    assert_eq!(house.connect().await.ask(&cancel).await.status, 202);
+    assert_eq!(client.http.response().await.status, 202);
+    assert!(client.http.is_closed().await);
+}
+
+#[tokio::test]
+async fn a_gateway_that_stops_ends_what_only_listens() {
     let patient = limits().with_drain(Duration::from_secs(10));
     let house = House::with(|config| config.with_limits(patient)).await;
     let (address, stop) = crate::support::serve(&house.gateway).await;

@@ -20,6 +20,7 @@ pub(crate) const TOOLS: &str = concat!(
     r#"{"name":"say","description":"Says back what it got.","inputSchema":{"type":"object"}},"#,
     r#"{"name":"steps","description":"Goes on in steps.","inputSchema":{"type":"object"}},"#,
     r#"{"name":"pretty","description":"Writes on several lines.","inputSchema":{"type":"object"}},"#,
+    r#"{"name":"begin","description":"Begins and never ends.","inputSchema":{"type":"object"}},"#,
     r#"{"name":"wait","description":"Never answers.","inputSchema":{"type":"object"}},"#,
     r#"{"name":"Zürich","description":"Has a name outside ASCII.","inputSchema":{"type":"object"}} ]}"#
 );
@@ -110,8 +111,21 @@ fn call(seen: &Seen) -> Option<Reply> {
         "say" => seen.answer(&json!({"content": [], "said": params})),
         "steps" => steps(seen),
         "wait" => Reply::silence(),
+        "begin" => begin(seen),
         _ => raw(seen, r#"{"content":[]}"#),
     })
+}
+
+/// One message, and then nothing more.
+fn begin(seen: &Seen) -> Reply {
+    let (sender, reply) = Reply::stream();
+    let token = &seen.body["params"]["_meta"]["progressToken"];
+    let params = json!({"progressToken": token, "progress": 1});
+    let begun = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
+    sender.send(event(&begun).into()).unwrap();
+    // The stream stays open for as long as the test runs.
+    std::mem::forget(sender);
+    reply
 }
 
 /// Two steps with a message of each level between them, then the answer.

@@ -223,7 +223,7 @@ async fn variants_can_be_off() {
             }
         }
         let list = way.ask(&house, &asked, "tools/list", json!({})).await;
-        assert_eq!(names(&list).len(), 9, "{way:?}");
+        assert_eq!(names(&list).len(), 10, "{way:?}");
         assert_eq!(
             list["result"]["tools"][0]["description"],
             "Says odd things. And more."
@@ -271,7 +271,7 @@ async fn a_variant_decides_what_is_listed() {
             compact["result"]["tools"][0]["description"],
             "Says odd things."
         );
-        assert_eq!(names(&compact).len(), 9);
+        assert_eq!(names(&compact).len(), 10);
         let read_only: Value = serde_json::from_str(&ask("read-only").await).unwrap();
         assert_eq!(names(&read_only), ["odd", "bound"]);
     }
@@ -385,7 +385,7 @@ async fn cursors_stay_in_their_variant() {
             };
             page = ask("standard", "tools/list", json!({"cursor": cursor})).await;
         }
-        assert_eq!(all.len(), 9, "{way:?}");
+        assert_eq!(all.len(), 10, "{way:?}");
 
         let other = ask("compact", "tools/list", json!({"cursor": first})).await;
         let expected = json!({
