@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use mcp_vary::json::{self, Members};
 
+use crate::mcp_header::param_headers;
 use crate::reply::Failure;
+use crate::splice;
 use crate::upstream::{Request, Upstream};
 
 /// The four lists of MCP.
@@ -125,7 +127,7 @@ impl Listing {
 
     fn starting_with(page: Page) -> (Self, Option<String>) {
         let listing = Self {
-            whole: Some(page.text),
+            whole: page.is_whole.then_some(page.text),
             frame: page.frame,
             items: page.items,
             ttl: page.ttl,
@@ -158,6 +160,8 @@ async fn ask(upstream: &Upstream, kind: ListKind, cursor: Option<&str>) -> Resul
 
 struct Page {
     text: String,
+    /// Whether every item may be shown.
+    is_whole: bool,
     frame: String,
     items: Vec<Item>,
     next: Option<String>,
@@ -171,21 +175,28 @@ impl Page {
         cursor: Option<&str>,
     ) -> Result<Self, Failure> {
         let result = ask(upstream, kind, cursor).await?;
-        Self::read(result, kind)
+        let checks_headers = kind == ListKind::Tools && upstream.takes_param_headers();
+        Self::read(result, kind, checks_headers)
             .map_err(|why| Failure::internal(format!("{} of the server: {why}", kind.method())))
     }
 
-    fn read(text: String, kind: ListKind) -> Result<Self, String> {
+    fn read(text: String, kind: ListKind, checks_headers: bool) -> Result<Self, String> {
         let mut members = Members::parse(&text).map_err(|e| e.to_string())?;
         let key = kind.items_key();
         let items = members
             .get(key)
             .ok_or_else(|| format!("`{key}` is missing"))?;
-        let items = json::elements(items)
-            .map_err(|e| format!("`{key}`: {e}"))?
-            .into_iter()
+        let texts = json::elements(items).map_err(|e| format!("`{key}`: {e}"))?;
+        let items: Vec<_> = texts
+            .iter()
             .filter_map(|item| Item::read(item, kind))
             .collect();
+        let readable = items.len();
+        let items: Vec<_> = items
+            .into_iter()
+            .filter(|item| !checks_headers || has_valid_headers(item))
+            .collect();
+        let is_whole = items.len() == readable;
         let next = members.get_str("nextCursor");
         let ttl = members.get("ttlMs").and_then(|ttl| ttl.parse().ok());
         let ttl = Duration::from_millis(ttl.unwrap_or(0));
@@ -198,6 +209,7 @@ impl Page {
             next,
             ttl,
             text,
+            is_whole,
         })
     }
 }
@@ -220,4 +232,15 @@ impl Item {
             json: json.to_owned(),
         })
     }
+}
+
+/// > Clients using the Streamable HTTP transport MUST reject tool definitions where any `x-mcp-header`
+/// > value violates these constraints. (2026-07-28, basic/transports/streamable-http)
+fn has_valid_headers(tool: &Item) -> bool {
+    let schema = splice::get(&tool.json, "inputSchema").unwrap_or("{}");
+    let headers = param_headers(schema);
+    if let Err(why) = &headers {
+        tracing::warn!(tool = tool.id, why, "tool left out");
+    }
+    headers.is_ok()
 }

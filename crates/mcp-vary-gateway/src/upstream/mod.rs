@@ -107,6 +107,12 @@ impl Upstream {
         &self.client_meta
     }
 
+    /// Whether arguments that a tool marks travel as headers, too: to a modern endpoint.
+    #[must_use]
+    pub fn takes_param_headers(&self) -> bool {
+        matches!(self.link, Link::Http(_)) && self.hello.era() == Era::Modern
+    }
+
     /// What the server tells without being asked, from now on.
     #[must_use]
     pub fn events(&self) -> broadcast::Receiver<Event> {
