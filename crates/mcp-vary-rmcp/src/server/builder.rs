@@ -1,0 +1,345 @@
+//! Declaring a server with variants, and what can be wrong with it.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use mcp_vary::cursor::CursorKeys;
+use mcp_vary::extension::ExtensionId;
+use mcp_vary::hints::VariantHints;
+use mcp_vary::rank::{ADVERTISED, Weights};
+use mcp_vary::variant::{Date, Mistake, ServerVariant, VariantId, Variants};
+use rmcp::RoleServer;
+use rmcp::service::RequestContext;
+
+use super::face::Face;
+use super::offers::{Offers, Principal, Ranker, Sees};
+use super::vary::{Faces, Shared, Vary};
+
+/// Declares a server with variants: [`Vary::builder`].
+///
+/// # Properties
+///
+/// Nothing is checked before [`build`](Self::build), which names every mistake at once. Without
+/// [`with_negotiation`](Self::with_negotiation) the server does not negotiate content.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::variant::ServerVariant;
+/// use mcp_vary_rmcp::server::{Face, Vary, View};
+/// use rmcp::ServerHandler;
+///
+/// #[derive(Default)]
+/// struct GitHub;
+/// impl ServerHandler for GitHub {}
+///
+/// let all = Face::new(GitHub);
+/// let reading = View::new().with_tools(["get_issue", "search_issues"]);
+/// let server = Vary::builder()
+///     .with_negotiation()
+///     .with_variant(ServerVariant::new("standard".parse()?, "Everything"), all.clone())
+///     .with_variant(
+///         ServerVariant::new("read-only".parse()?, "Looks, and changes nothing")
+///             .with_hint("accessLevel", "readonly"),
+///         all.with_view(reading),
+///     )
+///     .build()?;
+/// # let _ = server;
+///
+/// // Every mistake is named.
+/// let wrong = Vary::builder()
+///     .with_variant(ServerVariant::new("a".parse()?, ""), GitHub)
+///     .with_variant(ServerVariant::new("a".parse()?, ""), GitHub)
+///     .with_handler(GitHub)
+///     .build();
+/// assert_eq!(
+///     wrong.unwrap_err().to_string(),
+///     "there are variants and a handler of its own; keep one; variant `a` is declared twice; rename one",
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Default)]
+#[must_use = "nothing is served before `build`"]
+pub struct Builder {
+    variants: Vec<(ServerVariant, Face)>,
+    handler: Option<Face>,
+    negotiates: bool,
+    required: Vec<ExtensionId>,
+    weights: Weights,
+    ranker: Option<Ranker>,
+    sees: Option<Sees>,
+    principal: Option<Principal>,
+    advertised: Option<usize>,
+    advertised_only: bool,
+    hides_available: bool,
+    keys: Option<CursorKeys>,
+    page_size: Option<NonZeroUsize>,
+    today: Option<Date>,
+}
+
+impl Builder {
+    /// Offers `variant`, which shows `face`: a handler, or a [`View`](super::View) of one.
+    pub fn with_variant(mut self, variant: ServerVariant, face: impl Into<Face>) -> Self {
+        self.variants.push((variant, face.into()));
+        self
+    }
+
+    /// Serves one handler without variants, as [`Vary::new`] does.
+    pub fn with_handler(mut self, face: impl Into<Face>) -> Self {
+        self.handler = Some(face.into());
+        self
+    }
+
+    /// Advertises content negotiation; [`Features`](super::Features) are what handlers do with it.
+    pub fn with_negotiation(mut self) -> Self {
+        self.negotiates = true;
+        self
+    }
+
+    /// Refuses clients that do not declare `extension`: in `initialize`, and in each modern
+    /// request but `server/discover`.
+    pub fn with_required(mut self, extension: ExtensionId) -> Self {
+        self.required.push(extension);
+        self
+    }
+
+    /// Ranks by other weights than the extension's.
+    pub fn with_weights(mut self, weights: Weights) -> Self {
+        self.weights = weights;
+        self
+    }
+
+    /// Ranks in another way: `rank` is given what the client may see, and returns positions in
+    /// that, the best first.
+    ///
+    /// It can neither lose nor invent a variant: what it leaves out follows in the order of the
+    /// rules, and a position that does not exist is passed over. The first stays one that may be
+    /// the default. It is asked once or more per request, so it must be fast and always say the same.
+    pub fn with_ranking(
+        mut self,
+        rank: impl Fn(&[&ServerVariant], &VariantHints) -> Vec<usize> + Send + Sync + 'static,
+    ) -> Self {
+        self.ranker = Some(Arc::new(rank));
+        self
+    }
+
+    /// Shows a variant only to the clients for which `sees` holds. To the others it does not exist.
+    ///
+    /// This decides which faces a client may put on, not what it may do: handlers check that.
+    pub fn with_visibility(
+        mut self,
+        sees: impl Fn(&RequestContext<RoleServer>, &ServerVariant) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.sees = Some(Arc::new(sees));
+        self
+    }
+
+    /// Who asks, so that one client's cursors do not open for another; nobody in particular if
+    /// this is not set.
+    pub fn with_principal(
+        mut self,
+        principal: impl Fn(&RequestContext<RoleServer>) -> String + Send + Sync + 'static,
+    ) -> Self {
+        self.principal = Some(Arc::new(principal));
+        self
+    }
+
+    /// How many variants are advertised: 2 to 5, the default 5.
+    pub fn with_advertised(mut self, limit: usize) -> Self {
+        self.advertised = Some(limit);
+        self
+    }
+
+    /// Accepts only variants that were advertised. Otherwise any that the client sees will do.
+    pub fn with_advertised_only(mut self) -> Self {
+        self.advertised_only = true;
+        self
+    }
+
+    /// Does not say in an error which variants there are.
+    pub fn without_enumeration(mut self) -> Self {
+        self.hides_available = true;
+        self
+    }
+
+    /// Seals cursors with `keys`, the same in every replica and after a restart. Otherwise a key
+    /// is drawn by each [`build`](Self::build).
+    pub fn with_cursor_keys(mut self, keys: CursorKeys) -> Self {
+        self.keys = Some(keys);
+        self
+    }
+
+    /// Cuts lists into pages of this size. Otherwise the pages are the handlers'.
+    pub fn with_page_size(mut self, size: NonZeroUsize) -> Self {
+        self.page_size = Some(size);
+        self
+    }
+
+    /// Warns of removal dates that are past on `today`: see [`Vary::warnings`].
+    pub fn with_today(mut self, today: Date) -> Self {
+        self.today = Some(today);
+        self
+    }
+
+    /// The server.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with the declaration.
+    pub fn build(mut self) -> Result<Vary, BuildError> {
+        let mut mistakes = self.mistakes();
+        let handler = self.handler.take();
+        let (faces, warnings) = match handler {
+            Some(face) if self.variants.is_empty() => (Some(Faces::One(face)), Vec::new()),
+            _ => self.offers(&mut mistakes),
+        };
+        match faces {
+            Some(faces) if mistakes.is_empty() => {
+                for warning in &warnings {
+                    tracing::warn!(%warning, "variant declared");
+                }
+                Ok(Vary::from_shared(Shared {
+                    faces,
+                    negotiates: self.negotiates,
+                    required: self.required,
+                    warnings,
+                }))
+            }
+            _ => Err(BuildError(mistakes)),
+        }
+    }
+
+    fn mistakes(&self) -> Vec<BuildMistake> {
+        let mut mistakes = Vec::new();
+        match (&self.handler, self.variants.is_empty()) {
+            (None, true) => mistakes.push(BuildMistake::Nothing),
+            (Some(_), false) => mistakes.push(BuildMistake::HandlerAndVariants),
+            _ => {}
+        }
+        if self
+            .advertised
+            .is_some_and(|limit| !(2..=ADVERTISED).contains(&limit))
+        {
+            mistakes.push(BuildMistake::Advertised);
+        }
+        let faces = self
+            .variants
+            .iter()
+            .map(|(variant, face)| (Some(&variant.id), face));
+        for (variant, face) in faces.chain(self.handler.iter().map(|face| (None, face))) {
+            let views = face.view.iter().flat_map(|view| view.mistakes());
+            mistakes.extend(views.map(|what| BuildMistake::View {
+                variant: variant.cloned(),
+                what,
+            }));
+        }
+        mistakes
+    }
+
+    fn offers(
+        &mut self,
+        mistakes: &mut Vec<BuildMistake>,
+    ) -> (Option<Faces>, Vec<mcp_vary::variant::Warning>) {
+        if self.variants.is_empty() {
+            return (None, Vec::new());
+        }
+        let (declared, faces): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.variants).into_iter().unzip();
+        let (variants, warnings) =
+            match Variants::new(declared, self.today.unwrap_or(Date::from_unix(0))) {
+                Ok(checked) => checked,
+                Err(wrong) => {
+                    mistakes.extend(wrong.all().iter().cloned().map(BuildMistake::Variant));
+                    return (None, Vec::new());
+                }
+            };
+        let Some(keys) = self.keys.take().or_else(random_keys) else {
+            mistakes.push(BuildMistake::NoRandomness);
+            return (None, warnings);
+        };
+        let offers = Offers {
+            variants,
+            faces,
+            weights: std::mem::take(&mut self.weights),
+            ranker: self.ranker.take(),
+            sees: self.sees.take(),
+            principal: self.principal.take(),
+            advertised: self.advertised.unwrap_or(ADVERTISED),
+            advertised_only: self.advertised_only,
+            enumerates: !self.hides_available,
+            keys,
+            page_size: self.page_size,
+        };
+        (Some(Faces::Many(offers)), warnings)
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("variants", &self.variants)
+            .field("negotiates", &self.negotiates)
+            .field("required", &self.required)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Everything that is wrong with a declaration.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct BuildError(Vec<BuildMistake>);
+
+impl BuildError {
+    /// Each mistake; there is at least one.
+    #[must_use]
+    pub fn all(&self) -> &[BuildMistake] {
+        &self.0
+    }
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, mistake) in self.0.iter().enumerate() {
+            let comma = if at > 0 { "; " } else { "" };
+            write!(f, "{comma}{mistake}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for BuildError {}
+
+/// One thing that is wrong with a declaration. All but the last are the author's fault.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildMistake {
+    /// There is neither a variant nor a handler.
+    #[error("there is nothing to serve; add a variant")]
+    Nothing,
+    /// There are both.
+    #[error("there are variants and a handler of its own; keep one")]
+    HandlerAndVariants,
+    /// The limit is out of range.
+    #[error("2 to {ADVERTISED} variants are advertised; choose a number between them")]
+    Advertised,
+    /// A variant, or all of them, cannot be offered.
+    #[error(transparent)]
+    Variant(#[from] Mistake),
+    /// A view contradicts itself.
+    #[error("the view of {}: {what}", match variant { Some(id) => format!("variant `{id}`"), None => "the handler".to_owned() })]
+    View {
+        /// The variant; none for the handler of a server without variants.
+        variant: Option<VariantId>,
+        /// What is wrong, and the fix.
+        what: String,
+    },
+    /// The system gave no random bytes.
+    #[error("the system has no random bytes for a cursor key; set one with `with_cursor_keys`")]
+    NoRandomness,
+}
+
+fn random_keys() -> Option<CursorKeys> {
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).ok()?;
+    Some(CursorKeys::new(key))
+}

@@ -1,0 +1,199 @@
+//! What the client of a request declared: its features, and its settings for any other extension.
+
+use std::ops::Deref;
+
+use mcp_vary::error::Era;
+use mcp_vary::extension::{CLIENT_CAPABILITIES_META, Declaration, Declared, declared};
+use mcp_vary::feature;
+use rmcp::handler::server::common::{AsRequestContext, FromContextPart};
+use rmcp::model::{CallToolResult, ClientCapabilities, ProtocolVersion};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use serde_json::{Value, json};
+
+use super::answer::Answer;
+use super::vary::ActiveVariant;
+
+/// How the client of a request wants its content.
+///
+/// Take it beside `Parameters` in a `#[tool]` or `#[prompt]`, or read it from a context with
+/// [`features`]. It [derefs](Deref) to the tags themselves, [`mcp_vary::feature::Features`].
+///
+/// # Properties
+///
+/// A legacy client declares its features once, in `initialize`; a modern client with each request,
+/// and nothing is inferred from an earlier one. A client that declared nothing has no features:
+/// every question has a safe answer. Features shape content and never grant anything.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_rmcp::server::{Answer, Features, Vary};
+/// use rmcp::model::CallToolResult;
+/// use rmcp::{ErrorData, ServerHandler, tool, tool_handler, tool_router};
+/// use serde_json::json;
+///
+/// struct Weather;
+///
+/// #[tool_router]
+/// impl Weather {
+///     #[tool(description = "The weather in Paris")]
+///     async fn weather(&self, features: Features) -> Result<CallToolResult, ErrorData> {
+///         let answer = Answer::new(json!({"celsius": 8, "sky": "cloudy"}))?
+///             .with_markdown("**8 °C**, cloudy");
+///         Ok(features.answer(&answer))
+///     }
+/// }
+///
+/// #[tool_handler]
+/// impl ServerHandler for Weather {}
+///
+/// let server = Vary::new(Weather);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Features {
+    declared: Declared<feature::Features>,
+    era: Era,
+    variant: Option<String>,
+}
+
+impl Features {
+    /// Whether the client declared the extension, be it without any tag.
+    #[must_use]
+    pub fn is_negotiated(&self) -> bool {
+        self.declared.carrier.is_some()
+    }
+
+    /// The era of the request.
+    #[must_use]
+    pub fn era(&self) -> Era {
+        self.era
+    }
+
+    /// The result that says `answer` the way this client wants it.
+    #[must_use]
+    pub fn answer(&self, answer: &Answer) -> CallToolResult {
+        answer.shape(self, self.variant.as_deref())
+    }
+}
+
+impl Deref for Features {
+    type Target = feature::Features;
+
+    fn deref(&self) -> &Self::Target {
+        &self.declared.value
+    }
+}
+
+impl<C: AsRequestContext> FromContextPart<C> for Features {
+    fn from_context_part(context: &mut C) -> Result<Self, ErrorData> {
+        Ok(features(context.as_request_context()))
+    }
+}
+
+/// The features of the client that sent the request of `context`.
+///
+/// Behind [`Vary`](super::Vary) they are found whatever an extractor has taken out of the
+/// context. Without it, take [`Features`] before `RequestMetaObject`, which empties `_meta`.
+#[must_use]
+pub fn features(context: &RequestContext<RoleServer>) -> Features {
+    let declared = match context.extensions.get::<Remembered>() {
+        Some(remembered) => remembered.0.clone(),
+        None => declared_by(context),
+    };
+    if !declared.ignored.is_empty() {
+        tracing::debug!(ignored = %declared.ignored, "feature tags ignored");
+    }
+    let variant = context.extensions.get::<ActiveVariant>();
+    Features {
+        declared,
+        era: era(context),
+        variant: variant.map(|active| active.id().as_str().to_owned()),
+    }
+}
+
+/// What the client of a request declared for the extension `D`.
+///
+/// Works for any extension: implement [`Declaration`] for its settings. Reading never fails.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::extension::Declaration;
+/// use mcp_vary::ignored::Ignored;
+/// use mcp_vary_rmcp::server::declared_by;
+/// use rmcp::{RoleServer, service::RequestContext};
+/// use serde_json::Value;
+///
+/// #[derive(Default)]
+/// struct Units {
+///     metric: bool,
+/// }
+///
+/// impl Declaration for Units {
+///     const ID: &'static str = "com.example/units";
+///
+///     fn read(settings: &Value) -> (Option<Self>, Ignored) {
+///         let metric = settings["metric"] == true;
+///         (Some(Self { metric }), Ignored::default())
+///     }
+/// }
+///
+/// fn is_metric(context: &RequestContext<RoleServer>) -> bool {
+///     declared_by::<Units>(context).value.metric
+/// }
+/// ```
+#[must_use]
+pub fn declared_by<D: Declaration>(context: &RequestContext<RoleServer>) -> Declared<D> {
+    if is_self_contained(context) {
+        let capabilities = context.meta.get(CLIENT_CAPABILITIES_META);
+        return declared(capabilities.unwrap_or(&Value::Null));
+    }
+    match context.peer.peer_info() {
+        Some(info) => declared_in(&info.capabilities),
+        None => declared(&Value::Null),
+    }
+}
+
+/// Like [`declared_by`], from capabilities that rmcp has read.
+pub(super) fn declared_in<D: Declaration>(capabilities: &ClientCapabilities) -> Declared<D> {
+    // Only what the extension can stand in: the rest need not be written out again.
+    let extensions = capabilities.extensions.as_ref().and_then(|e| e.get(D::ID));
+    let mut found = json!({});
+    if let Some(settings) = extensions {
+        found["extensions"] = json!({D::ID: settings});
+    }
+    for key in [D::ID, "extensions"] {
+        let experimental = capabilities.experimental.as_ref();
+        if let Some(settings) = experimental.and_then(|e| e.get(key)) {
+            found["experimental"][key] = json!(settings);
+        }
+    }
+    declared(&found)
+}
+
+/// Keeps the features with the request, where no extractor can take them away.
+pub(super) fn remember(context: &mut RequestContext<RoleServer>) {
+    let declared = declared_by::<feature::Features>(context);
+    if declared.carrier.is_some() || !declared.ignored.is_empty() {
+        context.extensions.insert(Remembered(declared));
+    }
+}
+
+/// The era of a request.
+pub(super) fn era(context: &RequestContext<RoleServer>) -> Era {
+    match context.protocol_version() {
+        Some(version) if version.as_str() >= ProtocolVersion::V_2026_07_28.as_str() => Era::Modern,
+        _ => Era::Legacy,
+    }
+}
+
+/// Whether the request brings its own capabilities, so that those of a handshake do not count.
+fn is_self_contained(context: &RequestContext<RoleServer>) -> bool {
+    context.meta.contains_key(PROTOCOL_VERSION_META)
+}
+
+#[derive(Clone)]
+struct Remembered(Declared<feature::Features>);
+
+const PROTOCOL_VERSION_META: &str = "io.modelcontextprotocol/protocolVersion";

@@ -1,0 +1,526 @@
+//! Every method of the protocol, from the client to the handler that answers it.
+#![expect(
+    deprecated,
+    reason = "logging and legacy subscriptions are on their way out of the protocol, but clients have them"
+)]
+
+use std::borrow::Cow;
+
+use mcp_vary::error::{Era, Identifier};
+use mcp_vary::extension::SERVER_VARIANT_META;
+use mcp_vary::variant::VariantId;
+use rmcp::model::{
+    CacheScope, CallToolRequest, CallToolRequestParams, CallToolResponse, CancelTaskParams,
+    CancelTaskRequest, CancelledNotification, CancelledNotificationParam, ClientNotification,
+    ClientRequest, CompleteRequest, CompleteRequestParams, CompleteResult, CustomNotification,
+    CustomRequest, CustomResult, DiscoverRequest, DiscoverResult, ErrorCode, GetPromptRequest,
+    GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskRequest, GetTaskResult,
+    InitializeRequest, InitializeRequestParams, InitializeResult, InitializedNotification,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProgressNotification, ProgressNotificationParam, ProtocolVersion,
+    ReadResourceRequest, ReadResourceRequestParams, ReadResourceResponse,
+    RootsListChangedNotification, ServerConfig, ServerResult, SetLevelRequest,
+    SetLevelRequestParams, SubscribeRequest, SubscribeRequestParams, SubscriptionFilter,
+    SubscriptionsListenRequest, SubscriptionsListenRequestParams, Tool, UnsubscribeRequest,
+    UnsubscribeRequestParams, UpdateTaskParams, UpdateTaskRequest,
+};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::json;
+
+use super::face::not_found;
+use super::features::era;
+use super::list::page;
+use super::offers::Active;
+use super::session::Unbound;
+use super::tag::{Outlet, tagging_peer};
+use super::vary::{ActiveVariant, Faces, Vary};
+use super::wire::{unexpected, with_active_variant};
+
+impl ServerHandler for Vary {
+    fn get_info(&self) -> ServerConfig {
+        let mut info = self
+            .handlers()
+            .first()
+            .map(|handler| handler.info())
+            .unwrap_or_default();
+        info.capabilities = self.capabilities(info.capabilities);
+        info
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        self.versions()
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        self.check_handshake(&request.capabilities)?;
+        context.peer.set_peer_info(request.clone());
+        let mut first = None;
+        for handler in self.handlers() {
+            let asked = ClientRequest::InitializeRequest(InitializeRequest::new(request.clone()));
+            match handler.request(asked, context.clone()).await? {
+                ServerResult::InitializeResult(result) => first = first.or(Some(result)),
+                _ => return Err(unexpected()),
+            }
+        }
+        let mut result = first.ok_or_else(unexpected)?;
+        if self.handlers().len() > 1 {
+            result.protocol_version = self.negotiate_initialize(&request)?.protocol_version;
+        }
+        result.capabilities = self.capabilities(result.capabilities);
+        self.advertise(&mut result.capabilities, &context);
+        Ok(result)
+    }
+
+    async fn discover(
+        &self,
+        context: RequestContext<RoleServer>,
+    ) -> Result<DiscoverResult, ErrorData> {
+        let first = self.handlers().first().copied().ok_or_else(unexpected)?;
+        let asked = ClientRequest::DiscoverRequest(DiscoverRequest::default());
+        let answer = first.request(asked, context.clone()).await?;
+        let ServerResult::DiscoverResult(mut result) = answer else {
+            return Err(unexpected());
+        };
+        if self.handlers().len() > 1 {
+            result.supported_versions = self.versions().into_owned();
+        }
+        result.capabilities = self.capabilities(result.capabilities);
+        self.advertise(&mut result.capabilities, &context);
+        if self.offers().is_some() {
+            (result.ttl_ms, result.cache_scope) = (0, CacheScope::Private);
+        }
+        Ok(result)
+    }
+
+    async fn list_tools(
+        &self,
+        params: Option<PaginatedRequestParams>,
+        mut context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let active = self.enter(&mut context)?;
+        page(self.offers(), &active, params, context).await
+    }
+
+    async fn list_prompts(
+        &self,
+        params: Option<PaginatedRequestParams>,
+        mut context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let active = self.enter(&mut context)?;
+        page(self.offers(), &active, params, context).await
+    }
+
+    async fn list_resources(
+        &self,
+        params: Option<PaginatedRequestParams>,
+        mut context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let active = self.enter(&mut context)?;
+        page(self.offers(), &active, params, context).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        params: Option<PaginatedRequestParams>,
+        mut context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let active = self.enter(&mut context)?;
+        page(self.offers(), &active, params, context).await
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        mut context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let active = self.enter(&mut context)?;
+        let missing = Identifier::Tool(request.name.to_string());
+        let request = active.face.call(request, &context, active.variant).await?;
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(request));
+        match ask(&active, request, missing, context).await? {
+            ServerResult::CallToolResult(result) => Ok(result.into()),
+            ServerResult::InputRequiredResult(result) => Ok(result.into()),
+            ServerResult::CreateTaskResult(result) => Ok(CallToolResponse::Task(result)),
+            _ => Err(unexpected()),
+        }
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        mut context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let active = self.enter(&mut context)?;
+        let missing = Identifier::Prompt(request.name.clone());
+        let request = active
+            .face
+            .prompt(request, &context, active.variant)
+            .await?;
+        let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(request));
+        match ask(&active, request, missing, context).await? {
+            ServerResult::GetPromptResult(result) => Ok(result.into()),
+            ServerResult::InputRequiredResult(result) => Ok(result.into()),
+            _ => Err(unexpected()),
+        }
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        mut context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let active = self.enter(&mut context)?;
+        active
+            .face
+            .check_uri(&request.uri, &context, active.variant)?;
+        let (uri, era) = (request.uri.clone(), era(&context));
+        let missing = Identifier::Resource(uri.clone());
+        let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(request));
+        let answer = ask(&active, request, missing, context).await;
+        match answer.map_err(|error| active.face.about_uri(error, &uri, era, active.variant))? {
+            ServerResult::ReadResourceResult(mut result) => {
+                if active.variant.is_some() && era == Era::Modern {
+                    result.ttl_ms = Some(0);
+                    result.cache_scope = Some(CacheScope::Private);
+                }
+                Ok(result.into())
+            }
+            ServerResult::InputRequiredResult(result) => Ok(result.into()),
+            _ => Err(unexpected()),
+        }
+    }
+
+    async fn complete(
+        &self,
+        mut request: CompleteRequestParams,
+        mut context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let active = self.enter(&mut context)?;
+        request.r#ref = active
+            .face
+            .reference(request.r#ref, &context, active.variant)
+            .await?;
+        let request = ClientRequest::CompleteRequest(CompleteRequest::new(request));
+        let answer = active.face.handler.request(request, context).await;
+        match answer.map_err(|error| with_active_variant(error, active.variant))? {
+            ServerResult::CompleteResult(result) => Ok(result),
+            _ => Err(unexpected()),
+        }
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        mut context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let client = context.peer.clone();
+        let active = self.enter(&mut context)?;
+        active
+            .face
+            .check_uri(&request.uri, &context, active.variant)?;
+        let uri = request.uri.clone();
+        if let Some(variant) = active.variant {
+            self.sessions
+                .subscribe(&client, &uri, variant)
+                .map_err(|unbound| not_bound(&unbound, &uri, variant))?;
+        }
+        let missing = Identifier::SubscribedResource(uri.clone());
+        let request = ClientRequest::SubscribeRequest(SubscribeRequest::new(request));
+        let answer = ask(&active, request, missing, context).await;
+        if answer.is_err() {
+            self.sessions.unsubscribe(&client, &uri);
+        }
+        answer.map(drop)
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        mut context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        // Of the variant that the subscription was made in, whatever is selected now.
+        if let Some(variant) = self.sessions.unsubscribe(&context.peer, &request.uri) {
+            context
+                .meta
+                .insert(SERVER_VARIANT_META.to_owned(), json!(variant));
+        }
+        let active = self.enter(&mut context)?;
+        let request = ClientRequest::UnsubscribeRequest(UnsubscribeRequest::new(request));
+        let answer = active.face.handler.request(request, context).await;
+        match active.variant {
+            // "Always succeeds": the client is subscribed to nothing either way.
+            Some(_) => Ok(()),
+            None => answer.map(drop),
+        }
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        let accepted = self
+            .handlers()
+            .into_iter()
+            .filter_map(|handler| handler.accepts(requested));
+        accepted.reduce(either)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let active = self.select(context.request_context())?;
+        let Some(variant) = active.variant else {
+            return active.face.handler.listen(context).await;
+        };
+        let mut inner = context.request_context().clone();
+        let outlet = Outlet::Stream(context.sink().clone());
+        let peer = tagging_peer(&inner.peer, outlet, variant.clone());
+        inner.peer = peer.peer().clone();
+        inner.extensions.insert(ActiveVariant(variant.clone()));
+        let accepted = SubscriptionsListenRequestParams::new(context.accepted().clone());
+        let request = SubscriptionsListenRequest::new(accepted);
+        let request = ClientRequest::SubscriptionsListenRequest(request);
+        match active.face.handler.request(request, inner).await {
+            Ok(_) => Ok(()),
+            // Another variant's handler has something to tell, this one has not.
+            Err(error) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+                context.cancelled().await;
+                Ok(())
+            }
+            Err(error) => Err(with_active_variant(error, Some(variant))),
+        }
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        // Asked without a context, so only what holds in every variant can be said.
+        match &self.shared.faces {
+            Faces::One(face) => face.tool(name),
+            Faces::Many(offers) => {
+                let mut tools = offers.faces.iter().map(|face| face.tool(name));
+                let first = tools.next()??;
+                tools
+                    .all(|tool| tool.as_ref() == Some(&first))
+                    .then_some(first)
+            }
+        }
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let request = ClientRequest::SetLevelRequest(SetLevelRequest::new(request));
+        let mut answer = Err(ErrorData::method_not_found::<
+            rmcp::model::SetLevelRequestMethod,
+        >());
+        for handler in self.handlers() {
+            answer = match (
+                handler.request(request.clone(), context.clone()).await,
+                answer,
+            ) {
+                (Err(error), answer) if error.code == ErrorCode::METHOD_NOT_FOUND => answer,
+                (Err(error), _) => return Err(error),
+                (Ok(_), _) => Ok(()),
+            };
+        }
+        answer
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let request = ClientRequest::CustomRequest(request);
+        match self
+            .ask_any(request, context, ErrorCode::METHOD_NOT_FOUND)
+            .await?
+        {
+            ServerResult::CustomResult(result) => Ok(result),
+            _ => Err(unexpected()),
+        }
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let request = ClientRequest::GetTaskRequest(GetTaskRequest::new(request));
+        match self
+            .ask_any(request, context, ErrorCode::INVALID_PARAMS)
+            .await?
+        {
+            ServerResult::GetTaskResult(result) => Ok(result),
+            _ => Err(unexpected()),
+        }
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let request = ClientRequest::UpdateTaskRequest(UpdateTaskRequest::new(request));
+        self.ask_any(request, context, ErrorCode::INVALID_PARAMS)
+            .await
+            .map(drop)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let request = ClientRequest::CancelTaskRequest(CancelTaskRequest::new(request));
+        self.ask_any(request, context, ErrorCode::INVALID_PARAMS)
+            .await
+            .map(drop)
+    }
+
+    async fn on_cancelled(
+        &self,
+        params: CancelledNotificationParam,
+        context: NotificationContext<RoleServer>,
+    ) {
+        let notification = CancelledNotification::new(params);
+        self.tell(
+            ClientNotification::CancelledNotification(notification),
+            context,
+        )
+        .await;
+    }
+
+    async fn on_progress(
+        &self,
+        params: ProgressNotificationParam,
+        context: NotificationContext<RoleServer>,
+    ) {
+        let notification = ProgressNotification::new(params);
+        self.tell(
+            ClientNotification::ProgressNotification(notification),
+            context,
+        )
+        .await;
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let notification = InitializedNotification::default();
+        self.tell(
+            ClientNotification::InitializedNotification(notification),
+            context,
+        )
+        .await;
+    }
+
+    async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
+        let notification = RootsListChangedNotification::default();
+        self.tell(
+            ClientNotification::RootsListChangedNotification(notification),
+            context,
+        )
+        .await;
+    }
+
+    async fn on_custom_notification(
+        &self,
+        notification: CustomNotification,
+        context: NotificationContext<RoleServer>,
+    ) {
+        self.tell(
+            ClientNotification::CustomNotification(notification),
+            context,
+        )
+        .await;
+    }
+}
+
+impl Vary {
+    /// Tells every handler.
+    async fn tell(
+        &self,
+        notification: ClientNotification,
+        context: NotificationContext<RoleServer>,
+    ) {
+        for handler in self.handlers() {
+            if let Err(error) = handler
+                .notification(notification.clone(), context.clone())
+                .await
+            {
+                tracing::debug!(%error, "notification refused");
+            }
+        }
+    }
+
+    /// The answer of the first handler that does not say `unknown`: what was asked for belongs to
+    /// one of them, whatever the variant.
+    async fn ask_any(
+        &self,
+        request: ClientRequest,
+        context: RequestContext<RoleServer>,
+        unknown: ErrorCode,
+    ) -> Result<ServerResult, ErrorData> {
+        let mut first = None;
+        for handler in self.handlers() {
+            match handler.request(request.clone(), context.clone()).await {
+                Err(error)
+                    if error.code == unknown || error.code == ErrorCode::METHOD_NOT_FOUND =>
+                {
+                    first.get_or_insert(error);
+                }
+                answer => return answer,
+            }
+        }
+        Err(first.unwrap_or_else(unexpected))
+    }
+}
+
+/// The answer of the active face to a request that names `what`.
+async fn ask(
+    active: &Active<'_>,
+    request: ClientRequest,
+    what: Identifier,
+    context: RequestContext<RoleServer>,
+) -> Result<ServerResult, ErrorData> {
+    let era = era(&context);
+    let answer = active.face.handler.request(request, context).await;
+    answer.map_err(|error| match active.variant {
+        // The server has the method, and this variant nothing of its kind.
+        Some(_) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+            not_found(what, active.variant, era)
+        }
+        _ => with_active_variant(error, active.variant),
+    })
+}
+
+fn not_bound(unbound: &Unbound, uri: &str, active: &VariantId) -> ErrorData {
+    match unbound {
+        Unbound::Elsewhere(bound) => ErrorData::invalid_params(
+            "Resource is subscribed in another variant; unsubscribe first",
+            Some(json!({"uri": uri, "activeVariant": active, "subscribedVariant": bound})),
+        ),
+        Unbound::TooMany => ErrorData::invalid_params(
+            "Too many subscriptions in this session",
+            Some(json!({"uri": uri, "activeVariant": active})),
+        ),
+    }
+}
+
+fn either(one: SubscriptionFilter, other: SubscriptionFilter) -> SubscriptionFilter {
+    let mut all = one;
+    all.tools_list_changed = all.tools_list_changed.max(other.tools_list_changed);
+    all.prompts_list_changed = all.prompts_list_changed.max(other.prompts_list_changed);
+    all.resources_list_changed = all.resources_list_changed.max(other.resources_list_changed);
+    let uris = other.resource_subscriptions.into_iter().flatten();
+    for uri in uris {
+        let known = all.resource_subscriptions.get_or_insert_default();
+        if !known.contains(&uri) {
+            known.push(uri);
+        }
+    }
+    all
+}

@@ -1,0 +1,197 @@
+//! The four lists: what a face shows of them, page by page.
+
+use std::num::NonZeroUsize;
+
+use mcp_vary::cursor::{Binding, open, seal};
+use mcp_vary::error::Era;
+use rmcp::model::{
+    CacheScope, ClientRequest, ListPromptsRequest, ListPromptsResult, ListResourceTemplatesRequest,
+    ListResourceTemplatesResult, ListResourcesRequest, ListResourcesResult, ListToolsRequest,
+    ListToolsResult, PaginatedRequestParams, Prompt, Resource, ResourceTemplate, ServerResult,
+    Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+
+use super::features::era;
+use super::inner::Inner;
+use super::offers::{Active, Offers};
+use super::view::View;
+use super::wire::{to_error_data, unexpected};
+
+/// One of the four lists.
+pub(super) trait List: Default {
+    const METHOD: &'static str;
+    type Item: Send;
+
+    fn request(params: Option<PaginatedRequestParams>) -> ClientRequest;
+    fn read(result: ServerResult) -> Option<Self>;
+    fn items(&mut self) -> &mut Vec<Self::Item>;
+    fn cursor(&mut self) -> &mut Option<String>;
+    fn caching(&mut self) -> (&mut Option<u64>, &mut Option<CacheScope>);
+    fn shown(item: Self::Item, view: &View) -> Option<Self::Item>;
+}
+
+macro_rules! list {
+    ($result:ident, $request:ident, $method:literal, $items:ident: $item:ty, $shown:expr) => {
+        impl List for $result {
+            const METHOD: &'static str = $method;
+            type Item = $item;
+
+            fn request(params: Option<PaginatedRequestParams>) -> ClientRequest {
+                ClientRequest::$request($request {
+                    params,
+                    ..Default::default()
+                })
+            }
+
+            fn read(result: ServerResult) -> Option<Self> {
+                match result {
+                    ServerResult::$result(list) => Some(list),
+                    _ => None,
+                }
+            }
+
+            fn items(&mut self) -> &mut Vec<Self::Item> {
+                &mut self.$items
+            }
+
+            fn cursor(&mut self) -> &mut Option<String> {
+                &mut self.next_cursor
+            }
+
+            fn caching(&mut self) -> (&mut Option<u64>, &mut Option<CacheScope>) {
+                (&mut self.ttl_ms, &mut self.cache_scope)
+            }
+
+            fn shown(item: Self::Item, view: &View) -> Option<Self::Item> {
+                let shown: fn($item, &View) -> Option<$item> = $shown;
+                shown(item, view)
+            }
+        }
+    };
+}
+
+list!(ListToolsResult, ListToolsRequest, "tools/list", tools: Tool, |tool, view| view.tool(tool));
+list!(ListPromptsResult, ListPromptsRequest, "prompts/list", prompts: Prompt, |prompt, view| {
+    view.prompt(prompt)
+});
+list!(ListResourcesResult, ListResourcesRequest, "resources/list", resources: Resource, |resource, view| {
+    view.shows_resource(&resource.uri).then_some(resource)
+});
+list!(
+    ListResourceTemplatesResult,
+    ListResourceTemplatesRequest,
+    "resources/templates/list",
+    resource_templates: ResourceTemplate,
+    |template, view| view.shows_resource(&template.uri_template).then_some(template)
+);
+
+/// The page that `params` ask for.
+pub(super) async fn page<L: List>(
+    offers: Option<&Offers>,
+    active: &Active<'_>,
+    params: Option<PaginatedRequestParams>,
+    context: RequestContext<RoleServer>,
+) -> Result<L, ErrorData> {
+    let (Some(offers), Some(variant)) = (offers, active.variant) else {
+        return one::<L>(active, params, context).await;
+    };
+    let principal = offers.principal(&context);
+    let binding = Binding {
+        variant,
+        method: L::METHOD,
+        principal: &principal,
+    };
+    let cursor = match params.and_then(|params| params.cursor) {
+        Some(cursor) => Some(
+            open(&offers.keys, &binding, &cursor)
+                .map_err(|error| to_error_data(&error.into_error(variant, |id| active.sees(id))))?,
+        ),
+        None => None,
+    };
+    let is_modern = era(&context) == Era::Modern;
+    let mut list = match offers.page_size {
+        None => {
+            let params =
+                cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+            one::<L>(active, params, context).await?
+        }
+        Some(size) => cut::<L>(active, cursor.as_deref(), size, &context).await?,
+    };
+    if let Some(next) = list.cursor() {
+        *next = seal(&offers.keys, &binding, next);
+    }
+    if is_modern {
+        // Clients keep lists by method and cursor, and know nothing of variants.
+        let (ttl, scope) = list.caching();
+        *ttl = Some(0);
+        *scope = Some(CacheScope::Private);
+    }
+    Ok(list)
+}
+
+/// Everything that the handler lists, as it is.
+pub(super) async fn gather<L: List>(
+    handler: &dyn Inner,
+    context: &RequestContext<RoleServer>,
+) -> Result<Vec<L::Item>, ErrorData> {
+    let mut all = Vec::new();
+    let mut params = None;
+    for _ in 0..MAX_PAGES {
+        let result = handler.request(L::request(params), context.clone()).await?;
+        let mut list = L::read(result).ok_or_else(unexpected)?;
+        all.append(list.items());
+        let Some(next) = list.cursor().take() else {
+            break;
+        };
+        params = Some(PaginatedRequestParams::default().with_cursor(Some(next)));
+    }
+    Ok(all)
+}
+
+/// A page of the handler's, as the face shows it.
+async fn one<L: List>(
+    active: &Active<'_>,
+    params: Option<PaginatedRequestParams>,
+    context: RequestContext<RoleServer>,
+) -> Result<L, ErrorData> {
+    let face = active.face;
+    let result = face.handler.request(L::request(params), context).await?;
+    let mut list = L::read(result).ok_or_else(unexpected)?;
+    if let Some(view) = &face.view {
+        let items = std::mem::take(list.items());
+        *list.items() = show::<L>(items, view);
+    }
+    Ok(list)
+}
+
+/// A page of our own size, from the item whose number the cursor is.
+async fn cut<L: List>(
+    active: &Active<'_>,
+    cursor: Option<&str>,
+    size: NonZeroUsize,
+    context: &RequestContext<RoleServer>,
+) -> Result<L, ErrorData> {
+    let mut items = gather::<L>(&*active.face.handler, context).await?;
+    if let Some(view) = &active.face.view {
+        items = show::<L>(items, view);
+    }
+    // Sealed by us, so a number; a list that has become shorter ends here.
+    let first = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
+    let end = size.get().saturating_add(first);
+    let mut list = L::default();
+    *list.cursor() = (end < items.len()).then(|| end.to_string());
+    *list.items() = items.into_iter().skip(first).take(size.get()).collect();
+    Ok(list)
+}
+
+fn show<L: List>(items: Vec<L::Item>, view: &View) -> Vec<L::Item> {
+    items
+        .into_iter()
+        .filter_map(|item| L::shown(item, view))
+        .collect()
+}
+
+/// How many pages of a handler are gathered, so that one that repeats its cursor does no harm.
+const MAX_PAGES: usize = 1000;

@@ -1,0 +1,205 @@
+//! What is offered to whom: the variants, their order for a client, and the one that is active.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use mcp_vary::cursor::CursorKeys;
+use mcp_vary::error::Error;
+use mcp_vary::extension::SERVER_VARIANT_META;
+use mcp_vary::hints::VariantHints;
+use mcp_vary::rank::{Ranking, Weights, rank};
+use mcp_vary::variant::{ServerVariant, Status, VariantId, Variants, to_settings};
+use rmcp::model::JsonObject;
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
+use serde_json::Value;
+
+use super::face::Face;
+use super::features::declared_by;
+use super::wire::to_error_data;
+
+pub(super) type Ranker = Arc<dyn Fn(&[&ServerVariant], &VariantHints) -> Vec<usize> + Send + Sync>;
+pub(super) type Sees =
+    Arc<dyn Fn(&RequestContext<RoleServer>, &ServerVariant) -> bool + Send + Sync>;
+pub(super) type Principal = Arc<dyn Fn(&RequestContext<RoleServer>) -> String + Send + Sync>;
+
+/// The variants of a server, and the rules by which they are offered.
+pub(super) struct Offers {
+    pub(super) variants: Variants,
+    /// In the order of the variants.
+    pub(super) faces: Vec<Face>,
+    pub(super) weights: Weights,
+    pub(super) ranker: Option<Ranker>,
+    pub(super) sees: Option<Sees>,
+    pub(super) principal: Option<Principal>,
+    pub(super) advertised: usize,
+    pub(super) advertised_only: bool,
+    pub(super) enumerates: bool,
+    pub(super) keys: CursorKeys,
+    pub(super) page_size: Option<NonZeroUsize>,
+}
+
+/// The face that answers a request, and the variant that it belongs to.
+pub(super) struct Active<'a> {
+    pub(super) variant: Option<&'a VariantId>,
+    pub(super) face: &'a Face,
+    visible: Vec<&'a ServerVariant>,
+}
+
+impl<'a> Active<'a> {
+    /// The face of a server without variants.
+    pub(super) fn alone(face: &'a Face) -> Self {
+        Self {
+            variant: None,
+            face,
+            visible: Vec::new(),
+        }
+    }
+
+    pub(super) fn sees(&self, id: &VariantId) -> bool {
+        self.visible.iter().any(|variant| variant.id == *id)
+    }
+}
+
+impl Offers {
+    pub(super) fn principal(&self, context: &RequestContext<RoleServer>) -> String {
+        self.principal
+            .as_ref()
+            .map(|of| of(context))
+            .unwrap_or_default()
+    }
+
+    /// The variant that a request selects, or the default for its client.
+    pub(super) fn select(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Active<'_>, ErrorData> {
+        let visible = self.visible(context);
+        let selector = context.meta.get(SERVER_VARIANT_META);
+        if visible.is_empty() {
+            return Err(to_error_data(&Error::VariantsNotSupported));
+        }
+        let found = match selector {
+            None => self.rank(&visible, &hints(context)).first().cloned(),
+            Some(Value::String(id)) => visible
+                .iter()
+                .map(|variant| &variant.id)
+                .find(|visible| *visible == id.as_str())
+                .filter(|id| {
+                    !self.advertised_only || self.is_advertised(id, &visible, &hints(context))
+                })
+                .cloned(),
+            Some(_) => None,
+        };
+        let position = found.and_then(|id| self.variants.iter().position(|v| v.id == id));
+        let active =
+            position.and_then(|at| Some((self.variants.as_slice().get(at)?, self.faces.get(at)?)));
+        match active {
+            Some((variant, face)) => Ok(Active {
+                variant: Some(&variant.id),
+                face,
+                visible,
+            }),
+            None => Err(self.invalid(selector, &visible, &hints(context))),
+        }
+    }
+
+    /// The settings that advertise what this client may choose from; none when that is nothing.
+    pub(super) fn advertise(&self, context: &RequestContext<RoleServer>) -> Option<JsonObject> {
+        let visible = self.visible(context);
+        let (ids, more) = self
+            .rank(&visible, &hints(context))
+            .advertise(self.advertised);
+        let sees = |id: &VariantId| visible.iter().any(|variant| variant.id == *id);
+        let offered: Vec<ServerVariant> = ids
+            .iter()
+            .filter_map(|id| self.variants.get(id.as_str()))
+            .map(|variant| variant.seen_by(sees))
+            .collect();
+        match to_settings(&offered, more) {
+            Some(Value::Object(settings)) => Some(settings),
+            _ => None,
+        }
+    }
+
+    fn visible(&self, context: &RequestContext<RoleServer>) -> Vec<&ServerVariant> {
+        self.variants
+            .iter()
+            .filter(|variant| self.sees.as_ref().is_none_or(|sees| sees(context, variant)))
+            .collect()
+    }
+
+    /// The order for a client. What a ranker loses is appended, what it invents is not there.
+    fn rank(&self, visible: &[&ServerVariant], hints: &VariantHints) -> Ranking {
+        let mut ranking = rank(visible.iter().copied(), hints, &self.weights);
+        // Where nothing can be the default, an order changes nothing.
+        if let Some(ranker) = &self.ranker
+            && default(&ranking, hints).is_some()
+        {
+            let mut order = ranker(visible, hints);
+            order.truncate(visible.len());
+            for variant in order.iter().rev().filter_map(|at| visible.get(*at)) {
+                ranking.put_first(&variant.id);
+            }
+            if let Some(default) = default(&ranking, hints) {
+                ranking.put_first(&default);
+            }
+        }
+        ranking
+    }
+
+    fn is_advertised(
+        &self,
+        id: &VariantId,
+        visible: &[&ServerVariant],
+        hints: &VariantHints,
+    ) -> bool {
+        self.rank(visible, hints)
+            .advertise(self.advertised)
+            .0
+            .contains(id)
+    }
+
+    fn invalid(
+        &self,
+        selector: Option<&Value>,
+        visible: &[&ServerVariant],
+        hints: &VariantHints,
+    ) -> ErrorData {
+        let available = self.enumerates.then(|| {
+            let ranking = self.rank(visible, hints);
+            match self.advertised_only {
+                true => ranking.advertise(self.advertised).0,
+                false => ranking.ids().cloned().collect(),
+            }
+        });
+        let requested = selector.unwrap_or(&Value::Null);
+        tracing::debug!("variant refused");
+        to_error_data(&Error::invalid_variant(requested, available))
+    }
+}
+
+impl fmt::Debug for Offers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Offers")
+            .field("variants", &self.variants)
+            .finish_non_exhaustive()
+    }
+}
+
+fn hints(context: &RequestContext<RoleServer>) -> VariantHints {
+    declared_by::<VariantHints>(context).value
+}
+
+/// The best that may be the default: a stable one, or an experimental one for a client that asks.
+fn default(ranking: &Ranking, hints: &VariantHints) -> Option<VariantId> {
+    let may_be_default = |status: Status| match status {
+        Status::Stable => true,
+        Status::Experimental => hints.asks_for_experimental(),
+        _ => false,
+    };
+    let entries = ranking.entries();
+    let first = entries.iter().find(|entry| may_be_default(entry.status))?;
+    Some(first.id.clone())
+}

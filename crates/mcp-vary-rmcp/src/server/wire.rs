@@ -1,0 +1,35 @@
+//! Our errors as rmcp carries them.
+
+use mcp_vary::error::{Error, is_about_an_identifier};
+use mcp_vary::variant::VariantId;
+use rmcp::ErrorData;
+use rmcp::model::ErrorCode;
+use serde_json::{Value, json};
+
+pub(super) fn to_error_data(error: &Error) -> ErrorData {
+    let rpc = error.to_rpc();
+    ErrorData::new(ErrorCode(rpc.code), rpc.message, rpc.data)
+}
+
+/// A handler answered one method with the result of another.
+pub(super) fn unexpected() -> ErrorData {
+    ErrorData::internal_error("the server answered with a result of another method", None)
+}
+
+/// The error of a handler, with the active variant added where that helps to understand it.
+pub(super) fn with_active_variant(mut error: ErrorData, active: Option<&VariantId>) -> ErrorData {
+    let Some(active) = active else {
+        return error;
+    };
+    if !is_about_an_identifier(error.code.0.into()) {
+        return error;
+    }
+    match &mut error.data {
+        None => error.data = Some(json!({"activeVariant": active})),
+        Some(Value::Object(data)) => {
+            data.entry("activeVariant").or_insert_with(|| json!(active));
+        }
+        Some(_) => {}
+    }
+    error
+}

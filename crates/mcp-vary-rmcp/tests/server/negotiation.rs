@@ -1,0 +1,340 @@
+//! Content negotiation as a handler and its clients see it.
+
+use mcp_vary_rmcp::server::{Answer, Features, Vary, features};
+use rmcp::handler::server::wrapper::Parameters;
+use rmcp::model::{
+    CallToolResult, ContentBlock, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
+    PromptMessage, RequestMetaObject, Role,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler, tool, tool_handler, tool_router};
+use serde_json::{Value, json};
+
+use crate::support::{
+    Era, NEGOTIATION, VARIANT, WAYS, Wire, connect, connect_with, declaring, initialize,
+    initialized, join, lines, modern, serve_http, try_connect,
+};
+
+#[derive(Clone)]
+struct Weather;
+
+#[derive(serde::Deserialize, rmcp::schemars::JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+struct City {
+    city: String,
+}
+
+#[tool_router]
+impl Weather {
+    /// The weather of a city.
+    #[tool]
+    async fn weather(
+        &self,
+        Parameters(City { city }): Parameters<City>,
+        features: Features,
+    ) -> Result<CallToolResult, ErrorData> {
+        let answer = Answer::new(json!({"city": city, "celsius": 8}))?
+            .with_markdown(format!("**{city}**: 8 °C"))
+            .with_text(format!("{city}: 8 °C"));
+        Ok(features.answer(&answer))
+    }
+
+    /// The tags of the client, with `_meta` taken before.
+    #[tool]
+    async fn tags(&self, meta: RequestMetaObject, features: Features) -> String {
+        drop(meta);
+        said(&features)
+    }
+
+    /// Does not care who asks.
+    #[tool]
+    async fn plain(&self) -> CallToolResult {
+        let mut result = CallToolResult::structured(json!({"a": [1, {"b": null}]}));
+        result
+            .content
+            .push(ContentBlock::image("AAAA", "image/png"));
+        result
+    }
+}
+
+fn said(features: &Features) -> String {
+    let tags: Vec<_> = features.tags().map(|tag| tag.as_str()).collect();
+    tags.join(",")
+}
+
+#[tool_handler]
+impl ServerHandler for Weather {
+    async fn get_prompt(
+        &self,
+        _request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let text = said(&features(&context));
+        Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]).into())
+    }
+}
+
+/// Asserts what `weather` answers a client with `tags`, whatever the era and wire.
+async fn answers(tags: &[&str], content: &Value, structured: Option<Value>) {
+    let server = Vary::new(Weather);
+    for way in WAYS {
+        let client = connect_with(&server, way, declaring(tags, json!({}))).await;
+        let result = client.call("", "weather", json!({"city": "Paris"})).await;
+        assert_eq!(result["content"], *content, "{way:?} {tags:?}");
+        assert_eq!(
+            result.get("structuredContent").cloned(),
+            structured,
+            "{way:?} {tags:?}"
+        );
+    }
+}
+
+fn text(text: &str) -> Value {
+    json!([{"type": "text", "text": text}])
+}
+
+fn paris() -> Option<Value> {
+    Some(json!({"city": "Paris", "celsius": 8}))
+}
+
+const PARIS: &str = r#"{"city":"Paris","celsius":8}"#;
+
+/// CN-9: the extension's first test case.
+#[tokio::test]
+async fn an_agent_that_wants_json_gets_the_value_alone() {
+    answers(&["agent", "format=json"], &json!([]), paris()).await;
+}
+
+/// CN-6, CN-9: an agent that names no format gets both, and so does a client that only wants JSON.
+#[tokio::test]
+async fn json_stands_in_both_places_otherwise() {
+    answers(&["agent"], &text(PARIS), paris()).await;
+    answers(&["format=json"], &text(PARIS), paris()).await;
+}
+
+/// CN-10: the extension's second test case, with the author's own words.
+#[tokio::test]
+async fn a_person_gets_the_authors_words() {
+    answers(
+        &["human", "format=markdown"],
+        &text("**Paris**: 8 °C"),
+        None,
+    )
+    .await;
+    answers(&["human"], &text("**Paris**: 8 °C"), None).await;
+    answers(&["format=text"], &text("Paris: 8 °C"), None).await;
+}
+
+/// CN-7, CN-11: the third and fourth test cases.
+#[tokio::test]
+async fn what_cannot_be_used_changes_nothing() {
+    answers(&[], &text(PARIS), paris()).await;
+    answers(&["@#$%", "format==json"], &text(PARIS), paris()).await;
+    answers(&["interactive", "x-acme"], &text(PARIS), paris()).await;
+}
+
+/// CN-7: the handler's own answer, byte for byte, to clients of either kind in both eras.
+#[tokio::test]
+async fn a_handler_that_does_not_care_answers_as_before() {
+    let call = json!({"name": "plain", "arguments": {}});
+    for capabilities in [json!({}), declaring(&["agent", "format=json"], json!({}))] {
+        let plain = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call});
+        let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
+        let legacy = [initialize(capabilities.clone()), initialized(), plain, list];
+        let bare = lines(Weather, &legacy).await;
+        let behind = lines(Vary::new(Weather), &legacy).await;
+        assert_eq!(behind[1..], bare[1..]);
+
+        let requests = [
+            modern(1, "tools/call", call.clone(), capabilities.clone()),
+            modern(2, "tools/list", json!({}), capabilities),
+        ];
+        let bare = lines(Weather, &requests).await;
+        assert_eq!(lines(Vary::new(Weather), &requests).await, bare);
+    }
+}
+
+/// EXT-2, EXT-3, CN-17: negotiation is advertised where it is switched on, and nowhere else.
+#[tokio::test]
+async fn negotiation_is_advertised_when_it_is_switched_on() {
+    let silent = Vary::builder().with_handler(Weather).build().unwrap();
+    for way in WAYS {
+        let capabilities = connect(&Vary::new(Weather), way).await.capabilities();
+        assert_eq!(
+            capabilities["extensions"],
+            json!({NEGOTIATION: {}}),
+            "{way:?}"
+        );
+        let capabilities = connect(&silent, way).await.capabilities();
+        assert_eq!(capabilities.get("extensions"), None, "{way:?}");
+    }
+}
+
+/// EXT-6: declared where SDKs in the field put it, read there, and answered there too.
+#[tokio::test]
+async fn an_experimental_declaration_is_mirrored() {
+    let declared = json!({NEGOTIATION: {"features": ["human"]}});
+    let places = [
+        json!({"experimental": declared}),
+        json!({"experimental": {"extensions": declared}}),
+    ];
+    for capabilities in places {
+        for way in WAYS {
+            let client = connect_with(&Vary::new(Weather), way, capabilities.clone()).await;
+            let result = client.call("", "tags", json!({})).await;
+            assert_eq!(result["content"], text("human"), "{way:?}");
+            let advertised = client.capabilities();
+            assert_eq!(advertised["extensions"], json!({NEGOTIATION: {}}));
+            let mirrored = match capabilities["experimental"].get("extensions") {
+                Some(_) => &advertised["experimental"]["extensions"],
+                None => &advertised["experimental"],
+            };
+            assert_eq!(*mirrored, json!({NEGOTIATION: {}}), "{way:?}");
+        }
+    }
+}
+
+/// CN-22: from a context as from an extractor, even after another has emptied `_meta`.
+#[tokio::test]
+async fn features_are_found_wherever_they_are_asked_for() {
+    for way in WAYS {
+        let client = connect_with(
+            &Vary::new(Weather),
+            way,
+            declaring(&["agent", "x-a=1"], json!({})),
+        )
+        .await;
+        let result = client.call("", "tags", json!({})).await;
+        assert_eq!(result["content"], text("agent,x-a=1"), "{way:?}");
+        let prompt = client
+            .under("", "prompts/get", json!({"name": "any"}))
+            .await
+            .unwrap();
+        assert_eq!(
+            prompt["messages"][0]["content"]["text"], "agent,x-a=1",
+            "{way:?}"
+        );
+    }
+}
+
+/// CN-19: a client that negotiates is told what was applied; another sees no trace.
+#[tokio::test]
+async fn what_was_applied_is_said_to_those_who_negotiate() {
+    for way in WAYS {
+        let client = connect_with(&Vary::new(Weather), way, declaring(&["human"], json!({}))).await;
+        let result = client.call("", "weather", json!({"city": "Paris"})).await;
+        assert_eq!(
+            result["_meta"]["vary/applied"],
+            json!({"format": "markdown"}),
+            "{way:?}"
+        );
+        let client = connect(&Vary::new(Weather), way).await;
+        let result = client.call("", "weather", json!({"city": "Paris"})).await;
+        assert_eq!(result.get("_meta"), None, "{way:?}");
+    }
+}
+
+/// CN-18: modern features belong to the request; nothing is inferred from an earlier one.
+#[tokio::test]
+async fn modern_features_last_one_request() {
+    let client = connect(&Vary::new(Weather), (Era::Modern, Wire::Pipe)).await;
+    let call = json!({"name": "tags", "arguments": {}});
+    let key = "io.modelcontextprotocol/clientCapabilities";
+    for (tags, expected) in [(&["agent"][..], "agent"), (&[], ""), (&["human"], "human")] {
+        let meta = json!({key: declaring(tags, json!({}))});
+        let result = client.ask("tools/call", call.clone(), meta).await.unwrap();
+        assert_eq!(result["content"], text(expected));
+    }
+    let result = client.ask("tools/call", call, json!({})).await.unwrap();
+    assert_eq!(result["content"], text(""));
+}
+
+/// CN-18: fifty clients at once on one server, of both eras, and each has its own features.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_leaks_between_clients() {
+    let server = serve_http(Vary::new(Weather)).await;
+    let mut clients = tokio::task::JoinSet::new();
+    for number in 0..50 {
+        let url = server.url.clone();
+        clients.spawn(async move {
+            let era = if number % 2 == 0 {
+                Era::Legacy
+            } else {
+                Era::Modern
+            };
+            let own = format!("x-client={number}");
+            let capabilities = declaring(&[&own, "human"], json!({}));
+            let client = join(&url, era, capabilities, &[]).await.unwrap();
+            for _ in 0..4 {
+                let result = client.call("", "tags", json!({})).await;
+                assert_eq!(result["content"], text(&format!("{own},human")), "{era:?}");
+                tokio::task::yield_now().await;
+            }
+        });
+    }
+    while let Some(ended) = clients.join_next().await {
+        ended.unwrap();
+    }
+}
+
+/// EXT-4: a client that lacks what is required is refused, in the way of its era.
+#[tokio::test]
+async fn a_required_extension_is_asked_for() {
+    let server = Vary::builder()
+        .with_handler(Weather)
+        .with_negotiation()
+        .with_required(NEGOTIATION.parse().unwrap())
+        .build()
+        .unwrap();
+    for way in WAYS {
+        let client = connect_with(&server, way, declaring(&["agent"], json!({}))).await;
+        client.call("", "tags", json!({})).await;
+    }
+    for wire in [Wire::Pipe, Wire::Http] {
+        let refused = try_connect(&server, (Era::Legacy, wire), json!({})).await;
+        let error = format!("{:?}", refused.err().expect("refused"));
+        assert!(
+            error.contains("-32602") && error.contains("requires the extension"),
+            "{error}"
+        );
+        // `server/discover` tells what is required, so it is open to all.
+        let client = connect(&server, (Era::Modern, wire)).await;
+        let error = client.under("", "tools/list", json!({})).await.unwrap_err();
+        assert_eq!(error.code.0, -32021, "{wire:?}");
+        let required = &error.data.unwrap()["requiredCapabilities"];
+        assert_eq!(*required, json!({"extensions": {NEGOTIATION: {}}}));
+    }
+}
+
+/// SV-10: a selector where there are no variants.
+#[tokio::test]
+async fn without_variants_a_selector_is_refused() {
+    for way in WAYS {
+        let client = connect(&Vary::new(Weather), way).await;
+        let error = client
+            .under("compact", "tools/list", json!({}))
+            .await
+            .unwrap_err();
+        assert_eq!(error.code.0, -32602, "{way:?}");
+        assert_eq!(error.message, "Server variants not supported");
+        // It is ours on the methods that have variants only.
+        let meta = json!({VARIANT: "compact"});
+        if way.0 == Era::Legacy {
+            client.ask("ping", json!({}), meta).await.unwrap();
+        }
+    }
+}
+
+/// EXT-5: settings that are no object are to be ignored alone. rmcp 3.8 refuses the whole message
+/// before a handler sees it, since `ExtensionCapabilities` (model/capabilities.rs) holds objects
+/// only. When this test fails, rmcp reads them, and the crate's page can say so.
+#[tokio::test]
+async fn rmcp_still_refuses_settings_that_are_no_object() {
+    let capabilities = json!({"extensions": {NEGOTIATION: true}});
+    let answers = lines(
+        Vary::new(Weather),
+        &[modern(1, "tools/list", json!({}), capabilities)],
+    )
+    .await;
+    assert!(answers[0].contains("-32602"), "{answers:?}");
+}

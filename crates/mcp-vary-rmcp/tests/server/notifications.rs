@@ -1,0 +1,175 @@
+//! What leaves a handler on its own: tagged with the variant, in order, to the right client.
+
+use mcp_vary::variant::ServerVariant;
+use mcp_vary_rmcp::server::Vary;
+use rmcp::model::{ServerNotification, SubscriptionFilter};
+use serde_json::{Value, json};
+
+use crate::shop::{Shop, WAS_CANCELLED};
+use crate::support::{
+    Era, Told, VARIANT, Wire, connect, connect_with, declaring, join, serve_http,
+};
+
+fn server() -> Vary {
+    let variant = |id: &str| ServerVariant::new(id.parse().unwrap(), "");
+    Vary::builder()
+        .with_variant(variant("a"), Shop::new("a"))
+        .with_variant(variant("b"), Shop::new("b"))
+        .build()
+        .unwrap()
+}
+
+fn changed(what: &'static str, variant: &str) -> Told {
+    Told::Changed(what, Some(variant.to_owned()))
+}
+
+/// SV-14, SV-16: a change says of which variant it is.
+#[tokio::test]
+async fn a_change_carries_the_variant_of_its_handler() {
+    for wire in [Wire::Pipe, Wire::Http] {
+        let mut client = connect(&server(), (Era::Legacy, wire)).await;
+        for variant in ["b", "a", "b"] {
+            client.call(variant, "put_tools", json!({})).await;
+            assert_eq!(client.hear().await, changed("tools", variant), "{wire:?}");
+            client.call(variant, "put_resource", json!({})).await;
+            assert_eq!(
+                client.hear().await,
+                changed("resource", variant),
+                "{wire:?}"
+            );
+        }
+    }
+}
+
+/// SV-16: it reaches the client that the handler told, and no other, even where all share a handler.
+#[tokio::test]
+async fn a_change_reaches_its_client_only() {
+    let server = serve_http(server()).await;
+    let mut one = join(&server.url, Era::Legacy, json!({}), &[])
+        .await
+        .unwrap();
+    let mut other = join(&server.url, Era::Legacy, json!({}), &[])
+        .await
+        .unwrap();
+    one.call("a", "put_tools", json!({})).await;
+    other.call("b", "put_tools", json!({})).await;
+    assert_eq!(one.hear().await, changed("tools", "a"));
+    assert_eq!(other.hear().await, changed("tools", "b"));
+    one.call("b", "put_resource", json!({})).await;
+    assert_eq!(one.hear().await, changed("resource", "b"));
+    assert!(other.told.try_recv().is_err());
+}
+
+/// SV-14: a subscription belongs to its variant.
+#[tokio::test]
+async fn a_subscription_is_bound_to_its_variant() {
+    for wire in [Wire::Pipe, Wire::Http] {
+        let client = connect(&server(), (Era::Legacy, wire)).await;
+        let all = json!({"uri": "shop:///all"});
+        let subscribe =
+            |variant, uri: &Value| client.under(variant, "resources/subscribe", uri.clone());
+        subscribe("a", &all).await.unwrap();
+        subscribe("a", &all).await.unwrap();
+        let error = subscribe("b", &all).await.unwrap_err();
+        assert_eq!(error.code.0, -32602);
+        assert_eq!(error.data.unwrap()["activeVariant"], "b");
+
+        // Not in this variant; and so not bound, either.
+        let only_b = json!({"uri": "shop:///b"});
+        let error = subscribe("a", &only_b).await.unwrap_err();
+        assert_eq!(error.data.unwrap()["activeVariant"], "a");
+        subscribe("b", &only_b).await.unwrap();
+
+        // Whatever is selected, and though the handler fails.
+        client
+            .under("b", "resources/unsubscribe", all.clone())
+            .await
+            .unwrap();
+        client
+            .under("b", "resources/unsubscribe", json!({"uri": "shop:///none"}))
+            .await
+            .unwrap();
+        subscribe("b", &all).await.unwrap();
+    }
+}
+
+/// SV-15: every notification on a modern stream carries its variant and its subscription.
+#[tokio::test]
+async fn a_stream_belongs_to_its_variant() {
+    for wire in [Wire::Pipe, Wire::Http] {
+        let client = connect(&server(), (Era::Modern, wire)).await;
+        let filter = SubscriptionFilter::builder()
+            .tools_list_changed()
+            .resource_subscription("shop:///all")
+            .build();
+        let mut stream = client.service.listen(filter).await.unwrap();
+        let id = serde_json::to_value(stream.id()).unwrap();
+        for method in [
+            "notifications/tools/list_changed",
+            "notifications/resources/updated",
+        ] {
+            let notification: ServerNotification = stream.next().await.unwrap().unwrap();
+            let notification = serde_json::to_value(notification).unwrap();
+            assert_eq!(notification["method"], method, "{wire:?}");
+            let meta = &notification["params"]["_meta"];
+            assert_eq!(meta[VARIANT], "a", "{wire:?} {notification}");
+            assert_eq!(
+                meta["io.modelcontextprotocol/subscriptionId"], id,
+                "{wire:?}"
+            );
+        }
+        stream.cancel().await.unwrap();
+    }
+}
+
+/// Handlers still ask their clients, and get the answer.
+#[tokio::test]
+async fn a_handler_can_ask_its_client() {
+    for wire in [Wire::Pipe, Wire::Http] {
+        let mut client =
+            connect_with(&server(), (Era::Legacy, wire), declaring(&[], json!({}))).await;
+        let result = client.call("b", "put_question", json!({})).await;
+        assert_eq!(
+            client.hear().await,
+            Told::Asked("Who are you?".to_owned()),
+            "{wire:?}"
+        );
+        let answer = json!({"action": "accept", "content": {"name": "Ada"}});
+        assert_eq!(result["content"][0]["text"], answer.to_string(), "{wire:?}");
+    }
+}
+
+/// Handlers still report progress, and all of it comes.
+#[tokio::test]
+async fn a_handler_reports_progress() {
+    for era in [Era::Legacy, Era::Modern] {
+        for wire in [Wire::Pipe, Wire::Http] {
+            let mut client = connect(&server(), (era, wire)).await;
+            client.call("b", "put_progress", json!({})).await;
+            let mut steps = Vec::new();
+            for _ in 0..3 {
+                match client.hear().await {
+                    Told::Progress(step) => steps.push(step as u32),
+                    other => panic!("{other:?}"),
+                }
+            }
+            // rmcp's client hears each in a task of its own.
+            steps.sort_unstable();
+            assert_eq!(steps, [1, 2, 3], "{era:?} {wire:?}");
+        }
+    }
+}
+
+/// Handlers still hear that their call was cancelled.
+#[tokio::test]
+async fn a_call_can_be_cancelled() {
+    for era in [Era::Legacy, Era::Modern] {
+        let client = connect(&server(), (era, Wire::Pipe)).await;
+        let call = json!({"name": "put_wait", "arguments": {}});
+        let handle = client
+            .begin("tools/call", call, json!({VARIANT: "b"}))
+            .await;
+        handle.cancel(None).await.unwrap();
+        WAS_CANCELLED.notified().await;
+    }
+}

@@ -1,0 +1,287 @@
+//! A server with some of everything, which says who was asked.
+
+use mcp_vary_rmcp::server::ActiveVariant;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
+    CompletionInfo, ContentBlock, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProgressNotificationParam, Prompt, PromptMessage,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
+    ResourceContents, ResourceTemplate, ResourceUpdatedNotificationParam, Role, ServerCapabilities,
+    ServerConfig, ServerRequest, SubscribeRequestParams, SubscriptionFilter, Tool,
+    UnsubscribeRequestParams,
+};
+use rmcp::service::{RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Value, json};
+
+/// What it offers is named after its label.
+#[derive(Clone)]
+pub(crate) struct Shop {
+    label: &'static str,
+    page: usize,
+}
+
+impl Shop {
+    pub(crate) fn new(label: &'static str) -> Self {
+        Self { label, page: 100 }
+    }
+
+    /// Lists this many items to a page.
+    pub(crate) fn paged(mut self, page: usize) -> Self {
+        self.page = page;
+        self
+    }
+
+    fn cut<T>(
+        &self,
+        items: Vec<T>,
+        params: Option<PaginatedRequestParams>,
+    ) -> Result<(Vec<T>, Option<String>), ErrorData> {
+        let first = match params.and_then(|params| params.cursor) {
+            None => 0,
+            Some(cursor) => cursor
+                .parse()
+                .map_err(|_| ErrorData::invalid_params(format!("bad cursor {cursor}"), None))?,
+        };
+        let next = (first + self.page < items.len()).then(|| (first + self.page).to_string());
+        Ok((
+            items.into_iter().skip(first).take(self.page).collect(),
+            next,
+        ))
+    }
+
+    fn uri(&self) -> String {
+        format!("shop:///{}", self.label)
+    }
+
+    fn knows_uri(&self, uri: &str) -> Result<(), ErrorData> {
+        match uri == self.uri() || uri == "shop:///all" {
+            true => Ok(()),
+            false => Err(ErrorData::resource_not_found(
+                "nothing there",
+                Some(json!({"shop": self.label})),
+            )),
+        }
+    }
+}
+
+const TOOLS: &[&str] = &[
+    "get_who",
+    "get_arguments",
+    "put_tools",
+    "put_resource",
+    "put_question",
+    "put_progress",
+];
+
+fn tool(name: &'static str) -> Tool {
+    let schema = json!({"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"]});
+    let mut tool = Tool::default();
+    tool.name = name.into();
+    tool.description = Some("As the handler has it".into());
+    tool.input_schema = std::sync::Arc::new(schema.as_object().unwrap().clone());
+    tool
+}
+
+impl ServerHandler for Shop {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .enable_prompts()
+            .enable_completions()
+            .build();
+        ServerConfig::new(capabilities)
+    }
+
+    async fn list_tools(
+        &self,
+        params: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let own = format!("get_{}", self.label);
+        let mut tools: Vec<_> = TOOLS.iter().map(|name| tool(name)).collect();
+        tools.push({
+            let mut tool = tool("");
+            tool.name = own.into();
+            tool
+        });
+        let (tools, next) = self.cut(tools, params)?;
+        let mut list = ListToolsResult::with_all_items(tools);
+        list.next_cursor = next;
+        Ok(list)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let said = match &*request.name {
+            "get_who" => {
+                let variant = context.extensions.get::<ActiveVariant>();
+                json!([self.label, variant.map(ActiveVariant::id)])
+            }
+            "get_arguments" => json!(request.arguments),
+            "put_tools" => {
+                context.peer.notify_tool_list_changed().await.unwrap();
+                Value::Null
+            }
+            "put_resource" => {
+                let updated = ResourceUpdatedNotificationParam::new("shop:///all");
+                context.peer.notify_resource_updated(updated).await.unwrap();
+                Value::Null
+            }
+            "put_question" => ask(&context).await?,
+            "put_progress" => {
+                let token = context.meta.get_progress_token().unwrap();
+                for step in [1.0, 2.0, 3.0] {
+                    let progress = ProgressNotificationParam::new(token.clone(), step);
+                    context.peer.notify_progress(progress).await.unwrap();
+                }
+                Value::Null
+            }
+            "put_wait" => {
+                context.ct.cancelled().await;
+                WAS_CANCELLED.notify_one();
+                Value::Null
+            }
+            name => {
+                let data = json!({"shop": self.label});
+                return Err(ErrorData::invalid_params(
+                    format!("no {name} here"),
+                    Some(data),
+                ));
+            }
+        };
+        Ok(CallToolResult::success(vec![ContentBlock::text(said.to_string())]).into())
+    }
+
+    async fn list_prompts(
+        &self,
+        params: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let names = ["greet", self.label];
+        let prompts = names.map(|name| Prompt::new(name, Some("As it is"), None));
+        let (prompts, next) = self.cut(prompts.into(), params)?;
+        let mut list = ListPromptsResult::with_all_items(prompts);
+        list.next_cursor = next;
+        Ok(list)
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        if request.name != "greet" && request.name != self.label {
+            return Err(ErrorData::invalid_params("no such prompt", None));
+        }
+        let text = format!("{} of {}", request.name, self.label);
+        Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]).into())
+    }
+
+    async fn list_resources(
+        &self,
+        params: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let resources = vec![
+            Resource::new("shop:///all", "all"),
+            Resource::new(self.uri(), self.label),
+        ];
+        let (resources, next) = self.cut(resources, params)?;
+        let mut list = ListResourcesResult::with_all_items(resources);
+        list.next_cursor = next;
+        Ok(list)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        params: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let template = ResourceTemplate::new(format!("{}/{{id}}", self.uri()), self.label);
+        let (templates, next) = self.cut(vec![template], params)?;
+        let mut list = ListResourceTemplatesResult::with_all_items(templates);
+        list.next_cursor = next;
+        Ok(list)
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        self.knows_uri(&request.uri)?;
+        let contents = ResourceContents::text(self.label, request.uri);
+        Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    async fn complete(
+        &self,
+        _request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let values = vec![self.label.to_owned()];
+        Ok(CompleteResult::new(
+            CompletionInfo::with_all_values(values).unwrap(),
+        ))
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.knows_uri(&request.uri)
+    }
+
+    async fn unsubscribe(
+        &self,
+        _request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Err(ErrorData::internal_error("does not work", None))
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    /// Says at once that the tools and the resource have changed.
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let sink = context.sink();
+        // Whether it was asked for is the sink's to know.
+        let _ = sink.notify_tool_list_changed().await;
+        let _ = sink.notify_resource_updated("shop:///all").await;
+        let _ = sink.notify_resource_updated(self.uri()).await;
+        context.cancelled().await;
+        Ok(())
+    }
+}
+
+/// Notified when a call was cancelled.
+pub(crate) static WAS_CANCELLED: tokio::sync::Notify = tokio::sync::Notify::const_new();
+
+async fn ask(context: &RequestContext<RoleServer>) -> Result<Value, ErrorData> {
+    let question = json!({
+        "method": "elicitation/create",
+        "params": {
+            "mode": "form",
+            "message": "Who are you?",
+            "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}},
+        },
+    });
+    let question: ServerRequest = serde_json::from_value(question).unwrap();
+    let answer = context.peer.send_request(question).await;
+    let answer = answer.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+    Ok(serde_json::to_value(answer).unwrap())
+}

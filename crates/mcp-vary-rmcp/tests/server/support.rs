@@ -1,0 +1,411 @@
+//! A server that is served on a pipe or on HTTP, and an rmcp client of it.
+
+use std::sync::Arc;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use mcp_vary_rmcp::server::Vary;
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
+    Implementation, NotificationMetaObject, ProgressNotificationParam, ProtocolVersion,
+    RequestMetaObject, ResourceUpdatedNotificationParam, ServerResult,
+};
+use rmcp::service::{
+    ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _,
+    NotificationContext, PeerRequestOptions, RequestContext, RequestHandle, RunningService,
+    ServiceError, ServiceExt as _,
+};
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{
+    StreamableHttpClientTransport, StreamableHttpServerConfig, StreamableHttpService,
+};
+use rmcp::{ClientHandler, ErrorData, RoleClient, ServerHandler};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Era {
+    Legacy,
+    Modern,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Wire {
+    Pipe,
+    Http,
+}
+
+/// Every way to talk to a server.
+pub(crate) const WAYS: [(Era, Wire); 4] = [
+    (Era::Legacy, Wire::Pipe),
+    (Era::Legacy, Wire::Http),
+    (Era::Modern, Wire::Pipe),
+    (Era::Modern, Wire::Http),
+];
+
+pub(crate) const VARIANT: &str = "io.modelcontextprotocol/server-variant";
+pub(crate) const NEGOTIATION: &str = "io.modelcontextprotocol/content-negotiation";
+pub(crate) const VARIANTS: &str = "io.modelcontextprotocol/server-variants";
+
+/// Something that the server told or asked the client.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Told {
+    /// A change, and the variant that it is of.
+    Changed(&'static str, Option<String>),
+    Progress(f64),
+    Asked(String),
+}
+
+pub(crate) struct Client {
+    pub(crate) service: RunningService<RoleClient, Listener>,
+    pub(crate) told: mpsc::UnboundedReceiver<Told>,
+    _server: Option<HttpServer>,
+}
+
+pub(crate) struct Listener {
+    config: ClientConfig,
+    told: mpsc::UnboundedSender<Told>,
+}
+
+impl ClientHandler for Listener {
+    fn get_info(&self) -> ClientConfig {
+        self.config.clone()
+    }
+
+    async fn on_tool_list_changed(&self, context: NotificationContext<RoleClient>) {
+        self.hear(Told::Changed("tools", variant(&context)));
+    }
+
+    async fn on_resource_updated(
+        &self,
+        _params: ResourceUpdatedNotificationParam,
+        context: NotificationContext<RoleClient>,
+    ) {
+        self.hear(Told::Changed("resource", variant(&context)));
+    }
+
+    async fn on_progress(
+        &self,
+        params: ProgressNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        self.hear(Told::Progress(params.progress));
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let request = serde_json::to_value(request).unwrap();
+        let message = request["message"].as_str().unwrap().to_owned();
+        self.hear(Told::Asked(message));
+        Ok(ElicitResult::new(ElicitationAction::Accept).with_content(json!({"name": "Ada"})))
+    }
+}
+
+impl Listener {
+    fn hear(&self, told: Told) {
+        // A test that no longer listens does not want to know.
+        let _ = self.told.send(told);
+    }
+}
+
+fn variant(context: &NotificationContext<RoleClient>) -> Option<String> {
+    let meta = context.extensions.get::<NotificationMetaObject>()?;
+    Some(meta.get(VARIANT)?.as_str()?.to_owned())
+}
+
+/// What a client with these feature tags and hints declares.
+pub(crate) fn declaring(tags: &[&str], hints: Value) -> Value {
+    json!({
+        "elicitation": {},
+        "extensions": {
+            NEGOTIATION: {"version": "1.0", "features": tags},
+            VARIANTS: {"variantHints": {"hints": hints}},
+        },
+    })
+}
+
+/// Connects to `server`, as a client that declares nothing.
+pub(crate) async fn connect(server: &Vary, way: (Era, Wire)) -> Client {
+    connect_with(server, way, json!({})).await
+}
+
+/// Connects to `server`, as a client with `capabilities`.
+pub(crate) async fn connect_with(server: &Vary, way: (Era, Wire), capabilities: Value) -> Client {
+    let client = try_connect(server, way, capabilities).await;
+    client.unwrap_or_else(|error| panic!("{way:?} does not begin: {error}"))
+}
+
+pub(crate) async fn try_connect(
+    server: &Vary,
+    (era, wire): (Era, Wire),
+    capabilities: Value,
+) -> Result<Client, ClientInitializeError> {
+    match wire {
+        Wire::Pipe => {
+            let (ours, theirs) = tokio::io::duplex(64 * 1024);
+            let server = server.clone();
+            tokio::spawn(async move {
+                // What ends a connection is seen by the client.
+                if let Ok(running) = server.serve(theirs).await {
+                    let _ = running.waiting().await;
+                }
+            });
+            let (listener, told) = listener(capabilities);
+            let service = listener.serve_with_lifecycle(ours, lifecycle(era)).await?;
+            Ok(Client::new(service, told, None).await)
+        }
+        Wire::Http => {
+            let http = serve_http(server.clone()).await;
+            let mut client = join(&http.url, era, capabilities, &[]).await?;
+            client._server = Some(http);
+            Ok(client)
+        }
+    }
+}
+
+/// Connects to what is served at `url`, with `headers` in every request.
+pub(crate) async fn join(
+    url: &str,
+    era: Era,
+    capabilities: Value,
+    headers: &[(&'static str, &'static str)],
+) -> Result<Client, ClientInitializeError> {
+    let headers = headers.iter().map(|(name, value)| {
+        let name = http::HeaderName::from_static(name);
+        (name, http::HeaderValue::from_static(value))
+    });
+    let config =
+        StreamableHttpClientTransportConfig::with_uri(url).custom_headers(headers.collect());
+    let transport = StreamableHttpClientTransport::from_config(config);
+    let (listener, told) = listener(capabilities);
+    let service = listener
+        .serve_with_lifecycle(transport, lifecycle(era))
+        .await?;
+    Ok(Client::new(service, told, None).await)
+}
+
+fn listener(capabilities: Value) -> (Listener, mpsc::UnboundedReceiver<Told>) {
+    let (sender, told) = mpsc::unbounded_channel();
+    let capabilities: ClientCapabilities = serde_json::from_value(capabilities).unwrap();
+    let listener = Listener {
+        config: ClientConfig::new(capabilities, Implementation::new("client", "1.0.0")),
+        told: sender,
+    };
+    (listener, told)
+}
+
+fn lifecycle(era: Era) -> ClientLifecycleMode {
+    match era {
+        Era::Legacy => ClientLifecycleMode::Initialize,
+        Era::Modern => ClientLifecycleMode::Discover {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        },
+    }
+}
+
+pub(crate) struct HttpServer {
+    pub(crate) url: String,
+    _stop: DropGuard,
+}
+
+/// Serves clones of `server` on a free port until the answer is dropped.
+pub(crate) async fn serve_http(server: Vary) -> HttpServer {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let stop = CancellationToken::new();
+    let config = StreamableHttpServerConfig::default().with_cancellation_token(stop.child_token());
+    let service = StreamableHttpService::new(
+        move || Ok(server.clone()),
+        Arc::new(LocalSessionManager::default()),
+        config,
+    );
+    let accepting = async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let service = service.clone();
+            let answer = service_fn(move |request| {
+                let service = service.clone();
+                async move { Ok::<_, std::convert::Infallible>(service.handle(request).await) }
+            });
+            tokio::spawn(async move {
+                let connection =
+                    http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
+                // A client that breaks its connection is the client's business.
+                let _ = connection.await;
+            });
+        }
+    };
+    tokio::spawn(stop.clone().run_until_cancelled_owned(accepting));
+    HttpServer {
+        url,
+        _stop: stop.drop_guard(),
+    }
+}
+
+impl Client {
+    async fn new(
+        service: RunningService<RoleClient, Listener>,
+        told: mpsc::UnboundedReceiver<Told>,
+        server: Option<HttpServer>,
+    ) -> Self {
+        // It does not know of variants.
+        service
+            .set_response_cache_config(ClientCacheConfig::disabled())
+            .await;
+        Self {
+            service,
+            told,
+            _server: server,
+        }
+    }
+
+    /// What the server says of itself in the handshake.
+    pub(crate) fn capabilities(&self) -> Value {
+        let info = self.service.peer_info().unwrap();
+        serde_json::to_value(&info.capabilities).unwrap()
+    }
+
+    /// Sends a request with `meta`, and waits for its result.
+    pub(crate) async fn ask(
+        &self,
+        method: &str,
+        params: Value,
+        meta: Value,
+    ) -> Result<Value, ErrorData> {
+        match self
+            .begin(method, params, meta)
+            .await
+            .await_response()
+            .await
+        {
+            Ok(result) => Ok(to_json(result)),
+            Err(ServiceError::McpError(error)) => Err(error),
+            Err(error) => panic!("{method} fails: {error}"),
+        }
+    }
+
+    /// Sends a request with `meta`.
+    pub(crate) async fn begin(
+        &self,
+        method: &str,
+        params: Value,
+        meta: Value,
+    ) -> RequestHandle<RoleClient> {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        // Read by rmcp, so that it knows the method and sends the headers that belong to it.
+        let request = match serde_json::from_value(message) {
+            Ok(rmcp::model::ClientJsonRpcMessage::Request(request)) => request.request,
+            other => panic!("no request: {other:?}"),
+        };
+        let Value::Object(meta) = meta else {
+            panic!("`_meta` is an object");
+        };
+        let options = PeerRequestOptions::no_options().with_meta(RequestMetaObject::from(meta));
+        self.service
+            .send_cancellable_request(request, options)
+            .await
+            .expect("the request is sent")
+    }
+
+    /// Sends a request under `variant`; "" selects none.
+    pub(crate) async fn under(
+        &self,
+        variant: &str,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, ErrorData> {
+        let meta = match variant {
+            "" => json!({}),
+            id => json!({VARIANT: id}),
+        };
+        self.ask(method, params, meta).await
+    }
+
+    pub(crate) async fn call(&self, variant: &str, tool: &str, arguments: Value) -> Value {
+        let params = json!({"name": tool, "arguments": arguments});
+        let result = self.under(variant, "tools/call", params).await;
+        result.unwrap_or_else(|error| panic!("{tool} fails: {error}"))
+    }
+
+    /// The names of what is listed under `variant`.
+    pub(crate) async fn names(&self, variant: &str, kind: &str) -> Vec<String> {
+        let list = self
+            .under(variant, &format!("{kind}/list"), json!({}))
+            .await
+            .unwrap();
+        names(&list[kind])
+    }
+
+    pub(crate) async fn hear(&mut self) -> Told {
+        self.told.recv().await.expect("the connection lasts")
+    }
+}
+
+pub(crate) fn names(items: &Value) -> Vec<String> {
+    let items = items
+        .as_array()
+        .unwrap_or_else(|| panic!("no list: {items}"));
+    items
+        .iter()
+        .map(|item| item["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn to_json(result: ServerResult) -> Value {
+    serde_json::to_value(result).unwrap()
+}
+
+/// What `server` answers on a pipe to each of `messages`, byte for byte.
+pub(crate) async fn lines(server: impl ServerHandler, messages: &[Value]) -> Vec<String> {
+    let (ours, theirs) = tokio::io::duplex(64 * 1024);
+    tokio::spawn(async move {
+        if let Ok(running) = server.serve(theirs).await {
+            let _ = running.waiting().await;
+        }
+    });
+    let (reader, mut writer) = tokio::io::split(ours);
+    let mut reader = BufReader::new(reader).lines();
+    let mut answers = Vec::new();
+    for message in messages {
+        writer
+            .write_all(format!("{message}\n").as_bytes())
+            .await
+            .unwrap();
+        if message.get("id").is_some() {
+            answers.push(reader.next_line().await.unwrap().expect("an answer"));
+        }
+    }
+    answers
+}
+
+/// A modern request as it stands on the wire.
+pub(crate) fn modern(id: u32, method: &str, mut params: Value, capabilities: Value) -> Value {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "client", "version": "1.0.0"},
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+    });
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+pub(crate) fn initialize(capabilities: Value) -> Value {
+    let params = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": capabilities,
+        "clientInfo": {"name": "client", "version": "1.0.0"},
+    });
+    json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
+}
+
+/// `initialized`, after which a legacy client may ask.
+pub(crate) fn initialized() -> Value {
+    json!({"jsonrpc": "2.0", "method": "notifications/initialized"})
+}

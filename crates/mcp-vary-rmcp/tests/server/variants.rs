@@ -1,0 +1,713 @@
+//! Variants as a client sees them.
+
+use std::num::NonZeroUsize;
+
+use mcp_vary::cursor::CursorKeys;
+use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status};
+use mcp_vary_rmcp::server::{Builder, Face, PromptView, ToolView, Vary, View};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Value, json};
+
+use crate::shop::Shop;
+use crate::support::{
+    Client, Era, VARIANT, VARIANTS, WAYS, Wire, connect, connect_with, declaring, join, names,
+    serve_http,
+};
+
+fn variant(id: &str) -> ServerVariant {
+    ServerVariant::new(id.parse().unwrap(), format!("The {id} one"))
+}
+
+/// Two handlers, and a view of the first.
+fn shops() -> Builder {
+    let plain = Face::new(Shop::new("plain"));
+    let view = View::new()
+        .with_tools(["get_who", "get_arguments", "put_tools"])
+        .with_tool(
+            "get_who",
+            ToolView::new().with_name("who").with_description("Short"),
+        )
+        .with_tool(
+            "get_arguments",
+            ToolView::new().with_argument("b", json!(7)),
+        )
+        .with_prompts(["greet"])
+        .with_prompt("greet", PromptView::new().with_name("hello"))
+        .with_resources_where(|uri| uri == "shop:///all");
+    Vary::builder()
+        .with_variant(
+            variant("plain").with_hint("contextSize", "standard"),
+            plain.clone(),
+        )
+        .with_variant(
+            variant("small").with_hint("contextSize", "compact"),
+            plain.with_view(view),
+        )
+        .with_variant(
+            variant("rich").with_hint("useCase", "planning"),
+            Shop::new("rich"),
+        )
+}
+
+fn server() -> Vary {
+    shops().build().unwrap()
+}
+
+fn ids(capabilities: &Value) -> Vec<&str> {
+    let offered = &capabilities["extensions"][VARIANTS]["availableVariants"];
+    let offered = offered.as_array().into_iter().flatten();
+    offered
+        .map(|variant| variant["id"].as_str().unwrap())
+        .collect()
+}
+
+fn said(result: &Value) -> Value {
+    let text = result["content"][0]["text"].as_str().unwrap();
+    serde_json::from_str(text).unwrap()
+}
+
+fn data(error: ErrorData) -> Value {
+    error.data.expect("an error with data")
+}
+
+/// SV-1, SV-2, SV-5: what is offered stands in the handshake of either era, the best first for this client.
+#[tokio::test]
+async fn variants_are_offered_in_the_order_of_the_clients_hints() {
+    for way in WAYS {
+        let client = connect(&server(), way).await;
+        assert_eq!(
+            ids(&client.capabilities()),
+            ["plain", "small", "rich"],
+            "{way:?}"
+        );
+        let hints = declaring(
+            &[],
+            json!({"contextSize": "compact", "useCase": ["planning"]}),
+        );
+        let client = connect_with(&server(), way, hints).await;
+        let capabilities = client.capabilities();
+        assert_eq!(ids(&capabilities), ["rich", "small", "plain"], "{way:?}");
+        let settings = &capabilities["extensions"][VARIANTS];
+        assert_eq!(settings.get("moreVariantsAvailable"), None);
+        let rich = json!({
+            "id": "rich", "description": "The rich one",
+            "hints": {"useCase": "planning"}, "status": "stable",
+        });
+        assert_eq!(settings["availableVariants"][0], rich);
+    }
+}
+
+/// SV-3: of many some are advertised, and that there are more is said.
+#[tokio::test]
+async fn at_most_as_many_as_configured_are_advertised() {
+    let server = shops().with_advertised(2).build().unwrap();
+    for way in WAYS {
+        let client = connect(&server, way).await;
+        let capabilities = client.capabilities();
+        assert_eq!(ids(&capabilities), ["plain", "small"], "{way:?}");
+        assert_eq!(
+            capabilities["extensions"][VARIANTS]["moreVariantsAvailable"],
+            true
+        );
+        // Visible is enough.
+        assert_eq!(
+            said(&client.call("rich", "get_who", json!({})).await),
+            json!(["rich", "rich"])
+        );
+    }
+    let server = shops()
+        .with_advertised(2)
+        .with_advertised_only()
+        .build()
+        .unwrap();
+    for way in WAYS {
+        let client = connect(&server, way).await;
+        let error = client
+            .under("rich", "tools/list", json!({}))
+            .await
+            .unwrap_err();
+        assert_eq!(
+            data(error)["availableVariants"],
+            json!(["plain", "small"]),
+            "{way:?}"
+        );
+    }
+}
+
+/// SV-3: an experimental variant is the default of those only who ask for one.
+#[tokio::test]
+async fn the_first_is_stable_unless_the_client_asks_otherwise() {
+    let new = variant("new")
+        .with_hint("useCase", "x")
+        .with_status(Status::Experimental);
+    let server = Vary::builder()
+        .with_variant(new, Shop::new("new"))
+        .with_variant(variant("old"), Shop::new("old"))
+        .with_ranking(|_, _| vec![0, 1])
+        .build()
+        .unwrap();
+    for way in WAYS {
+        let client = connect_with(&server, way, declaring(&[], json!({"useCase": "x"}))).await;
+        assert_eq!(ids(&client.capabilities()), ["old", "new"], "{way:?}");
+        let asks = declaring(&[], json!({"useCase": "x", "status": "experimental"}));
+        let client = connect_with(&server, way, asks).await;
+        assert_eq!(ids(&client.capabilities()), ["new", "old"], "{way:?}");
+        assert_eq!(
+            said(&client.call("", "get_who", json!({})).await),
+            json!(["new", "new"])
+        );
+    }
+}
+
+/// SV-5: a ranking of the author's can neither lose nor invent a variant.
+#[tokio::test]
+async fn a_ranking_of_ones_own_only_orders() {
+    for order in [vec![2], vec![2, 2, 99], vec![2, 0, 1, 0, 1], vec![99, 2]] {
+        let server = shops()
+            .with_ranking(move |_, _| order.clone())
+            .build()
+            .unwrap();
+        let client = connect(&server, (Era::Modern, Wire::Pipe)).await;
+        assert_eq!(ids(&client.capabilities()), ["rich", "plain", "small"]);
+    }
+    let server = shops().with_ranking(|_, _| Vec::new()).build().unwrap();
+    let client = connect(&server, (Era::Legacy, Wire::Pipe)).await;
+    assert_eq!(ids(&client.capabilities()), ["plain", "small", "rich"]);
+}
+
+/// SV-8, SV-11: each request names its variant; without one it is the first of the offers.
+#[tokio::test]
+async fn a_request_selects_its_variant() {
+    for way in WAYS {
+        let hints = declaring(&[], json!({"useCase": "planning"}));
+        let client = connect_with(&server(), way, hints).await;
+        for (selected, label) in [("plain", "plain"), ("rich", "rich"), ("", "rich")] {
+            selects(&client, selected, label).await;
+        }
+    }
+}
+
+async fn selects(client: &Client, selected: &str, label: &str) {
+    let own = format!("get_{label}");
+    assert!(client.names(selected, "tools").await.contains(&own));
+    assert_eq!(client.names(selected, "prompts").await, ["greet", label]);
+    assert_eq!(client.names(selected, "resources").await, ["all", label]);
+    let templates = client
+        .under(selected, "resources/templates/list", json!({}))
+        .await
+        .unwrap();
+    assert_eq!(names(&templates["resourceTemplates"]), [label]);
+
+    assert_eq!(
+        said(&client.call(selected, "get_who", json!({})).await),
+        json!([label, label])
+    );
+    let read = client
+        .under(selected, "resources/read", json!({"uri": "shop:///all"}))
+        .await
+        .unwrap();
+    assert_eq!(read["contents"][0]["text"], label);
+    let prompt = client
+        .under(selected, "prompts/get", json!({"name": "greet"}))
+        .await
+        .unwrap();
+    assert_eq!(
+        prompt["messages"][0]["content"]["text"],
+        format!("greet of {label}")
+    );
+    let completion = json!({
+        "ref": {"type": "ref/prompt", "name": "greet"},
+        "argument": {"name": "a", "value": ""},
+    });
+    let completed = client
+        .under(selected, "completion/complete", completion)
+        .await
+        .unwrap();
+    assert_eq!(completed["completion"]["values"], json!([label]));
+}
+
+/// SV-9: what is no variant that this client sees is refused, and never taken for the default.
+#[tokio::test]
+async fn an_invalid_selector_is_refused() {
+    let requests = [
+        ("tools/list", json!({})),
+        ("tools/call", json!({"name": "get_who"})),
+        ("resources/list", json!({})),
+        ("resources/templates/list", json!({})),
+        ("resources/read", json!({"uri": "shop:///all"})),
+        ("prompts/list", json!({})),
+        ("prompts/get", json!({"name": "greet"})),
+        (
+            "completion/complete",
+            json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "a", "value": ""}}),
+        ),
+    ];
+    for way in WAYS {
+        let client = connect(&server(), way).await;
+        for selector in [
+            json!("unknown"),
+            json!(""),
+            json!(7),
+            json!(null),
+            json!(["plain"]),
+        ] {
+            for (method, params) in &requests {
+                let meta = json!({VARIANT: selector});
+                let error = client.ask(method, params.clone(), meta).await.unwrap_err();
+                assert_eq!(
+                    (error.code.0, &*error.message),
+                    (-32602, "Invalid server variant")
+                );
+                let expected = json!({
+                    "requestedVariant": selector,
+                    "availableVariants": ["plain", "small", "rich"],
+                });
+                assert_eq!(data(error), expected, "{way:?} {method}");
+            }
+        }
+    }
+}
+
+/// SV-9: which variants there are need not be said.
+#[tokio::test]
+async fn the_variants_need_not_be_enumerated() {
+    let server = shops().without_enumeration().build().unwrap();
+    let client = connect(&server, (Era::Modern, Wire::Http)).await;
+    let error = client
+        .under("x", "tools/list", json!({}))
+        .await
+        .unwrap_err();
+    assert_eq!(data(error), json!({"requestedVariant": "x"}));
+}
+
+fn sees(context: &RequestContext<RoleServer>, variant: &ServerVariant) -> bool {
+    let parts = context.extensions.get::<http::request::Parts>();
+    let role = parts.and_then(|parts| parts.headers.get("x-role"));
+    variant.id != *"rich" || role.is_some_and(|role| role == "admin")
+}
+
+/// SV-2, SV-9, SV-20: a variant that a principal does not see does not exist for it.
+#[tokio::test]
+async fn what_a_principal_does_not_see_does_not_exist() {
+    let replaced = variant("small").deprecated({
+        let mut info = DeprecationInfo::new("use rich");
+        info.replacement = Some("rich".parse().unwrap());
+        info
+    });
+    let server = Vary::builder()
+        .with_variant(variant("plain"), Shop::new("plain"))
+        .with_variant(replaced, Shop::new("small"))
+        .with_variant(variant("rich"), Shop::new("rich"))
+        .with_visibility(sees)
+        .build()
+        .unwrap();
+    let server = serve_http(server).await;
+    for era in [Era::Legacy, Era::Modern] {
+        let admin = join(&server.url, era, json!({}), &[("x-role", "admin")])
+            .await
+            .unwrap();
+        assert_eq!(ids(&admin.capabilities()), ["plain", "rich", "small"]);
+        assert_eq!(
+            said(&admin.call("rich", "get_who", json!({})).await),
+            json!(["rich", "rich"])
+        );
+
+        let guest = join(&server.url, era, json!({}), &[("x-role", "guest")])
+            .await
+            .unwrap();
+        let capabilities = guest.capabilities();
+        assert_eq!(ids(&capabilities), ["plain", "small"]);
+        // Nor is it named as a replacement.
+        assert!(
+            !capabilities.to_string().contains("\"rich\""),
+            "{capabilities}"
+        );
+        let mut answers = Vec::new();
+        for id in ["rich", "none"] {
+            let error = guest.under(id, "tools/list", json!({})).await.unwrap_err();
+            answers.push(serde_json::to_string(&error).unwrap().replace(id, "…"));
+        }
+        assert_eq!(answers[0], answers[1]);
+    }
+}
+
+/// SV-2: to whom nothing is visible, nothing is offered.
+#[tokio::test]
+async fn nothing_visible_is_nothing_offered() {
+    let server = shops().with_visibility(|_, _| false).build().unwrap();
+    for way in WAYS {
+        let client = connect(&server, way).await;
+        assert_eq!(client.capabilities().get("extensions"), None, "{way:?}");
+        let error = client
+            .under("plain", "tools/list", json!({}))
+            .await
+            .unwrap_err();
+        assert_eq!(error.message, "Server variants not supported");
+    }
+}
+
+/// SV-11: a view selects, renames, describes and fixes arguments.
+#[tokio::test]
+async fn a_view_shows_a_handler_in_another_way() {
+    for way in WAYS {
+        let client = connect(&server(), way).await;
+        assert_eq!(
+            client.names("small", "tools").await,
+            ["who", "get_arguments", "put_tools"]
+        );
+        assert_eq!(client.names("small", "prompts").await, ["hello"]);
+        assert_eq!(client.names("small", "resources").await, ["all"]);
+        let list = client
+            .under("small", "tools/list", json!({}))
+            .await
+            .unwrap();
+        assert_eq!(list["tools"][0]["description"], "Short");
+        let schema = json!({"type": "object", "properties": {"a": {}}, "required": ["a"]});
+        assert_eq!(list["tools"][1]["inputSchema"], schema);
+
+        assert_eq!(
+            said(&client.call("small", "who", json!({})).await),
+            json!(["plain", "small"])
+        );
+        let arguments = client
+            .call("small", "get_arguments", json!({"a": 1, "b": 2}))
+            .await;
+        assert_eq!(said(&arguments), json!({"a": 1, "b": 7}));
+        let prompt = client
+            .under("small", "prompts/get", json!({"name": "hello"}))
+            .await
+            .unwrap();
+        assert_eq!(prompt["messages"][0]["content"]["text"], "greet of plain");
+    }
+}
+
+/// SV-12: hidden, renamed away and unknown are the same, and the active variant is said.
+#[tokio::test]
+async fn what_a_view_hides_does_not_exist() {
+    for way in WAYS {
+        let client = connect(&server(), way).await;
+        hides(
+            &client,
+            "tools/call",
+            "name",
+            &["none", "put_progress", "get_plain", "get_who"],
+        )
+        .await;
+        hides(&client, "prompts/get", "name", &["none", "plain", "greet"]).await;
+        hides(
+            &client,
+            "resources/read",
+            "uri",
+            &["shop:///none", "shop:///plain"],
+        )
+        .await;
+    }
+}
+
+async fn hides(client: &Client, method: &str, member: &str, names: &[&str]) {
+    let mut answers = Vec::new();
+    for name in names {
+        let error = client
+            .under("small", method, json!({member: name}))
+            .await
+            .unwrap_err();
+        assert_eq!(error.data.as_ref().unwrap()["activeVariant"], "small");
+        answers.push(serde_json::to_string(&error).unwrap().replace(name, "…"));
+    }
+    answers.dedup();
+    assert_eq!(answers.len(), 1, "{answers:?}");
+}
+
+/// SV-12: the handler's own error keeps what it says, and gains the active variant.
+#[tokio::test]
+async fn an_error_about_an_identifier_says_the_active_variant() {
+    for way in WAYS {
+        let client = connect(&server(), way).await;
+        let error = client
+            .under("rich", "tools/call", json!({"name": "none"}))
+            .await
+            .unwrap_err();
+        assert_eq!((error.code.0, &*error.message), (-32602, "no none here"));
+        assert_eq!(
+            data(error),
+            json!({"shop": "rich", "activeVariant": "rich"}),
+            "{way:?}"
+        );
+
+        // It exists in another variant, which is not revealed.
+        let error = client
+            .under("rich", "resources/read", json!({"uri": "shop:///plain"}))
+            .await
+            .unwrap_err();
+        let code = if way.0 == Era::Legacy { -32002 } else { -32602 };
+        assert_eq!(error.code.0, code, "{way:?}");
+        assert_eq!(
+            data(error),
+            json!({"shop": "rich", "activeVariant": "rich"})
+        );
+    }
+}
+
+#[derive(Clone)]
+struct Empty;
+
+impl ServerHandler for Empty {}
+
+/// SV-11: the capabilities are the union, the same for all; what a variant lacks lists empty.
+#[tokio::test]
+async fn a_variant_that_lacks_a_kind_lists_none_of_it() {
+    let server = Vary::builder()
+        .with_variant(variant("empty"), Empty)
+        .with_variant(variant("full"), Shop::new("full"))
+        .build()
+        .unwrap();
+    for way in WAYS {
+        let client = connect(&server, way).await;
+        let capabilities = client.capabilities();
+        assert_eq!(
+            capabilities["tools"],
+            json!({"listChanged": true}),
+            "{way:?}"
+        );
+        assert_eq!(capabilities["resources"], json!({"subscribe": true}));
+        for kind in ["tools", "prompts", "resources"] {
+            assert_eq!(client.names("empty", kind).await, [""; 0]);
+        }
+        let error = client
+            .under("empty", "tools/call", json!({"name": "get_who"}))
+            .await
+            .unwrap_err();
+        assert_eq!(
+            (error.code.0, &*error.message),
+            (-32602, "Unknown tool: get_who")
+        );
+        assert_eq!(data(error), json!({"activeVariant": "empty"}));
+    }
+}
+
+fn paged() -> Vary {
+    let keys = CursorKeys::new([2; 32]).with_previous([[1; 32]]);
+    Vary::builder()
+        .with_cursor_keys(keys)
+        .with_variant(variant("a"), Shop::new("a").paged(3))
+        .with_variant(variant("b"), Shop::new("b").paged(3))
+        .build()
+        .unwrap()
+}
+
+async fn all(client: &Client, variant: &str) -> (usize, Vec<String>) {
+    let (mut pages, mut all, mut params) = (0, Vec::new(), json!({}));
+    loop {
+        let list = client.under(variant, "tools/list", params).await.unwrap();
+        pages += 1;
+        all.extend(names(&list["tools"]));
+        match list.get("nextCursor") {
+            Some(cursor) => params = json!({"cursor": cursor}),
+            None => return (pages, all),
+        }
+    }
+}
+
+/// SV-13: a handler's pages are followed through cursors of ours.
+#[tokio::test]
+async fn a_list_is_followed_page_by_page() {
+    for way in WAYS {
+        let client = connect(&paged(), way).await;
+        let (pages, tools) = all(&client, "b").await;
+        assert_eq!((pages, tools.len(), &*tools[6]), (3, 7, "get_b"), "{way:?}");
+    }
+}
+
+/// SV-13: with a page size, pages are cut after the view, whatever the handler's are.
+#[tokio::test]
+async fn pages_of_ones_own_size_are_full() {
+    let view = View::new().with_tools_where(|tool| tool.name.starts_with("get_"));
+    let server = Vary::builder()
+        .with_variant(
+            variant("a"),
+            Face::new(Shop::new("a").paged(2)).with_view(view),
+        )
+        .with_page_size(NonZeroUsize::new(2).unwrap())
+        .build()
+        .unwrap();
+    for way in WAYS {
+        let client = connect(&server, way).await;
+        let (pages, tools) = all(&client, "a").await;
+        assert_eq!(
+            (pages, tools),
+            (
+                2,
+                ["get_who", "get_arguments", "get_a"].map(Into::into).into()
+            ),
+            "{way:?}"
+        );
+    }
+}
+
+/// SV-13: a cursor is good for its variant, its method and our keys only.
+#[tokio::test]
+async fn a_cursor_is_good_where_it_was_made() {
+    for way in WAYS {
+        let client = connect(&paged(), way).await;
+        let list = client.under("a", "tools/list", json!({})).await.unwrap();
+        let params = json!({"cursor": list["nextCursor"]});
+
+        let error = client
+            .under("b", "tools/list", params.clone())
+            .await
+            .unwrap_err();
+        assert_eq!(
+            (error.code.0, &*error.message),
+            (-32602, "Cursor invalid for requested variant")
+        );
+        assert_eq!(
+            data(error),
+            json!({"cursorVariant": "a", "requestedVariant": "b"}),
+            "{way:?}"
+        );
+
+        for (method, params) in [
+            ("prompts/list", params),
+            ("tools/list", json!({"cursor": "3"})),
+            ("tools/list", json!({"cursor": ""})),
+        ] {
+            let error = client.under("a", method, params).await.unwrap_err();
+            assert_eq!((error.code.0, &*error.message), (-32602, "Invalid cursor"));
+            assert_eq!(
+                data(error),
+                json!({"activeVariant": "a"}),
+                "{way:?} {method}"
+            );
+        }
+    }
+}
+
+/// SV-13: a rotated key still opens, and replicas with the same keys open each other's.
+#[tokio::test]
+async fn cursors_outlive_a_rotation() {
+    let replica = |keys: CursorKeys| {
+        let shop = Shop::new("a").paged(3);
+        Vary::builder()
+            .with_variant(variant("a"), shop)
+            .with_cursor_keys(keys)
+            .build()
+            .unwrap()
+    };
+    let old = connect(
+        &replica(CursorKeys::new([1; 32])),
+        (Era::Modern, Wire::Http),
+    )
+    .await;
+    let list = old.under("a", "tools/list", json!({})).await.unwrap();
+    let params = json!({"cursor": list["nextCursor"]});
+    let rotated = CursorKeys::new([2; 32]).with_previous([[1; 32]]);
+    let new = connect(&replica(rotated), (Era::Modern, Wire::Http)).await;
+    new.under("a", "tools/list", params.clone()).await.unwrap();
+    let other = connect(
+        &replica(CursorKeys::new([3; 32])),
+        (Era::Modern, Wire::Http),
+    )
+    .await;
+    other.under("a", "tools/list", params).await.unwrap_err();
+}
+
+/// SV-13: one principal's cursor does not open for another.
+#[tokio::test]
+async fn a_cursor_belongs_to_its_principal() {
+    let server = Vary::builder()
+        .with_variant(variant("a"), Shop::new("a").paged(3))
+        .with_principal(|context| {
+            let parts = context.extensions.get::<http::request::Parts>();
+            let role = parts.and_then(|parts| parts.headers.get("x-role")?.to_str().ok());
+            role.unwrap_or_default().to_owned()
+        })
+        .build()
+        .unwrap();
+    let server = serve_http(server).await;
+    let one = join(&server.url, Era::Modern, json!({}), &[("x-role", "one")])
+        .await
+        .unwrap();
+    let other = join(&server.url, Era::Modern, json!({}), &[("x-role", "other")])
+        .await
+        .unwrap();
+    let list = one.under("a", "tools/list", json!({})).await.unwrap();
+    let params = json!({"cursor": list["nextCursor"]});
+    one.under("a", "tools/list", params.clone()).await.unwrap();
+    let error = other.under("a", "tools/list", params).await.unwrap_err();
+    assert_eq!(error.message, "Invalid cursor");
+}
+
+/// SV-17: a modern client's cache is told to keep nothing, since it knows nothing of variants.
+#[tokio::test]
+async fn modern_lists_are_not_to_be_cached() {
+    for wire in [Wire::Pipe, Wire::Http] {
+        let client = connect(&server(), (Era::Modern, wire)).await;
+        for method in [
+            "tools/list",
+            "prompts/list",
+            "resources/list",
+            "server/discover",
+        ] {
+            let result = client.under("", method, json!({})).await.unwrap();
+            assert_eq!(
+                (&result["ttlMs"], &result["cacheScope"]),
+                (&json!(0), &json!("private"))
+            );
+        }
+        let client = connect(&server(), (Era::Legacy, wire)).await;
+        let result = client
+            .under("plain", "tools/list", json!({}))
+            .await
+            .unwrap();
+        assert_eq!(result.get("ttlMs"), None);
+    }
+}
+
+#[track_caller]
+fn is_refused(builder: Builder, expected: &str) {
+    assert_eq!(builder.build().unwrap_err().to_string(), expected);
+}
+
+/// SV-1, SV-3: every mistake of a declaration is named when it is built.
+#[test]
+fn a_wrong_declaration_is_refused_with_all_mistakes() {
+    is_refused(Vary::builder(), "there is nothing to serve; add a variant");
+    let experimental = variant("a").with_status(Status::Experimental);
+    is_refused(
+        Vary::builder()
+            .with_variant(experimental.clone(), Empty)
+            .with_variant(experimental, Empty)
+            .with_advertised(1),
+        "2 to 5 variants are advertised; choose a number between them; \
+         variant `a` is declared twice; rename one; \
+         no variant is stable; the default must be: mark one as stable",
+    );
+    let renamed = |name: &str| ToolView::new().with_name(name);
+    let view = View::new()
+        .with_tool("x", renamed("z"))
+        .with_tool("y", renamed("z"))
+        .with_tool("y", renamed("z"))
+        .with_prompt("p", PromptView::new().with_name(""));
+    is_refused(
+        Vary::builder().with_variant(variant("a"), Face::new(Empty).with_view(view)),
+        "the view of variant `a`: `y` is described twice; keep one description; \
+         the view of variant `a`: two tools are named `z`; rename one; \
+         the view of variant `a`: a prompt is renamed to nothing; give it a name",
+    );
+}
+
+/// SV-1: a removal date that is past warns, and the variant is served.
+#[test]
+fn a_past_removal_date_warns() {
+    let mut info = DeprecationInfo::new("old");
+    info.removal_date = Some("2026-01-01".to_owned());
+    let declared = |today: &str| {
+        let server = Vary::builder()
+            .with_variant(variant("new"), Empty)
+            .with_variant(variant("old").deprecated(info.clone()), Empty)
+            .with_today(today.parse().unwrap());
+        server.build().unwrap().warnings().len()
+    };
+    assert_eq!((declared("2026-11-20"), declared("2025-11-20")), (1, 0));
+}
