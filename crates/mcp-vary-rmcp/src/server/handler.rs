@@ -277,7 +277,12 @@ impl ServerHandler for Vary {
         };
         let mut inner = context.request_context().clone();
         let outlet = Outlet::Stream(context.sink().clone());
-        let peer = tagging_peer(&inner.peer, outlet, variant.clone());
+        let peer = tagging_peer(
+            &inner.peer,
+            outlet,
+            variant.clone(),
+            active.face.view.clone(),
+        );
         inner.peer = peer.peer().clone();
         inner.extensions.insert(ActiveVariant(variant.clone()));
         let accepted = SubscriptionsListenRequestParams::new(context.accepted().clone());

@@ -1,4 +1,27 @@
 //! Servers that negotiate content and offer variants.
+//!
+//! # What a handler keeps
+//!
+//! Behind [`Vary`] a handler has what it had: HTTP headers and whatever else is in the context's
+//! `extensions`, the client's own capabilities, cancellation, progress, and requests to the client.
+//! It finds its variant in the `extensions`, as [`ActiveVariant`]. What it tells a client of a
+//! change leaves tagged with the variant, if it uses the peer of a request under that variant: the
+//! peer of `on_initialized` belongs to none.
+//!
+//! A legacy session costs one task for each variant that was used in it; modern requests cost none.
+//!
+//! # What rmcp 3.8 does not let us do
+//!
+//! | what | where in rmcp | instead |
+//! |---|---|---|
+//! | ignore settings that are no object | `ExtensionCapabilities`, `model/capabilities.rs`: objects only | rmcp refuses the message |
+//! | keep a legacy client's features where there are no sessions (`legacy_session_mode(false)`) | `peer_info_for_stateless_request`, `transport/streamable_http_server/tower.rs`: default capabilities | the client has no features, and the default ranking |
+//! | acknowledge only what exists in the variant of a `subscriptions/listen` | `accepted_subscription_filter`, `handler/server.rs`: no context | all that a handler accepts is acknowledged; what the variant lacks is never sent |
+//! | refuse such a request before it is acknowledged | the same | the error comes after the acknowledgement |
+//! | check `Mcp-Param-*` headers against the tool of the variant | `get_tool`, `handler/server.rs`: no context | checked where all variants have the same tool |
+//!
+//! Not there yet: the `MCP-Server-Variant` header (SV-18), binding the state of a multi-round-trip
+//! request to its variant (SV-26), resources that exist only as links (SV-14).
 
 mod answer;
 mod builder;

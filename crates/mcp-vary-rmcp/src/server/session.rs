@@ -9,6 +9,7 @@ use rmcp::RoleServer;
 use rmcp::model::InitializeRequestParams;
 use rmcp::service::Peer;
 
+use super::face::Face;
 use super::tag::{Outlet, TaggingPeer, tagging_peer};
 
 /// The sessions that one handler serves. That is one, unless someone shares the handler itself.
@@ -34,10 +35,20 @@ pub(super) enum Unbound {
 
 impl Sessions {
     /// The client as the handler of `variant` is to see it.
-    pub(super) fn peer(&self, client: &Peer<RoleServer>, variant: &VariantId) -> Peer<RoleServer> {
+    pub(super) fn peer(
+        &self,
+        client: &Peer<RoleServer>,
+        variant: &VariantId,
+        face: &Face,
+    ) -> Peer<RoleServer> {
         self.with(client, |session| {
             let peer = session.peers.entry(variant.clone()).or_insert_with(|| {
-                tagging_peer(client, Outlet::Client(client.clone()), variant.clone())
+                tagging_peer(
+                    client,
+                    Outlet::Client(client.clone()),
+                    variant.clone(),
+                    face.view.clone(),
+                )
             });
             peer.peer().clone()
         })

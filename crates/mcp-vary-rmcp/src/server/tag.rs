@@ -21,6 +21,8 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 
+use super::view::View;
+
 /// A peer that tags, and what keeps it alive.
 pub(super) type TaggingPeer = RunningService<RoleServer, Silent>;
 
@@ -33,16 +35,19 @@ pub(super) enum Outlet {
     Stream(SubscriptionSink),
 }
 
-/// A peer whose notifications leave through `outlet`, tagged with `variant`.
+/// A peer whose notifications leave through `outlet`, tagged with `variant`; but not those of
+/// resources that `view` hides.
 pub(super) fn tagging_peer(
     outer: &Peer<RoleServer>,
     outlet: Outlet,
     variant: VariantId,
+    view: Option<View>,
 ) -> TaggingPeer {
     let (answers, answered) = mpsc::unbounded_channel();
     let transport = Tagging {
         outlet,
         variant,
+        view,
         answers,
         answered,
         asked: Asked::default(),
@@ -87,6 +92,7 @@ type Asked = Arc<Mutex<BTreeMap<String, oneshot::Sender<Option<String>>>>>;
 struct Tagging {
     outlet: Outlet,
     variant: VariantId,
+    view: Option<View>,
     answers: mpsc::UnboundedSender<RxJsonRpcMessage<RoleServer>>,
     answered: mpsc::UnboundedReceiver<RxJsonRpcMessage<RoleServer>>,
     asked: Asked,
@@ -152,6 +158,11 @@ impl Tagging {
                     return None;
                 }
             }
+            ServerNotification::ResourceUpdatedNotification(updated)
+                if !self.shows(&updated.params.uri) =>
+            {
+                return None;
+            }
             ServerNotification::ToolListChangedNotification(_)
             | ServerNotification::PromptListChangedNotification(_)
             | ServerNotification::ResourceListChangedNotification(_)
@@ -162,6 +173,11 @@ impl Tagging {
             _ => {}
         }
         Some(notification)
+    }
+
+    fn shows(&self, uri: &str) -> bool {
+        let view = self.view.as_ref();
+        view.is_none_or(|view| view.shows_resource(uri))
     }
 
     /// Asks the client in the handler's name. The request keeps its extensions, by which rmcp

@@ -135,7 +135,7 @@ impl Vary {
             context.extensions.insert(ActiveVariant(variant.clone()));
             // A modern request's own stream carries no notification of a change.
             if era(context) == Era::Legacy {
-                context.peer = self.sessions.peer(&context.peer, variant);
+                context.peer = self.sessions.peer(&context.peer, variant, active.face);
             }
         }
         Ok(active)

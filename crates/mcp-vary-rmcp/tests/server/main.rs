@@ -1,4 +1,6 @@
 //! Servers behind `Vary` as an rmcp client sees them: both eras, on a pipe and on HTTP.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::needless_pass_by_value, reason = "`json!` is written in place")]
 
 mod negotiation;
 mod notifications;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Era, NEGOTIATION, VARIANT, WAYS, Wire, connect, connect_with, declaring, initialize,
-    initialized, join, lines, modern, serve_http, try_connect,
+    initialized, join, lines, modern, serve_http, serve_http_with, try_connect,
 };
 
 #[derive(Clone)]
@@ -337,4 +337,26 @@ async fn rmcp_still_refuses_settings_that_are_no_object() {
     )
     .await;
     assert!(answers[0].contains("-32602"), "{answers:?}");
+}
+
+/// CN-18: rmcp 3.8 forgets what a legacy client declared where there are no sessions
+/// (`peer_info_for_stateless_request`, transport/streamable_http_server/tower.rs). When this test
+/// fails, it remembers, and the module's page can say so.
+#[tokio::test]
+async fn rmcp_still_forgets_features_without_sessions() {
+    let server = serve_http_with(Vary::new(Weather), |config| {
+        config.with_legacy_session_mode(false)
+    });
+    let server = server.await;
+    let capabilities = declaring(&["agent"], json!({}));
+    let client = join(&server.url, Era::Legacy, capabilities.clone(), &[])
+        .await
+        .unwrap();
+    let result = client.call("", "tags", json!({})).await;
+    assert_eq!(result["content"], text(""));
+    let client = join(&server.url, Era::Modern, capabilities, &[])
+        .await
+        .unwrap();
+    let result = client.call("", "tags", json!({})).await;
+    assert_eq!(result["content"], text("agent"));
 }

@@ -1,7 +1,7 @@
 //! What leaves a handler on its own: tagged with the variant, in order, to the right client.
 
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_rmcp::server::Vary;
+use mcp_vary_rmcp::server::{Face, Vary, View};
 use rmcp::model::{ServerNotification, SubscriptionFilter};
 use serde_json::{Value, json};
 
@@ -58,6 +58,30 @@ async fn a_change_reaches_its_client_only() {
     one.call("b", "put_resource", json!({})).await;
     assert_eq!(one.hear().await, changed("resource", "b"));
     assert!(other.told.try_recv().is_err());
+}
+
+/// SV-14: nothing is told of a resource that the variant does not show.
+#[tokio::test]
+async fn a_hidden_resource_is_not_spoken_of() {
+    let view = View::new().with_resources_where(|uri| uri != "shop:///all");
+    let server = Vary::builder().with_variant(
+        ServerVariant::new("a".parse().unwrap(), ""),
+        Face::new(Shop::new("a")).with_view(view),
+    );
+    let server = server.build().unwrap();
+    for wire in [Wire::Pipe, Wire::Http] {
+        let mut client = connect(&server, (Era::Legacy, wire)).await;
+        client.call("a", "put_resource", json!({})).await;
+        client.call("a", "put_tools", json!({})).await;
+        assert_eq!(client.hear().await, changed("tools", "a"), "{wire:?}");
+
+        let client = connect(&server, (Era::Modern, wire)).await;
+        let filter =
+            SubscriptionFilter::builder().resource_subscriptions(["shop:///all", "shop:///a"]);
+        let mut stream = client.service.listen(filter.build()).await.unwrap();
+        let told = serde_json::to_value(stream.next().await.unwrap()).unwrap();
+        assert_eq!(told["params"]["uri"], "shop:///a", "{wire:?}");
+    }
 }
 
 /// SV-14: a subscription belongs to its variant.
@@ -120,6 +144,18 @@ async fn a_stream_belongs_to_its_variant() {
         }
         stream.cancel().await.unwrap();
     }
+}
+
+/// SV-15: the acknowledgement is to hold only what exists in the variant, and an invalid variant is
+/// to be refused without one. rmcp 3.8 acknowledges before a handler has a context
+/// (`accepted_subscription_filter`, handler/server.rs). When this test fails, it no longer does.
+#[tokio::test]
+async fn rmcp_still_acknowledges_without_a_context() {
+    let client = connect(&server(), (Era::Modern, Wire::Pipe)).await;
+    let filter = SubscriptionFilter::builder().resource_subscription("shop:///none");
+    let stream = client.service.listen(filter.build()).await.unwrap();
+    let acknowledged = stream.acknowledged().resource_subscriptions.clone();
+    assert_eq!(acknowledged.unwrap(), ["shop:///none"]);
 }
 
 /// Handlers still ask their clients, and get the answer.

@@ -218,6 +218,13 @@ pub(crate) struct HttpServer {
 
 /// Serves clones of `server` on a free port until the answer is dropped.
 pub(crate) async fn serve_http(server: Vary) -> HttpServer {
+    serve_http_with(server, |config| config).await
+}
+
+pub(crate) async fn serve_http_with(
+    server: Vary,
+    configure: impl FnOnce(StreamableHttpServerConfig) -> StreamableHttpServerConfig,
+) -> HttpServer {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let stop = CancellationToken::new();
@@ -225,7 +232,7 @@ pub(crate) async fn serve_http(server: Vary) -> HttpServer {
     let service = StreamableHttpService::new(
         move || Ok(server.clone()),
         Arc::new(LocalSessionManager::default()),
-        config,
+        configure(config),
     );
     let accepting = async move {
         loop {

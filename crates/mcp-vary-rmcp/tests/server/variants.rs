@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use mcp_vary::cursor::CursorKeys;
 use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status};
 use mcp_vary_rmcp::server::{Builder, Face, PromptView, ToolView, Vary, View};
+use rmcp::model::Tool;
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
@@ -662,6 +663,38 @@ async fn modern_lists_are_not_to_be_cached() {
             .unwrap();
         assert_eq!(result.get("ttlMs"), None);
     }
+}
+
+#[derive(Clone)]
+struct Described(&'static str);
+
+impl ServerHandler for Described {
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        let mut tool = Tool::default();
+        tool.name = name.to_owned().into();
+        tool.description = (name != "same").then(|| self.0.into());
+        Some(tool)
+    }
+}
+
+/// SV-11: rmcp 3.8 checks `Mcp-Param-*` headers by `get_tool` (handler/server.rs), which has no
+/// context, so that only what is the same in every variant can be said.
+#[test]
+fn headers_are_checked_where_all_variants_agree() {
+    let one = Face::new(Described("one"));
+    let hidden = View::new().with_tools(["same"]);
+    let server = Vary::builder()
+        .with_variant(variant("a"), one.clone())
+        .with_variant(variant("b"), Described("two"))
+        .build()
+        .unwrap();
+    assert!(server.get_tool("same").is_some() && server.get_tool("other").is_none());
+    let server = Vary::builder()
+        .with_variant(variant("a"), one.clone())
+        .with_variant(variant("b"), one.with_view(hidden))
+        .build()
+        .unwrap();
+    assert!(server.get_tool("same").is_some() && server.get_tool("other").is_none());
 }
 
 #[track_caller]
