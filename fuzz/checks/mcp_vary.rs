@@ -11,7 +11,12 @@ use mcp_vary::hints::{MAX_DESCRIPTION, MAX_KEY, MAX_KEYS, MAX_VALUE, MAX_VALUES,
 use mcp_vary::json::{Json, Members, elements};
 use mcp_vary::predicate::Predicate;
 use mcp_vary::rank::{Weights, rank};
+use mcp_vary::shape::{
+    Policy, PromptAlternative, Rendering, Report, Representation, Representations, Role, Shaped,
+    ToolFacts, prompt_result, resource_result, tool_result,
+};
 use mcp_vary::variant::{ServerVariant, Status, VariantId};
+use mcp_vary::visibility::{Experience, Forward, MAX_NAMED, compare, forward};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -26,6 +31,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ("hints", hints),
     ("cursor", cursor),
     ("json", json),
+    ("result", result),
 ];
 
 /// A tag prints as it was read, and is made of its parts.
@@ -182,5 +188,56 @@ pub(crate) fn json(data: &[u8]) {
         assert!(valid);
         let written = value.to_json();
         assert_eq!(Json::parse(&written), Ok(value));
+    }
+}
+
+/// Whatever a server answers is shaped to JSON once, forwarded from one field, and compared within limits.
+pub(crate) fn result(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let representations = Representations::default()
+        .with(Representation::Rendered(Rendering::GeoMarkdown))
+        .and_then(|all| all.with(Representation::Rendered(Rendering::GeoText)))
+        .expect("two formats");
+    let prompts = [(
+        "human".parse().expect("a condition"),
+        PromptAlternative::new(Role::User, "a"),
+    )];
+    let report = Report::default();
+    let policy = Policy {
+        report: true,
+        ..Policy::default()
+    };
+    for tags in [["agent", "format=json"], ["human", "verbosity=compact"]] {
+        let (features, _) = Features::from_tags(tags);
+        once(text, |text| {
+            tool_result(text, &features, ToolFacts::default(), &policy)
+        });
+        once(text, |text| {
+            resource_result(text, &features, |_| Some(&representations), Some(report))
+        });
+        once(text, |text| {
+            prompt_result(text, &features, &prompts, Some(report))
+        });
+    }
+    if let Ok(Forward::Structured { value, others }) = forward(text, Experience::Conversation) {
+        assert!(text.contains(value));
+        assert!(others.iter().all(|block| text.contains(block)));
+    }
+    let findings = compare(text, ToolFacts::default()).unwrap_or_default();
+    assert!(findings.len() <= MAX_NAMED + 2);
+    assert!(
+        findings
+            .iter()
+            .all(|finding| finding.to_string().is_ascii())
+    );
+}
+
+/// What is shaped is a JSON object, and is not shaped again.
+fn once(text: &str, shape: impl Fn(&str) -> Shaped) {
+    if let Shaped::Changed { result, .. } = shape(text) {
+        assert!(Members::parse(&result).is_ok());
+        assert_eq!(shape(&result), Shaped::Unchanged);
     }
 }

@@ -280,6 +280,12 @@ pub fn string(text: &str) -> String {
     out
 }
 
+/// The JSON pointer to the member or element `token` of what `parent` points to.
+pub(crate) fn pointer(parent: &str, token: &str) -> String {
+    let token = token.replace('~', "~0").replace('/', "~1");
+    format!("{parent}/{token}")
+}
+
 /// A whole JSON value: numbers as they are spelled, members in the order they were written.
 ///
 /// # Examples

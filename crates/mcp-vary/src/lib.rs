@@ -9,6 +9,7 @@
 //! | how does the client want its content? | [`feature`], [`predicate`] |
 //! | what does the server offer, and what comes first for this client? | [`variant`], [`hints`], [`rank`] |
 //! | what becomes of a result? | [`shape`], [`render`], [`json`] |
+//! | which field of a result is for whom, and do they agree? | [`visibility`] |
 //! | what is the client told when it asks for what is not there? | [`error`], [`cursor`] |
 //!
 //! # Examples
@@ -53,3 +54,4 @@ pub mod rank;
 pub mod render;
 pub mod shape;
 pub mod variant;
+pub mod visibility;

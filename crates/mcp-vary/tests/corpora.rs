@@ -75,6 +75,9 @@ fn the_corpora_reach_both_outcomes() {
     parsed("hints", |text| {
         serde_json::from_str::<serde_json::Value>(text).is_ok()
     });
+    parsed("result", |text| {
+        mcp_vary::visibility::forward(text, mcp_vary::visibility::Experience::Program).is_ok()
+    });
     parsed("cursor", |text| {
         let variant = "compact".parse().expect("a valid identifier");
         let binding = mcp_vary::cursor::Binding {

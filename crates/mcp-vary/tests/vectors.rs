@@ -17,7 +17,12 @@ use mcp_vary::feature::{FeatureTag, Features, Form, Format, Presence};
 use mcp_vary::hints::VariantHints;
 use mcp_vary::predicate::{Alternatives, Predicate};
 use mcp_vary::rank::{ADVERTISED, Weight, Weights, rank};
+use mcp_vary::shape::{
+    Answer, Policy, PromptAlternative, Rendering, Report, Representation, Representations, Shaped,
+    ToolFacts, prompt_result, resource_result,
+};
 use mcp_vary::variant::{Mistake, ServerVariant, VariantId, Variants, Warning};
+use mcp_vary::visibility::{Experience, Forward, compare, forward};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -72,6 +77,161 @@ fn identifiers() {
         };
         json!({"prefix": id.prefix(), "name": id.name(), "reserved": id.is_reserved()})
     });
+}
+
+/// TR-1, TR-2: which field is for whom, and whether the two agree.
+#[test]
+fn visibility() {
+    holds("visibility.json", |input| {
+        let result = input["result"].to_string();
+        let Some(experience) = input.get("experience") else {
+            let tool = ToolFacts {
+                output_schema: input["output_schema"] == json!(true),
+                ui: false,
+            };
+            let findings = compare(&result, tool).unwrap();
+            return findings.iter().map(ToString::to_string).collect();
+        };
+        let experience = match string(experience) {
+            "conversation" => Experience::Conversation,
+            "program" => Experience::Program,
+            "user-interface" => Experience::UserInterface,
+            other => unreachable!("{other} is no experience"),
+        };
+        let value = |json: &str| serde_json::from_str::<Value>(json).unwrap();
+        let all = |blocks: Vec<&str>| blocks.into_iter().map(value).collect::<Value>();
+        match forward(&result, experience).unwrap() {
+            Forward::Content(blocks) => json!({"content": all(blocks)}),
+            Forward::Structured { value: v, others } => {
+                json!({"structuredContent": value(v), "others": all(others)})
+            }
+            Forward::Nothing => Value::Null,
+        }
+    });
+}
+
+/// CN-7, CN-8, CN-15, CN-19: a resource in the representation that a client asked for.
+#[test]
+fn resources() {
+    holds("resources.json", |input| {
+        let mut representations = Representations::default();
+        for one in input["by_format"].as_array().into_iter().flatten() {
+            representations = representations.with(representation(one)).unwrap();
+        }
+        for pair in input["under"].as_array().into_iter().flatten() {
+            let condition = string(&pair[0]).parse().unwrap();
+            representations = representations.with_under(condition, representation(&pair[1]));
+        }
+        let of = |uri: &str| (uri == "map://valley").then_some(&representations);
+        shaped(resource_result(
+            &input["result"].to_string(),
+            &features(&input["features"]),
+            of,
+            report(input),
+        ))
+    });
+}
+
+/// CN-7, CN-8, CN-15, CN-19: a prompt in the words that are meant for a client.
+#[test]
+fn prompts() {
+    holds("prompts.json", |input| {
+        if let Some(prompt) = input.get("prompt") {
+            let Ok(prompt) = PromptAlternative::from_json(&prompt.to_string()) else {
+                return json!("invalid");
+            };
+            return serde_json::from_str(&prompt.to_json()).unwrap();
+        }
+        let alternatives = input["alternatives"].as_array().into_iter().flatten();
+        let alternative = |pair: &Value| {
+            let prompt = PromptAlternative::from_json(&pair[1].to_string());
+            (string(&pair[0]).parse().unwrap(), prompt.unwrap())
+        };
+        shaped(prompt_result(
+            &input["result"].to_string(),
+            &features(&input["features"]),
+            &alternatives.map(alternative).collect::<Vec<_>>(),
+            report(input),
+        ))
+    });
+}
+
+/// CN-7 to CN-10, CN-12, CN-14, CN-19, CN-20, TR-3, TR-5: an author's answer, for each client.
+#[test]
+fn answers() {
+    holds("answers.json", |input| {
+        let flag = |name: &str| input["policy"][name] == json!(true);
+        let policy = Policy {
+            always_both: flag("always_both"),
+            non_object_structured: flag("non_object_structured"),
+            report: flag("report"),
+            variant: input["policy"]["variant"].as_str(),
+            ..Policy::default()
+        };
+        let output_schema = input["tool"].get("output_schema");
+        let tool = ToolFacts {
+            output_schema: output_schema.is_some(),
+            ui: input["tool"]["ui"] == json!(true),
+        };
+        let features = features(&input["features"]);
+        let result = answer(&input["answer"]).to_result(&features, tool, output_schema, &policy);
+        serde_json::from_str(&result).unwrap()
+    });
+}
+
+fn answer(value: &Value) -> Answer {
+    let mut answer = Answer::new(&value["value"]).unwrap();
+    if let Some(markdown) = value["markdown"].as_str() {
+        answer = answer.with_markdown(markdown);
+    }
+    if let Some(text) = value["text"].as_str() {
+        answer = answer.with_text(text);
+    }
+    if let Some(property) = value["hints_under"].as_str() {
+        answer = answer.with_hints_under(property);
+    }
+    for hint in strings(&value["hints"]) {
+        answer = answer.with_hint(hint);
+    }
+    for block in value["blocks"].as_array().into_iter().flatten() {
+        answer = answer.with_block(&block.to_string()).unwrap();
+    }
+    for (key, member) in value["meta"].as_object().into_iter().flatten() {
+        answer = answer.with_meta(key, &member.to_string()).unwrap();
+    }
+    for pair in value["alternatives"].as_array().into_iter().flatten() {
+        let condition = string(&pair[0]).parse().unwrap();
+        answer = answer.with_alternative(condition, self::answer(&pair[1]));
+    }
+    answer
+}
+
+fn representation(value: &Value) -> Representation {
+    if value == "as-served" {
+        return Representation::AsServed;
+    }
+    match value.get("rendered") {
+        Some(rendering) => Representation::Rendered(match string(rendering) {
+            "markdown" => Rendering::Markdown,
+            "text" => Rendering::Text,
+            "geo-markdown" => Rendering::GeoMarkdown,
+            "geo-text" => Rendering::GeoText,
+            other => unreachable!("{other} is no rendering"),
+        }),
+        None => Representation::text(string(&value["media_type"]), string(&value["text"])).unwrap(),
+    }
+}
+
+fn report(input: &Value) -> Option<Report<'_>> {
+    let variant = input.get("report")?.as_str();
+    Some(Report { variant })
+}
+
+fn shaped(shaped: Shaped) -> Value {
+    match shaped {
+        Shaped::Changed { result, .. } => serde_json::from_str(&result).unwrap(),
+        Shaped::Unchanged => json!("unchanged"),
+    }
 }
 
 /// CN-1, CN-2: the grammar of a feature tag.

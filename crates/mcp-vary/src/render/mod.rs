@@ -9,9 +9,11 @@
 //! more than [`MOST_COLUMNS`] columns, a cell over [`LONGEST_CELL`] bytes, rows that are mostly
 //! holes. What nests deeper than sections go stands on one line, as `key: value, key: value`.
 
+mod geo;
 mod markdown;
 mod text;
 
+pub use self::geo::geo_json;
 pub use self::markdown::markdown;
 pub use self::text::text;
 

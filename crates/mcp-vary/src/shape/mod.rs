@@ -3,7 +3,23 @@
 //! Source: the content negotiation extension, "How Servers Respond Differently", with the rules of
 //! the tool result clarification on which field is for whom.
 
+mod answer;
+mod applied;
+mod content;
+mod prompt;
 mod repeat;
+mod resource;
 mod tool_result;
 
-pub use self::tool_result::{Applied, META_APPLIED, Policy, Shaped, ToolFacts, tool_result};
+pub(crate) use self::applied::meta;
+pub(crate) use self::content::{blocks, texts};
+pub(crate) use self::repeat::{Relation, candidates, relations};
+
+pub use self::answer::{Answer, HINTS};
+pub use self::applied::{Applied, META_APPLIED, Report, Shaped};
+pub use self::prompt::{PromptAlternative, PromptError, Role, prompt_result};
+pub use self::resource::{
+    MAX_MEDIA_TYPE, MediaType, MediaTypeError, Rendering, Representation, RepresentationError,
+    Representations, resource_result,
+};
+pub use self::tool_result::{Policy, ToolFacts, tool_result};

@@ -7,7 +7,7 @@ const MOST_COMPARED: usize = 64;
 
 /// How a text relates to the structured value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Relation {
+pub(crate) enum Relation {
     /// It says something of its own.
     Author,
     /// It is the value as JSON, or a part of it as JSON, or it is empty.
@@ -20,7 +20,7 @@ pub(super) enum Relation {
 ///
 /// Servers wrap what they return: `{"result": …}` where the schema must be an object, one named
 /// member, or one text for each element of a list. All of these repeat the value.
-pub(super) fn relations(value: &Json<'_>, texts: &[&str]) -> Vec<Relation> {
+pub(crate) fn relations(value: &Json<'_>, texts: &[&str]) -> Vec<Relation> {
     let lists = candidates(value).filter_map(Json::as_array);
     if let Some(relation) = lists
         .filter_map(|list| relation_of_each(list, texts))
@@ -83,7 +83,7 @@ fn relation_of_each(elements: &[Json<'_>], texts: &[&str]) -> Option<Relation> {
 }
 
 /// The value, and what it wraps: its member `result`, its only member.
-fn candidates<'v, 'a>(value: &'v Json<'a>) -> impl Iterator<Item = &'v Json<'a>> {
+pub(crate) fn candidates<'v, 'a>(value: &'v Json<'a>) -> impl Iterator<Item = &'v Json<'a>> {
     let only = match value.as_object() {
         Some([(_, only)]) => Some(only),
         _ => value.get("result"),

@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 
+use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
+use super::content::{Block, array, blocks, container, is_complete, text_block, texts, with_text};
 use super::repeat::{Relation, relations};
-use crate::feature::{Features, Format, Verbosity};
-use crate::json::{Json, JsonError, Members, elements, string};
+use crate::feature::{Features, Format};
+use crate::json::{Json, JsonError, Members};
 use crate::render;
-
-/// The member of a result's `_meta` that says what was applied; a result with it is never shaped.
-pub const META_APPLIED: &str = "vary/applied";
 
 /// What the client's list says of the tool.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -50,34 +49,6 @@ impl Default for Policy<'_> {
             variant: None,
         }
     }
-}
-
-/// What became of a result.
-#[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "a result is sent as it was, or it is not"
-)]
-pub enum Shaped {
-    /// The server's result goes out byte for byte.
-    Unchanged,
-    /// `result` goes out instead.
-    Changed {
-        /// The `result` member as JSON text.
-        result: String,
-        /// What was done.
-        applied: Applied,
-    },
-}
-
-/// What was done to a result.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct Applied {
-    /// The form of its content.
-    pub format: Format,
-    /// How much of it there is; none when the client declared no verbosity.
-    pub verbosity: Option<Verbosity>,
 }
 
 /// Shapes `result`, the `result` member of a `tools/call` answer, for a client with `features`.
@@ -145,19 +116,12 @@ pub fn tool_result(
         tool,
         policy: *policy,
     };
-    let applied = Applied {
-        format,
-        verbosity: declares_verbosity(features).then_some(Verbosity::Standard),
-    };
+    let applied = Applied::new(Some(format), features);
     match shaping.shape(result, applied) {
         Ok(Some(result)) => Shaped::Changed { result, applied },
         // A result that cannot be read is the client's to judge.
         Ok(None) | Err(_) => Shaped::Unchanged,
     }
-}
-
-fn declares_verbosity(features: &Features) -> bool {
-    features.values("verbosity").next().is_some()
 }
 
 struct Shaping<'p> {
@@ -182,10 +146,7 @@ impl Shaping<'_> {
     /// The shaped result; none when it is as it should be.
     fn shape(&self, text: &str, applied: Applied) -> Result<Option<String>, JsonError> {
         let mut result = Members::parse(text)?;
-        let meta = match result.get("_meta") {
-            None | Some("null") => Members::default(),
-            Some(meta) => Members::parse(meta)?,
-        };
+        let meta = meta(&result)?;
         if !is_shapeable(&result) || meta.contains(META_APPLIED) {
             return Ok(None);
         }
@@ -208,7 +169,9 @@ impl Shaping<'_> {
         if !is_new && !leaves_out && !is_said {
             return Ok(None);
         }
-        let report = self.policy.report.then(|| self.report(meta, applied));
+        let variant = self.policy.variant;
+        let told = self.policy.report.then_some(Report { variant });
+        let report = told.map(|told| applied.report(meta, told));
         if leaves_out {
             result.remove("structuredContent");
         }
@@ -310,20 +273,6 @@ impl Shaping<'_> {
         }
         is_prose && !self.tool.output_schema && !self.tool.ui
     }
-
-    /// `_meta` with what was applied.
-    fn report(&self, mut meta: Members<'_>, applied: Applied) -> String {
-        let mut report = Members::default();
-        report.set("format", string(applied.format.as_str()));
-        if let Some(verbosity) = applied.verbosity {
-            report.set("verbosity", string(verbosity.as_str()));
-        }
-        if let Some(variant) = self.policy.variant {
-            report.set("variant", string(variant));
-        }
-        meta.set(META_APPLIED, report.to_json());
-        meta.to_json()
-    }
 }
 
 impl Outcome {
@@ -337,43 +286,10 @@ impl Outcome {
 
 /// Whether `result` is what a tool answered in the end, and went well.
 fn is_shapeable(result: &Members<'_>) -> bool {
-    let is_complete = match result.get("resultType") {
-        Some(_) => result.get_str("resultType").as_deref() == Some("complete"),
-        None => true,
-    };
-    is_complete
+    is_complete(result)
         && matches!(result.get("isError"), None | Some("false" | "null"))
         && !result.contains("task")
         && (result.contains("content") || result.contains("structuredContent"))
-}
-
-/// One block of `content`.
-struct Block<'a> {
-    written: &'a str,
-    /// The text, in a text block.
-    text: Option<String>,
-}
-
-fn blocks(content: &str) -> Result<Vec<Block<'_>>, JsonError> {
-    let block = |written| Block {
-        written,
-        text: text_of(written),
-    };
-    Ok(elements(content)?.into_iter().map(block).collect())
-}
-
-/// The text of a text block that can be read; any other block passes as it is.
-fn text_of(block: &str) -> Option<String> {
-    let block = Members::parse(block).ok()?;
-    let is_text = block.get_str("type").as_deref() == Some("text");
-    is_text.then(|| block.get_str("text")).flatten()
-}
-
-fn texts<'b>(blocks: &'b [Block<'_>]) -> Vec<&'b str> {
-    blocks
-        .iter()
-        .filter_map(|block| block.text.as_deref())
-        .collect()
 }
 
 /// The object or array that the one text of `texts` is.
@@ -382,13 +298,6 @@ fn document<'t>(texts: &[&'t str]) -> Option<Json<'t>> {
         [text] => container(text),
         _ => None,
     }
-}
-
-fn container(text: &str) -> Option<Json<'_>> {
-    if !text.trim_start().starts_with(['{', '[']) {
-        return None;
-    }
-    Json::parse(text).ok()
 }
 
 /// Which texts go.
@@ -464,23 +373,4 @@ fn render_each(
         );
     }
     changed.then(|| array(&new))
-}
-
-/// A text block with another text; its annotations stay.
-fn with_text<'b>(block: &str, text: &str) -> Cow<'b, str> {
-    Cow::Owned(Members::parse(block).map_or_else(
-        |_| text_block(text),
-        |mut block| {
-            block.set("text", string(text));
-            block.to_json()
-        },
-    ))
-}
-
-fn text_block(text: &str) -> String {
-    format!(r#"{{"type":"text","text":{}}}"#, string(text))
-}
-
-fn array(elements: &[Cow<'_, str>]) -> String {
-    format!("[{}]", elements.join(","))
 }

@@ -1,0 +1,341 @@
+//! What the author of a tool answers with, for every client.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::applied::{Applied, Report};
+use super::content::text_block;
+use super::tool_result::{Policy, ToolFacts};
+use crate::feature::{Features, Format};
+use crate::json::{Json, JsonError, Members, string};
+use crate::predicate::{Predicate, choose};
+use crate::render;
+
+/// The property that reasoning hints stand in, where the author names no other.
+pub const HINTS: &str = "hints";
+
+/// One value, in all the forms that its author cares to give it.
+///
+/// # Properties
+///
+/// [`to_result`](Self::to_result) always gives a valid `CallToolResult`: one that has `content`,
+/// however empty, and whose `structuredContent` is the value itself, or is left out. It is total.
+///
+/// | chosen format | `content` begins with | `structuredContent` |
+/// |---|---|---|
+/// | none | the author's markdown, else their text, else the value as JSON | the value |
+/// | `agent` and `format=json`, both declared | no text | the value |
+/// | JSON otherwise | the value as JSON | the value |
+/// | markdown | the author's markdown, else their text, else the value rendered | only for a schema or UI |
+/// | text | the author's text, else the value rendered | only for a schema or UI |
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::feature::Features;
+/// use mcp_vary::shape::{Answer, Policy, ToolFacts};
+/// use serde_json::json;
+///
+/// let answer = Answer::new(&json!({"location": "Bern", "temperature_c": 8}))?
+///     .with_markdown("**8 °C** in Bern")
+///     .with_hint("8 °C suggests a jacket");
+/// let result = |tags: &[&str]| {
+///     let (features, _) = Features::from_tags(tags.iter().copied());
+///     answer.to_result(&features, ToolFacts::default(), None, &Policy::default())
+/// };
+/// assert_eq!(
+///     result(&["agent", "format=json"]),
+///     r#"{"content":[],"structuredContent":{"location":"Bern","temperature_c":8}}"#,
+/// );
+/// assert_eq!(
+///     result(&["human"]),
+///     r#"{"content":[{"type":"text","text":"**8 °C** in Bern"}]}"#,
+/// );
+///
+/// // Hints are for clients that sample; nobody gets one without asking.
+/// assert_eq!(
+///     result(&["agent", "format=json", "sampling"]),
+///     concat!(
+///         r#"{"content":[],"structuredContent":{"location":"Bern","temperature_c":8,"#,
+///         r#""hints":["8 °C suggests a jacket"]}}"#,
+///     ),
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The value as compact JSON.
+    value: String,
+    markdown: Option<String>,
+    text: Option<String>,
+    hints: Vec<String>,
+    hints_under: String,
+    /// Blocks that are no text of ours, each as JSON.
+    blocks: Vec<String>,
+    /// Members of `_meta`, as JSON.
+    meta: Vec<(String, String)>,
+    alternatives: Vec<(Predicate, Self)>,
+}
+
+impl Answer {
+    /// An answer that is `value`.
+    ///
+    /// # Errors
+    ///
+    /// When `value` is no JSON that can be read back: it fails to serialize, repeats a key, or nests
+    /// deeper than [`MAX_DEPTH`](crate::json::MAX_DEPTH).
+    pub fn new(value: &(impl Serialize + ?Sized)) -> Result<Self, JsonError> {
+        Self::from_json(&serde_json::to_string(value)?)
+    }
+
+    /// An answer that is the value in `text`, its numbers as they are spelled.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Json::parse`].
+    pub fn from_json(text: &str) -> Result<Self, JsonError> {
+        Ok(Self {
+            value: Json::parse(text)?.to_json(),
+            markdown: None,
+            text: None,
+            hints: Vec::new(),
+            hints_under: HINTS.to_owned(),
+            blocks: Vec::new(),
+            meta: Vec::new(),
+            alternatives: Vec::new(),
+        })
+    }
+
+    /// Says the value in markdown; also what clients get that ask for nothing.
+    #[must_use]
+    pub fn with_markdown(mut self, markdown: impl Into<String>) -> Self {
+        self.markdown = Some(markdown.into());
+        self
+    }
+
+    /// Says the value in prose without markup.
+    #[must_use]
+    pub fn with_text(mut self, text: impl Into<String>) -> Self {
+        self.text = Some(text.into());
+        self
+    }
+
+    /// Adds a reasoning hint for clients that sample.
+    ///
+    /// It becomes an element of the property [`HINTS`] where the client reads JSON and the tool's
+    /// `outputSchema` declares it or is missing; a line of a text of its own otherwise.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Names the property that hints stand in.
+    #[must_use]
+    pub fn with_hints_under(mut self, property: impl Into<String>) -> Self {
+        self.hints_under = property.into();
+        self
+    }
+
+    /// Adds an image, audio, link or embedded resource, which every client gets.
+    ///
+    /// # Errors
+    ///
+    /// When `block` is no JSON object.
+    pub fn with_block(mut self, block: &str) -> Result<Self, JsonError> {
+        self.blocks.push(Members::parse(block)?.to_json());
+        Ok(self)
+    }
+
+    /// Adds a member of `_meta`, or replaces it.
+    ///
+    /// # Errors
+    ///
+    /// When `json` is no JSON.
+    pub fn with_meta(mut self, key: impl Into<String>, json: &str) -> Result<Self, JsonError> {
+        self.meta.push((key.into(), Json::parse(json)?.to_json()));
+        Ok(self)
+    }
+
+    /// Answers with `answer` where `predicate` holds, the most specific first.
+    ///
+    /// The alternatives of an alternative are never asked.
+    #[must_use]
+    pub fn with_alternative(mut self, predicate: Predicate, answer: Self) -> Self {
+        self.alternatives.push((predicate, answer));
+        self
+    }
+
+    /// The `result` member of a `tools/call` answer, for a client with `features`.
+    ///
+    /// `output_schema` is the tool's, where the client was given one ([`ToolFacts::output_schema`] is
+    /// true): hints are only put into a property that it declares.
+    #[must_use]
+    pub fn to_result(
+        &self,
+        features: &Features,
+        tool: ToolFacts,
+        output_schema: Option<&Value>,
+        policy: &Policy<'_>,
+    ) -> String {
+        let alternative = choose(&self.alternatives, features);
+        let answer = alternative.filter(|_| !features.is_empty()).unwrap_or(self);
+        let format = features.choose_format(&Format::ALL);
+        let may_be_structured = answer.value.starts_with('{') || policy.non_object_structured;
+        let is_prose = matches!(format, Some(Format::Markdown | Format::Text));
+        let telling = Telling {
+            answer,
+            format,
+            is_structured: may_be_structured && (!is_prose || tool.output_schema || tool.ui),
+            // The seed's test case 1: the client itself declared both tags.
+            is_strict: format == Some(Format::Json)
+                && may_be_structured
+                && features.agent()
+                && features.format().is_some()
+                && !policy.always_both,
+            hints: if features.sampling() {
+                &answer.hints
+            } else {
+                &[]
+            },
+            schema: match (tool.output_schema, output_schema) {
+                (false, None) => Schema::Free,
+                (_, schema) => Schema::Bound(schema),
+            },
+        };
+        let mut result = telling.result();
+        let mut meta = Members::default();
+        for (key, json) in &answer.meta {
+            meta.set(key.as_str(), json.as_str());
+        }
+        let variant = policy.variant;
+        if policy.report && !features.is_empty() {
+            let applied = Applied::new(format, features);
+            result.set("_meta", applied.report(meta, Report { variant }));
+        } else if !meta.is_empty() {
+            result.set("_meta", meta.to_json());
+        }
+        result.to_json()
+    }
+}
+
+/// What binds the structured value.
+enum Schema<'s> {
+    /// No schema: it may have any property.
+    Free,
+    /// A schema, if only one that we were not shown.
+    Bound(Option<&'s Value>),
+}
+
+/// One answer on its way to one client.
+struct Telling<'t> {
+    answer: &'t Answer,
+    format: Option<Format>,
+    is_structured: bool,
+    is_strict: bool,
+    hints: &'t [String],
+    schema: Schema<'t>,
+}
+
+impl Telling<'_> {
+    fn result(&self) -> Members<'static> {
+        let with_hints = self.value_with_hints();
+        let value = with_hints.as_deref().unwrap_or(&self.answer.value);
+        let mut content = Vec::new();
+        if !self.is_strict {
+            content.push(text_block(&self.words(value)));
+        }
+        if !self.is_strict && with_hints.is_none() && !self.hints.is_empty() {
+            content.push(text_block(&self.hints_in_words()));
+        }
+        content.extend(self.answer.blocks.iter().cloned());
+        let mut result = Members::default();
+        result.set("content", format!("[{}]", content.join(",")));
+        if self.is_structured {
+            result.set("structuredContent", value.to_owned());
+        }
+        result
+    }
+
+    /// The text that says `value`.
+    fn words(&self, value: &str) -> String {
+        let Answer { markdown, text, .. } = self.answer;
+        let author = match self.format {
+            Some(Format::Json) => None,
+            Some(Format::Text) => text.as_ref(),
+            _ => markdown.as_ref().or(text.as_ref()),
+        };
+        if let Some(author) = author {
+            return author.clone();
+        }
+        let render = match self.format {
+            Some(Format::Markdown) => render::markdown,
+            Some(Format::Text) => render::text,
+            _ => return value.to_owned(),
+        };
+        // It was read before; JSON says it as well.
+        Json::parse(value).map_or_else(|_| value.to_owned(), |value| render(&value))
+    }
+
+    /// The value with the hints in it; none where they must not stand there, or nobody reads JSON.
+    fn value_with_hints(&self) -> Option<String> {
+        let Answer { markdown, text, .. } = self.answer;
+        let reads_json = match self.format {
+            Some(format) => format == Format::Json,
+            None => markdown.is_none() && text.is_none(),
+        };
+        let property = self.answer.hints_under.as_str();
+        let may_stand = match self.schema {
+            Schema::Free => true,
+            Schema::Bound(schema) => schema.is_some_and(|schema| admits_hints(schema, property)),
+        };
+        if self.hints.is_empty() || !reads_json || !self.is_structured || !may_stand {
+            return None;
+        }
+        let mut value = Members::parse(&self.answer.value).ok()?;
+        if value.contains(property) {
+            return None;
+        }
+        let hints: Vec<_> = self.hints.iter().map(|hint| string(hint)).collect();
+        value.set(property, format!("[{}]", hints.join(",")));
+        Some(value.to_json())
+    }
+
+    /// A list, with markup where the client reads any.
+    fn hints_in_words(&self) -> String {
+        let bullet = match self.format {
+            Some(Format::Text) => "",
+            _ => "- ",
+        };
+        let lines = self.hints.iter().map(|hint| format!("{bullet}{hint}"));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Whether `schema` declares `property` as a list of strings, as far as that is plain to see.
+///
+/// Careful: a keyword that could forbid the property elsewhere, or say more of its elements, counts as
+/// a refusal.
+fn admits_hints(schema: &Value, property: &str) -> bool {
+    let only = |schema: &Value, known: &[&str]| {
+        let keys = schema.as_object().map(|keywords| keywords.keys());
+        keys.is_some_and(|mut keys| keys.all(|key| known.contains(&key.as_str())))
+    };
+    let about = ["type", "title", "description", "default", "examples"];
+    let is = |schema: &Value, name: &str| schema.get("type").is_none_or(|kind| kind == name);
+    let root = [
+        "$schema",
+        "$id",
+        "$defs",
+        "definitions",
+        "properties",
+        "required",
+        "additionalProperties",
+    ];
+    let list = &schema["properties"][property];
+    let is_list = only(list, &[&about[..], &["items"]].concat()) && is(list, "array");
+    let is_string = list
+        .get("items")
+        .is_none_or(|items| only(items, &about) && is(items, "string"));
+    only(schema, &[&about[..], &root].concat()) && is_list && is_string
+}

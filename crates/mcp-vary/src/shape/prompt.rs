@@ -1,0 +1,265 @@
+//! The result of `prompts/get`, and the alternatives that a prompt may have.
+
+use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
+use super::content::{is_complete, text_block, text_of};
+use crate::feature::Features;
+use crate::json::{JsonError, Members, elements, string};
+use crate::predicate::{Predicate, choose};
+
+/// Who says a message of a prompt.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "the protocol has these two roles")]
+pub enum Role {
+    /// The person, or what speaks for them.
+    User,
+    /// The model.
+    Assistant,
+}
+
+impl Role {
+    /// The value of `role`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Assistant => "assistant",
+        }
+    }
+}
+
+/// What a prompt says to some of its clients.
+///
+/// # Properties
+///
+/// There is a message, and each has one block of content: "`content: ContentBlock`", as the core
+/// schema says. Where JSON gives an array, as the extension's own examples do, each of its blocks
+/// becomes a message of the same role.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::shape::{PromptAlternative, Role};
+///
+/// let prompt = PromptAlternative::new(Role::User, "Call the weather tool.");
+/// assert_eq!(
+///     prompt.to_json(),
+///     r#"{"messages":[{"role":"user","content":{"type":"text","text":"Call the weather tool."}}]}"#,
+/// );
+///
+/// // Two blocks are two messages.
+/// let two = r#"{"messages": [{"role": "user", "content": [{"type":"text","text":"a"}, {"type":"text","text":"b"}]}]}"#;
+/// assert_eq!(
+///     PromptAlternative::from_json(two)?,
+///     PromptAlternative::new(Role::User, "a").with_text(Role::User, "b"),
+/// );
+/// # Ok::<(), mcp_vary::shape::PromptError>(())
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct PromptAlternative {
+    description: Option<String>,
+    /// Each as JSON.
+    messages: Vec<String>,
+}
+
+impl PromptAlternative {
+    /// A prompt that begins with a text.
+    #[must_use]
+    pub fn new(role: Role, text: &str) -> Self {
+        let prompt = Self {
+            description: None,
+            messages: Vec::new(),
+        };
+        prompt.with_text(role, text)
+    }
+
+    /// Describes the prompt in place of what the server says.
+    #[must_use]
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// Adds a message that is a text.
+    #[must_use]
+    pub fn with_text(mut self, role: Role, text: &str) -> Self {
+        let (role, block) = (role.as_str(), text_block(text));
+        self.messages
+            .push(format!(r#"{{"role":"{role}","content":{block}}}"#));
+        self
+    }
+
+    /// Reads `{"description"?, "messages": […]}`; unknown members of a message are carried.
+    ///
+    /// # Errors
+    ///
+    /// When there is no message, or one lacks a role or content.
+    pub fn from_json(text: &str) -> Result<Self, PromptError> {
+        let prompt = Members::parse(text)?;
+        let written = elements(prompt.get("messages").unwrap_or("[]"))?;
+        let mut messages = Vec::new();
+        for (at, message) in written.into_iter().enumerate() {
+            single(message, at + 1, &mut messages)?;
+        }
+        if messages.is_empty() {
+            return Err(PromptError::Empty);
+        }
+        Ok(Self {
+            description: prompt.get_str("description"),
+            messages,
+        })
+    }
+
+    /// The result of `prompts/get` that says this.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut result = Members::default();
+        if let Some(description) = &self.description {
+            result.set("description", string(description));
+        }
+        result.set("messages", format!("[{}]", self.messages.join(",")));
+        result.to_json()
+    }
+}
+
+/// Adds `message`, number `at`, once for each of its blocks.
+fn single(message: &str, at: usize, out: &mut Vec<String>) -> Result<(), PromptError> {
+    let message = Members::parse(message)?;
+    let role = message.get_str("role");
+    if !matches!(role.as_deref(), Some("user" | "assistant")) {
+        return Err(PromptError::Role(at));
+    }
+    let content = message.get("content").ok_or(PromptError::Content(at))?;
+    let blocks = match content.starts_with('[') {
+        true => elements(content)?,
+        false => vec![content],
+    };
+    for block in blocks {
+        let has_type = Members::parse(block).is_ok_and(|b| b.get_str("type").is_some());
+        if !has_type {
+            return Err(PromptError::Content(at));
+        }
+        let mut one = message.clone();
+        one.set("content", block);
+        out.push(one.to_json());
+    }
+    Ok(())
+}
+
+/// Why a JSON text is no prompt.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PromptError {
+    /// It is no JSON object, or its messages are no array.
+    #[error("a prompt is an object with an array `messages`: {0}")]
+    Json(#[from] JsonError),
+    /// There is no message.
+    #[error("`messages` is empty; say something")]
+    Empty,
+    /// The message of this number has another role, or none.
+    #[error("message {0} has no role; write `user` or `assistant`")]
+    Role(usize),
+    /// The message of this number lacks a block of content.
+    #[error(
+        "message {0} has no content; write a block like {{\"type\": \"text\", \"text\": \"…\"}}"
+    )]
+    Content(usize),
+}
+
+/// Shapes `result`, the `result` member of a `prompts/get` answer, for a client with `features`.
+///
+/// The alternative whose condition holds, the most specific first, stands where the server's
+/// first text stood.
+///
+/// # Properties
+///
+/// Only the server's texts go: messages that are images, audio, links, embedded resources or unknown
+/// stay, in order, as the bytes they were, and so do unknown members of the result. The server's description stays where the alternative has none. A client that declared nothing
+/// gets what the server said, and so does everybody whom no condition meets, and where the result
+/// says that it was shaped, asks for input, or cannot be read.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::feature::Features;
+/// use mcp_vary::shape::{PromptAlternative, Role, Shaped, prompt_result};
+///
+/// let alternatives = [(
+///     "agent & sampling".parse()?,
+///     PromptAlternative::new(Role::User, "1. Parse\n2. Plan\n3. Call the tool"),
+/// )];
+/// let result = r#"{"messages": [{"role": "user", "content": {"type": "text", "text": "Call it."}}]}"#;
+/// let get = |tags: &str| {
+///     let (features, _) = Features::from_tags(tags.split(','));
+///     prompt_result(result, &features, &alternatives, None)
+/// };
+/// let Shaped::Changed { result, .. } = get("agent,sampling") else { panic!() };
+/// assert!(result.contains("2. Plan"));
+///
+/// // An agent that cannot sample is not the one.
+/// assert_eq!(get("agent"), Shaped::Unchanged);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn prompt_result(
+    result: &str,
+    features: &Features,
+    alternatives: &[(Predicate, PromptAlternative)],
+    report: Option<Report<'_>>,
+) -> Shaped {
+    let alternative = match features.is_empty() {
+        true => None,
+        false => choose(alternatives, features),
+    };
+    let applied = Applied::new(None, features);
+    let shaped = alternative.map(|alternative| shape(result, alternative, applied, report));
+    match shaped {
+        Some(Ok(Some(result))) => Shaped::Changed { result, applied },
+        // A result that cannot be read is the client's to judge.
+        _ => Shaped::Unchanged,
+    }
+}
+
+fn shape(
+    text: &str,
+    alternative: &PromptAlternative,
+    applied: Applied,
+    report: Option<Report<'_>>,
+) -> Result<Option<String>, JsonError> {
+    let mut result = Members::parse(text)?;
+    let meta = meta(&result)?;
+    let Some(messages) = result.get("messages") else {
+        return Ok(None);
+    };
+    if !is_complete(&result) || meta.contains(META_APPLIED) {
+        return Ok(None);
+    }
+    let report = report.map(|report| applied.report(meta, report));
+    let written = elements(messages)?;
+    let place = written.iter().position(|message| is_text(message));
+    let mut new: Vec<&str> = Vec::new();
+    let ours = || alternative.messages.iter().map(String::as_str);
+    if place.is_none() {
+        new.extend(ours());
+    }
+    for (at, message) in written.iter().enumerate() {
+        if Some(at) == place {
+            new.extend(ours());
+        } else if !is_text(message) {
+            new.push(message);
+        }
+    }
+    let new = format!("[{}]", new.join(","));
+    if let Some(description) = &alternative.description {
+        result.set("description", string(description));
+    }
+    result.set("messages", new);
+    if let Some(report) = report {
+        result.set("_meta", report);
+    }
+    Ok(Some(result.to_json()))
+}
+
+fn is_text(message: &str) -> bool {
+    let content = |message: &Members<'_>| message.get("content").and_then(text_of);
+    Members::parse(message).is_ok_and(|message| content(&message).is_some())
+}

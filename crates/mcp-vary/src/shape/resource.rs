@@ -1,0 +1,384 @@
+//! The result of `resources/read`, and the representations that it may have.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
+use super::content::{container, is_complete};
+use crate::feature::{Features, Format};
+use crate::ignored::shown;
+use crate::json::{Json, JsonError, Members, elements, string};
+use crate::predicate::{Predicate, choose};
+use crate::render;
+
+/// A media type, longer than this, is none.
+pub const MAX_MEDIA_TYPE: usize = 255;
+
+/// What a text is: `text/markdown`, `application/geo+json`, `text/plain; charset=utf-8`.
+///
+/// # Grammar
+///
+/// `type "/" subtype [ ";" parameters ]`, type and subtype of letters, digits and ``!#$&-^_.+`` as in
+/// RFC 6838, the parameters of printable ASCII.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::feature::Format;
+/// use mcp_vary::shape::MediaType;
+///
+/// assert_eq!("application/geo+json".parse::<MediaType>()?.format(), Some(Format::Json));
+///
+/// // Markup is no plain text: only a condition selects it.
+/// assert_eq!("text/html".parse::<MediaType>()?.format(), None);
+/// # Ok::<(), mcp_vary::shape::MediaTypeError>(())
+/// ```
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct MediaType(String);
+
+impl MediaType {
+    /// The media type as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The format by which clients ask for it; none when they cannot.
+    #[must_use]
+    pub fn format(&self) -> Option<Format> {
+        let essence = self.0.split(';').next().unwrap_or_default();
+        let essence = essence.trim_end().to_ascii_lowercase();
+        match essence.as_str() {
+            "text/markdown" => Some(Format::Markdown),
+            "text/plain" => Some(Format::Text),
+            other if other.ends_with("/json") || other.ends_with("+json") => Some(Format::Json),
+            _ => None,
+        }
+    }
+}
+
+impl FromStr for MediaType {
+    type Err = MediaTypeError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (essence, parameters) = text.split_once(';').unwrap_or((text, ""));
+        let is_name = |name: &str| {
+            name.starts_with(|c: char| c.is_ascii_alphanumeric())
+                && name
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "!#$&-^_.+".contains(c))
+        };
+        let names = essence.trim_end().split_once('/');
+        let is_printable = parameters.chars().all(|c| c.is_ascii_graphic() || c == ' ');
+        let is_type = names.is_some_and(|(name, subname)| is_name(name) && is_name(subname));
+        if text.len() > MAX_MEDIA_TYPE || !is_type || !is_printable {
+            return Err(MediaTypeError(shown(text)));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for MediaType {
+    type Error = MediaTypeError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<MediaType> for String {
+    fn from(media_type: MediaType) -> Self {
+        media_type.0
+    }
+}
+
+impl fmt::Display for MediaType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Why a text is no media type.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("`{0}` is no media type; write one like `text/markdown`")]
+pub struct MediaTypeError(String);
+
+/// How a text that is JSON is rendered.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Rendering {
+    /// As [`markdown`](render::markdown).
+    Markdown,
+    /// As plain [`text`](render::text).
+    Text,
+    /// [GeoJSON](render::geo_json) as markdown; other JSON as well.
+    GeoMarkdown,
+    /// [GeoJSON](render::geo_json) as plain text; other JSON as well.
+    GeoText,
+}
+
+impl Rendering {
+    /// What comes out.
+    #[must_use]
+    pub fn format(self) -> Format {
+        match self {
+            Self::Markdown | Self::GeoMarkdown => Format::Markdown,
+            Self::Text | Self::GeoText => Format::Text,
+        }
+    }
+
+    /// `value` rendered.
+    #[must_use]
+    pub fn apply(self, value: &Json<'_>) -> String {
+        let readable = match self {
+            Self::GeoMarkdown | Self::GeoText => render::geo_json(value),
+            Self::Markdown | Self::Text => None,
+        };
+        let value = readable.as_ref().unwrap_or(value);
+        match self.format() {
+            Format::Markdown => render::markdown(value),
+            _ => render::text(value),
+        }
+    }
+}
+
+/// One representation of a resource.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Representation {
+    /// What the server says, byte for byte.
+    AsServed,
+    /// The server's text rendered, where it is an object or array in JSON; else as served.
+    Rendered(Rendering),
+    /// The author's own.
+    Text {
+        /// What `text` is.
+        media_type: MediaType,
+        /// The text.
+        text: String,
+    },
+}
+
+impl Representation {
+    /// An author's own text.
+    ///
+    /// # Errors
+    ///
+    /// When `media_type` is none.
+    pub fn text(media_type: &str, text: impl Into<String>) -> Result<Self, MediaTypeError> {
+        Ok(Self::Text {
+            media_type: media_type.parse()?,
+            text: text.into(),
+        })
+    }
+
+    /// The format by which clients ask for it; none when only a condition selects it.
+    #[must_use]
+    pub fn format(&self) -> Option<Format> {
+        match self {
+            Self::AsServed => None,
+            Self::Rendered(rendering) => Some(rendering.format()),
+            Self::Text { media_type, .. } => media_type.format(),
+        }
+    }
+
+    /// The text and its media type, made from what the server says; none when that goes out.
+    fn apply(&self, served: &str) -> Option<(String, &str)> {
+        match self {
+            Self::AsServed => None,
+            Self::Rendered(rendering) => {
+                let media_type = match rendering.format() {
+                    Format::Markdown => "text/markdown",
+                    _ => "text/plain",
+                };
+                Some((rendering.apply(&container(served)?), media_type))
+            }
+            Self::Text { media_type, text } => Some((text.clone(), media_type.as_str())),
+        }
+    }
+}
+
+/// The representations of one resource: some by format, some under conditions.
+///
+/// What the server says is always one of them, in the format that its media type names.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::feature::Features;
+/// use mcp_vary::shape::{Rendering, Representation, Representations, Shaped, resource_result};
+///
+/// let valley = Representations::default()
+///     .with(Representation::Rendered(Rendering::GeoMarkdown))?
+///     .with_under("agent & mcp-capable".parse()?, Representation::AsServed);
+/// let result = r#"{"contents": [{"uri": "map://valley", "mimeType": "application/geo+json",
+///     "text": "{\"type\": \"Point\", \"coordinates\": [7.6586, 45.9763]}"}]}"#;
+/// let read = |tags: &str| {
+///     let (features, _) = Features::from_tags(tags.split(','));
+///     resource_result(result, &features, |_uri| Some(&valley), None)
+/// };
+/// let Shaped::Changed { result, .. } = read("human,format=markdown") else { panic!() };
+/// assert_eq!(result, concat!(
+///     r#"{"contents":[{"uri":"map://valley","mimeType":"text/markdown","#,
+///     r#""text":"- **coordinates**: 45.9763°N, 7.6586°E"}]}"#,
+/// ));
+///
+/// // The condition decides before the format.
+/// assert_eq!(read("agent,mcp-capable,format=markdown"), Shaped::Unchanged);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Representations {
+    by_format: Vec<(Format, Representation)>,
+    conditional: Vec<(Predicate, Representation)>,
+}
+
+impl Representations {
+    /// Adds a representation for the clients that ask for its format.
+    ///
+    /// # Errors
+    ///
+    /// When clients cannot ask for it, or another has the same format.
+    pub fn with(mut self, representation: Representation) -> Result<Self, RepresentationError> {
+        let Some(format) = representation.format() else {
+            return Err(RepresentationError::NoFormat);
+        };
+        if self.by_format.iter().any(|(other, _)| *other == format) {
+            return Err(RepresentationError::Twice(format.as_str()));
+        }
+        self.by_format.push((format, representation));
+        Ok(self)
+    }
+
+    /// Adds a representation for the clients that meet a condition, whatever format they ask for.
+    #[must_use]
+    pub fn with_under(mut self, predicate: Predicate, representation: Representation) -> Self {
+        self.conditional.push((predicate, representation));
+        self
+    }
+
+    /// The representation for a client, of a resource that is served in the format `served`.
+    ///
+    /// A condition that holds decides, the most specific first; then the format, an explicit one
+    /// before an inferred one. A client that declared nothing gets what is served.
+    #[must_use]
+    pub fn choose(&self, features: &Features, served: Option<Format>) -> &Representation {
+        let as_served = &Representation::AsServed;
+        if features.is_empty() {
+            return as_served;
+        }
+        if let Some(representation) = choose(&self.conditional, features) {
+            return representation;
+        }
+        let formats = self.by_format.iter().map(|(format, _)| *format);
+        let supported: Vec<_> = formats.chain(served).collect();
+        let chosen = features.choose_format(&supported);
+        let of_format = |(format, _): &&(Format, Representation)| Some(*format) == chosen;
+        let found = self.by_format.iter().find(of_format);
+        found.map_or(as_served, |(_, representation)| representation)
+    }
+}
+
+/// Why a representation cannot be asked for.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RepresentationError {
+    /// No format names it.
+    #[error("no `format` asks for this representation; give it a condition")]
+    NoFormat,
+    /// Another has the same format.
+    #[error("two representations have the format `{0}`; give one of them a condition")]
+    Twice(&'static str),
+}
+
+/// Shapes `result`, the `result` member of a `resources/read` answer, for a client with `features`.
+///
+/// `representations` knows what else there is of a URI.
+///
+/// # Properties
+///
+/// A text and its `mimeType` change together, so that the type is always true. Blobs, unknown
+/// members, other contents and their order stay as the bytes they were. A client that declared nothing gets what the
+/// server said, and so does everybody where the result says that it was shaped, asks for input, or
+/// cannot be read.
+#[must_use]
+pub fn resource_result<'r>(
+    result: &str,
+    features: &Features,
+    representations: impl Fn(&str) -> Option<&'r Representations>,
+    report: Option<Report<'_>>,
+) -> Shaped {
+    if features.is_empty() {
+        return Shaped::Unchanged;
+    }
+    // A result that cannot be read is the client's to judge.
+    shape(result, features, representations, report).unwrap_or(Shaped::Unchanged)
+}
+
+fn shape<'r>(
+    text: &str,
+    features: &Features,
+    representations: impl Fn(&str) -> Option<&'r Representations>,
+    report: Option<Report<'_>>,
+) -> Result<Shaped, JsonError> {
+    let mut result = Members::parse(text)?;
+    let meta = meta(&result)?;
+    let Some(contents) = result.get("contents") else {
+        return Ok(Shaped::Unchanged);
+    };
+    if !is_complete(&result) || meta.contains(META_APPLIED) {
+        return Ok(Shaped::Unchanged);
+    }
+    let mut formats = Vec::new();
+    let mut shaped = Vec::new();
+    for written in elements(contents)? {
+        let new = content(written, features, &representations);
+        shaped.push(new.map_or_else(
+            || written.to_owned(),
+            |(new, format)| {
+                formats.push(format);
+                new
+            },
+        ));
+    }
+    let Some(first) = formats.first() else {
+        return Ok(Shaped::Unchanged);
+    };
+    let format = first.filter(|_| formats.iter().all(|format| format == first));
+    let applied = Applied::new(format, features);
+    let report = report.map(|report| applied.report(meta, report));
+    result.set("contents", format!("[{}]", shaped.join(",")));
+    if let Some(report) = report {
+        result.set("_meta", report);
+    }
+    Ok(Shaped::Changed {
+        result: result.to_json(),
+        applied,
+    })
+}
+
+/// One content with another text; none when it stays as it is.
+fn content<'r>(
+    written: &str,
+    features: &Features,
+    representations: &impl Fn(&str) -> Option<&'r Representations>,
+) -> Option<(String, Option<Format>)> {
+    let mut content = Members::parse(written).ok()?;
+    if content.contains("blob") {
+        return None;
+    }
+    let representations = representations(&content.get_str("uri")?)?;
+    let text = content.get_str("text")?;
+    let served = match content.get_str("mimeType") {
+        Some(media_type) => media_type.parse().ok().and_then(|m: MediaType| m.format()),
+        None => container(&text).map(|_| Format::Json),
+    };
+    let representation = representations.choose(features, served);
+    let (new, media_type) = representation.apply(&text)?;
+    content.set("mimeType", string(media_type));
+    content.set("text", string(&new));
+    Some((content.to_json(), representation.format()))
+}

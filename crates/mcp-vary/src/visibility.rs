@@ -1,0 +1,169 @@
+//! Which field of a tool's result is for whom, and whether the two say the same.
+//!
+//! Source: the tool result clarification. "`content` is the model-oriented representation of a tool
+//! result", "`structuredContent` is the machine-oriented representation for programmatic use".
+
+mod compare;
+
+pub use self::compare::{Field, Finding, LARGER, MAX_NAMED, SMALLEST_LARGE, compare};
+
+use crate::json::{Json, JsonError, Members, elements};
+use crate::shape::{META_APPLIED, Relation, blocks, meta, relations, texts};
+
+/// Who reads a result.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Experience {
+    /// A model in a conversation or an agent's loop: reads `content`.
+    Conversation,
+    /// A program: code mode, typed orchestration. Reads `structuredContent`.
+    Program,
+    /// A user interface that the result fills: reads `structuredContent`.
+    UserInterface,
+}
+
+/// What of a result to forward to its reader.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a result has two fields to choose from"
+)]
+pub enum Forward<'a> {
+    /// The blocks of `content`, each as written.
+    Content(Vec<&'a str>),
+    /// The structured value.
+    Structured {
+        /// `structuredContent`, as written.
+        value: &'a str,
+        /// The blocks of `content` that say what no structured value can: images, audio, links,
+        /// embedded resources, each as written.
+        others: Vec<&'a str>,
+    },
+    /// The result says nothing.
+    Nothing,
+}
+
+/// What of `result`, the `result` member of a `tools/call` answer, its reader gets.
+///
+/// # Properties
+///
+/// "Clients SHOULD NOT forward both fields verbatim to the model as separate inputs": a text block
+/// and the structured value never go together, but for a text that says something of its own beside
+/// JSON that the client negotiated. No image, audio, link or error is lost on the way.
+///
+/// | result | conversation | program, user interface |
+/// |---|---|---|
+/// | both fields | `content` | `structuredContent` |
+/// | only one of them | that one | that one |
+/// | `content` without words | `structuredContent`, and the images | the same |
+/// | negotiated as JSON | `structuredContent` | the same |
+/// | an error | `content` | `content` |
+///
+/// # Errors
+///
+/// When `result` is no JSON object, or its `content` no array.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::visibility::{Experience, Forward, forward};
+///
+/// let result = r#"{"content": [{"type": "text", "text": "8 °C"}], "structuredContent": {"c": 8.0}}"#;
+/// assert_eq!(
+///     forward(result, Experience::Conversation)?,
+///     Forward::Content(vec![r#"{"type": "text", "text": "8 °C"}"#]),
+/// );
+/// assert_eq!(
+///     forward(result, Experience::Program)?,
+///     Forward::Structured { value: r#"{"c": 8.0}"#, others: vec![] },
+/// );
+///
+/// // A structured value does not hold a picture.
+/// let result = r#"{"content": [{"type": "image", "data": ""}], "structuredContent": {"c": 8.0}}"#;
+/// assert_eq!(
+///     forward(result, Experience::Conversation)?,
+///     Forward::Structured { value: r#"{"c": 8.0}"#, others: vec![r#"{"type": "image", "data": ""}"#] },
+/// );
+/// # Ok::<(), mcp_vary::json::JsonError>(())
+/// ```
+pub fn forward(result: &str, experience: Experience) -> Result<Forward<'_>, JsonError> {
+    let members = Members::parse(result)?;
+    let content = match members.get_written("content") {
+        None | Some("null") => Vec::new(),
+        Some(content) => elements(content)?,
+    };
+    let structured = members
+        .get_written("structuredContent")
+        .filter(|value| *value != "null");
+    let is_negotiated = negotiated_json(&members)?;
+    let reads_content = match experience {
+        _ if members.get("isError") == Some("true") => !content.is_empty(),
+        _ if is_negotiated => false,
+        Experience::Conversation => content.iter().any(|block| has_words(block)),
+        Experience::Program | Experience::UserInterface => false,
+    };
+    Ok(match structured {
+        Some(value) if !reads_content => Forward::Structured {
+            value,
+            others: if is_negotiated {
+                not_repeating(value, content)?
+            } else {
+                content
+                    .into_iter()
+                    .filter(|block| !is_text(block))
+                    .collect()
+            },
+        },
+        None if content.is_empty() => Forward::Nothing,
+        _ => Forward::Content(content),
+    })
+}
+
+/// Whether the client negotiated JSON for this result, so that its texts are at most notices.
+fn negotiated_json(result: &Members<'_>) -> Result<bool, JsonError> {
+    let meta = meta(result)?;
+    let Some(applied) = meta.get(META_APPLIED) else {
+        return Ok(false);
+    };
+    let format = Members::parse(applied)
+        .ok()
+        .and_then(|a| a.get_str("format"));
+    Ok(format.as_deref() == Some("json"))
+}
+
+/// The blocks of `content` that say more than `value`.
+fn not_repeating<'c>(value: &str, content: Vec<&'c str>) -> Result<Vec<&'c str>, JsonError> {
+    let written = format!("[{}]", content.join(","));
+    let blocks = blocks(&written)?;
+    let relations = relations(&Json::parse(value)?, &texts(&blocks));
+    let mut relations = relations.into_iter();
+    let mut says_more = blocks.iter().map(|block| {
+        let relation = block.text.as_ref().and_then(|_| relations.next());
+        relation.is_none_or(|relation| relation == Relation::Author)
+    });
+    let mut content = content;
+    content.retain(|_| says_more.next().unwrap_or(true));
+    Ok(content)
+}
+
+fn is_text(block: &str) -> bool {
+    Members::parse(block).is_ok_and(|block| block.get_str("type").as_deref() == Some("text"))
+}
+
+/// Whether a model can read `block`: a text, or an embedded resource that is text.
+fn has_words(block: &str) -> bool {
+    let says = |block: &Members<'_>| {
+        let text = block.get_str("text");
+        text.is_some_and(|text| !text.trim().is_empty())
+    };
+    let Ok(block) = Members::parse(block) else {
+        return false;
+    };
+    match block.get_str("type").as_deref() {
+        Some("text") => says(&block),
+        Some("resource") => block
+            .get("resource")
+            .is_some_and(|resource| Members::parse(resource).is_ok_and(|r| says(&r))),
+        _ => false,
+    }
+}

@@ -1,0 +1,185 @@
+//! What holds of every answer to every client (CN-9, CN-14, TR-2 to TR-4).
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a case that cannot be read fails its test"
+)]
+
+use mcp_vary::feature::{Features, Format};
+use mcp_vary::shape::{Answer, Policy, Shaped, ToolFacts, tool_result};
+use mcp_vary::visibility::compare;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const TAGS: &[&str] = &[
+    "agent",
+    "human",
+    "sampling",
+    "format=json",
+    "format=markdown",
+    "format=text",
+    "format!=json",
+];
+
+#[derive(Clone, Debug)]
+struct Case {
+    value: Value,
+    hints: Vec<String>,
+    /// Whether the schema, if there is one, declares the hints.
+    schema: Option<bool>,
+    tags: Vec<&'static str>,
+    always_both: bool,
+}
+
+impl Case {
+    fn features(&self) -> Features {
+        Features::from_tags(self.tags.iter().copied()).0
+    }
+
+    fn tool(&self) -> ToolFacts {
+        ToolFacts {
+            output_schema: self.schema.is_some(),
+            ui: false,
+        }
+    }
+
+    fn policy(&self) -> Policy<'static> {
+        Policy {
+            always_both: self.always_both,
+            ..Policy::default()
+        }
+    }
+
+    /// A schema that the value meets, and with hints only when it declares them.
+    fn output_schema(&self) -> Option<Value> {
+        let mut properties = serde_json::Map::new();
+        for (key, value) in self.value.as_object().into_iter().flatten() {
+            properties.insert(key.clone(), json!({"const": value}));
+        }
+        if self.schema? {
+            let hints = json!({"type": "array", "items": {"type": "string"}});
+            properties.entry("hints").or_insert(hints);
+        }
+        Some(json!({"type": "object", "properties": properties, "additionalProperties": false}))
+    }
+
+    fn text(&self) -> String {
+        let mut answer = Answer::new(&self.value).unwrap();
+        for hint in &self.hints {
+            answer = answer.with_hint(hint);
+        }
+        let schema = self.output_schema();
+        answer.to_result(
+            &self.features(),
+            self.tool(),
+            schema.as_ref(),
+            &self.policy(),
+        )
+    }
+
+    fn result(&self) -> Value {
+        serde_json::from_str(&self.text()).unwrap()
+    }
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let scalar = prop_oneof![
+        Just(Value::Null),
+        any::<i32>().prop_map(Value::from),
+        "[a-z äß]{0,8}".prop_map(Value::from),
+    ];
+    let inner = prop_oneof![
+        3 => scalar.clone(),
+        1 => prop::collection::vec(scalar, 0..4).prop_map(Value::from),
+    ];
+    let key = prop_oneof![5 => "[a-c]", 1 => Just("hints".to_owned())];
+    let object = prop::collection::btree_map(key, inner.clone(), 0..4)
+        .prop_map(|members| Value::Object(members.into_iter().collect()));
+    let value = prop_oneof![4 => object, 1 => inner];
+    let tags = prop::sample::subsequence(TAGS, 0..4).prop_shuffle();
+    let hints = prop::collection::vec("[a-z\"\n]{0,8}", 0..3);
+    let rest = (any::<Option<bool>>(), any::<bool>());
+    (value, hints, tags, rest).prop_map(|(value, hints, tags, (schema, always_both))| Case {
+        schema: schema.filter(|_| value.is_object()),
+        value,
+        hints,
+        tags,
+        always_both,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// TR-3, CN-9: there is a text for everybody but the agent that asked for none.
+    #[test]
+    fn an_answer_says_something_in_content(case in case()) {
+        let result = case.result();
+        let is_empty = result["content"].as_array().unwrap().is_empty();
+        let features = case.features();
+        let is_strict = features.agent() && features.format() == Some(Format::Json);
+        prop_assert_eq!(is_empty, is_strict && case.value.is_object() && !case.always_both);
+        prop_assert!(!is_empty || result["structuredContent"].is_object());
+    }
+
+    /// CN-14, TR-4: with hints or without, a structured value meets the schema that the client was given.
+    #[test]
+    fn an_answer_is_valid_under_its_schema(case in case()) {
+        let result = case.result();
+        if let Some(schema) = case.output_schema() {
+            let validator = jsonschema::validator_for(&schema).unwrap();
+            prop_assert!(validator.is_valid(&result["structuredContent"]), "{} {}", schema, result);
+        }
+    }
+
+    /// CN-14: the structured value is the author's; only hints that were asked for are added.
+    #[test]
+    fn an_answer_adds_nothing_but_hints(case in case()) {
+        let mut structured = case.result()["structuredContent"].clone();
+        prop_assume!(!structured.is_null());
+        if structured != case.value {
+            prop_assert!(case.features().sampling());
+            let hints = structured.as_object_mut().unwrap().remove("hints");
+            prop_assert_eq!(hints, Some(json!(case.hints)));
+            prop_assert_eq!(structured, case.value);
+        }
+    }
+
+    /// TR-2: the two fields of an answer agree.
+    #[test]
+    fn an_answer_never_contradicts_itself(case in case()) {
+        let findings = compare(&case.text(), case.tool()).unwrap();
+        prop_assert!(!findings.iter().any(|finding| finding.is_contradiction()), "{:?}", findings);
+    }
+
+    /// CN-19: what was answered as JSON is not shaped to JSON again.
+    #[test]
+    fn an_answer_in_json_is_as_it_should_be(mut case in case()) {
+        case.tags = if case.always_both { vec!["format=json"] } else { vec!["agent", "format=json"] };
+        let text = case.text();
+        let shaped = tool_result(&text, &case.features(), case.tool(), &case.policy());
+        if case.value.is_object() {
+            prop_assert_eq!(shaped, Shaped::Unchanged);
+        }
+    }
+}
+
+/// CN-9: a value that cannot be read back is refused when the answer is made.
+#[test]
+fn an_answer_is_a_value_that_can_be_read() {
+    let deep = "[".repeat(200) + &"]".repeat(200);
+    assert!(Answer::from_json(&deep).is_err());
+    assert!(Answer::from_json(r#"{"a":1,"a":2}"#).is_err());
+    let keys = std::collections::BTreeMap::from([((1, 2), 3)]);
+    assert!(Answer::new(&keys).is_err(), "a key is a string");
+    assert!(Answer::new("prose").unwrap().with_block("[]").is_err());
+    assert!(Answer::new("prose").unwrap().with_meta("a", "{").is_err());
+    let answer = Answer::from_json("{\"n\": 1.10}").unwrap();
+    let result = answer.to_result(
+        &Features::default(),
+        ToolFacts::default(),
+        None,
+        &Policy::default(),
+    );
+    assert!(result.ends_with(r#""structuredContent":{"n":1.10}}"#));
+}
