@@ -10,6 +10,10 @@ use mcp_vary::ignored::Ignored;
 use serde_json::Value;
 use tracing::debug;
 
+use crate::bridge::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
+use crate::gateway::Gateway;
+use crate::params::Params;
+use crate::reply::Failure;
 use crate::revision::{Era, Revision};
 use crate::session::{ClientId, Session};
 
@@ -67,6 +71,60 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn era(&self) -> Era {
         self.revision.era()
+    }
+}
+
+/// The version that a modern request declares; `-32602` without it.
+pub(crate) fn modern_version(params: &Params<'_>) -> Result<String, Failure> {
+    params.meta.get_str(PROTOCOL_VERSION).ok_or_else(|| {
+        Failure::invalid_params(format!(
+            "`_meta` must name its `{PROTOCOL_VERSION}`, a string"
+        ))
+    })
+}
+
+pub(crate) fn check_version(told: &str) -> Result<Revision, Failure> {
+    Revision::parse(told)
+        .filter(|revision| revision.era() == Era::Modern)
+        .ok_or_else(|| Failure::unsupported_version(told))
+}
+
+impl Gateway {
+    /// The client of a session.
+    pub(crate) fn legacy_client(&self, session: &Arc<Session>) -> Client {
+        Client {
+            revision: session.fixed.revision,
+            id: session.client,
+            features: session.fixed.features.clone(),
+            order: self.order_of(session).unwrap_or_default(),
+            capabilities: Arc::default(),
+            log_level: None,
+            session: Some(Arc::clone(session)),
+        }
+    }
+
+    /// The client of one modern request: what its `_meta` says, and nothing from earlier.
+    pub(crate) fn modern_client(&self, params: &Params<'_>) -> Result<Client, Failure> {
+        let revision = check_version(&modern_version(params)?)?;
+        let capabilities = params
+            .meta
+            .get(CLIENT_CAPABILITIES)
+            .filter(|told| told.starts_with('{'));
+        let capabilities = capabilities.ok_or_else(|| {
+            Failure::invalid_params(format!(
+                "`_meta` must hold `{CLIENT_CAPABILITIES}`, an object"
+            ))
+        })?;
+        let known = self.know(capabilities);
+        Ok(Client {
+            revision,
+            id: self.sessions.new_client(),
+            features: known.features.clone(),
+            order: Arc::clone(&known.order),
+            session: None,
+            capabilities: Arc::clone(&known.capabilities),
+            log_level: None,
+        })
     }
 }
 

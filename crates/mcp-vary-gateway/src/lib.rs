@@ -5,6 +5,7 @@
 //! and the transports ask for is touched.
 
 mod bridge;
+mod call;
 pub mod catalog;
 mod client;
 mod config;
@@ -18,6 +19,7 @@ mod reply;
 pub mod revision;
 mod route;
 mod running;
+mod selection;
 mod session;
 mod shape;
 mod splice;

@@ -8,8 +8,8 @@ use http::{Response, StatusCode};
 use tokio::sync::mpsc;
 
 use super::http::{accepted, event_stream, json};
-use super::post::{begin, heard};
 use super::sse::{Body, Stream};
+use super::{begin, heard};
 use crate::gateway::Gateway;
 use crate::params::Params;
 use crate::reply::{Failure, Reply};

@@ -13,8 +13,8 @@ use super::batch;
 use super::guard::TurnedAway;
 use super::http::{SESSION_ID, VERSION, accepted, event_stream, json};
 use super::sse::{Body, Stream};
-use crate::bridge::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
-use crate::client::Client;
+use super::{begin, heard};
+use crate::client::{check_version, modern_version};
 use crate::gateway::Gateway;
 use crate::mcp_header;
 use crate::params::Params;
@@ -22,7 +22,7 @@ use crate::reply::{self, Failure, Reply};
 use crate::revision::{Era, Revision};
 use crate::route::{Asked, Outcome, dispatch};
 use crate::running::{Running, Step};
-use crate::session::{Place, Refused, Session};
+use crate::session::{Place, Session};
 use crate::wire::{self, Message};
 
 /// Answers a `POST` whose head was found in order.
@@ -135,30 +135,6 @@ async fn legacy(
     Ok(conclude(outcome, Some(place)).await)
 }
 
-/// Takes the place of a request in its session.
-pub(crate) fn begin(gateway: &Gateway, session: &Arc<Session>, id: &str) -> Result<Place, Reply> {
-    session
-        .begin(id, gateway.config.limits.in_flight)
-        .map_err(|refused| {
-            let why = match refused {
-                Refused::IdInUse => "the id belongs to a request that is not answered yet",
-                Refused::TooMany => {
-                    "too many requests of this session are in flight; wait for answers"
-                }
-            };
-            Failure::invalid_request(why).reply(Some(id), Era::Legacy)
-        })
-}
-
-/// Acts on a notification; what is unknown is ignored, as JSON-RPC says.
-pub(crate) fn heard(session: &Session, message: &Message<'_>, params: &Params<'_>) {
-    if message.method.as_deref() == Some("notifications/cancelled")
-        && let Some(id) = params.members.get("requestId")
-    {
-        session.cancel(id);
-    }
-}
-
 async fn modern(
     gateway: &Arc<Gateway>,
     head: &Parts,
@@ -202,60 +178,6 @@ fn check_modern(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Resul
     }
     check_version(&told)?;
     mcp_header::check_standard(headers, method, named.as_deref())
-}
-
-/// The version that a modern request declares; `-32602` without it.
-fn modern_version(params: &Params<'_>) -> Result<String, Failure> {
-    params.meta.get_str(PROTOCOL_VERSION).ok_or_else(|| {
-        Failure::invalid_params(format!(
-            "`_meta` must name its `{PROTOCOL_VERSION}`, a string"
-        ))
-    })
-}
-
-fn check_version(told: &str) -> Result<Revision, Failure> {
-    Revision::parse(told)
-        .filter(|revision| revision.era() == Era::Modern)
-        .ok_or_else(|| Failure::unsupported_version(told))
-}
-
-impl Gateway {
-    /// The client of a session.
-    pub(crate) fn legacy_client(&self, session: &Arc<Session>) -> Client {
-        Client {
-            revision: session.fixed.revision,
-            id: session.client,
-            features: session.fixed.features.clone(),
-            order: self.order_of(session).unwrap_or_default(),
-            capabilities: Arc::default(),
-            log_level: None,
-            session: Some(Arc::clone(session)),
-        }
-    }
-
-    /// The client of one modern request: what its `_meta` says, and nothing from earlier.
-    pub(crate) fn modern_client(&self, params: &Params<'_>) -> Result<Client, Failure> {
-        let revision = check_version(&modern_version(params)?)?;
-        let capabilities = params
-            .meta
-            .get(CLIENT_CAPABILITIES)
-            .filter(|told| told.starts_with('{'));
-        let capabilities = capabilities.ok_or_else(|| {
-            Failure::invalid_params(format!(
-                "`_meta` must hold `{CLIENT_CAPABILITIES}`, an object"
-            ))
-        })?;
-        let known = self.know(capabilities);
-        Ok(Client {
-            revision,
-            id: self.sessions.new_client(),
-            features: known.features.clone(),
-            order: Arc::clone(&known.order),
-            session: None,
-            capabilities: Arc::clone(&known.capabilities),
-            log_level: None,
-        })
-    }
 }
 
 /// The first message decides: an answer is sent as JSON, a notification opens a stream.

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::batch;
-use super::post::{begin, heard};
+use super::{begin, heard};
 use crate::client::Client;
 use crate::gateway::Gateway;
 use crate::params::Params;

@@ -1,0 +1,290 @@
+//! One request on its way: what each method checks, and what it needs to be sent on.
+
+use std::sync::Arc;
+
+use http::{HeaderName, HeaderValue};
+use mcp_vary::error::{Error, Identifier};
+
+use crate::bridge::{self, Caching, Upward};
+use crate::catalog::Catalog;
+use crate::catalog::listing::ListKind;
+use crate::catalog::view::Tool;
+use crate::client::Client;
+use crate::gateway::Gateway;
+use crate::log_level::{level_from_name, level_name};
+use crate::mcp_header;
+use crate::reply::{self, Failure};
+use crate::revision::Era;
+use crate::route::{Action, Asked, Outcome, unknown};
+use crate::running::{Finish, Progress, Running};
+use crate::shape::Shaping;
+use crate::upstream::{Owner, Request};
+use crate::wire;
+
+/// One request on its way.
+pub(crate) struct Call<'a> {
+    pub(crate) gateway: &'a Arc<Gateway>,
+    pub(crate) client: &'a Client,
+    pub(crate) asked: Asked<'a>,
+    pub(crate) action: Action,
+}
+
+/// What a request needs beside its params to go upstream.
+#[derive(Debug, Default)]
+struct Forwarding {
+    name: Option<String>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    caching: Option<Caching>,
+    shaping: Option<Shaping>,
+}
+
+impl Call<'_> {
+    pub(crate) fn answer(&self, result: &str) -> Outcome {
+        let sent = bridge::result_downward(result, self.client.era(), Caching::None);
+        Outcome::Done(reply::result(self.asked.id, sent.as_bytes()))
+    }
+
+    pub(crate) fn discover(&self) -> Outcome {
+        let capabilities = self
+            .asked
+            .params
+            .meta
+            .get(bridge::CLIENT_CAPABILITIES)
+            .unwrap_or("{}");
+        let result = self.gateway.discover(&self.gateway.know(capabilities));
+        Outcome::Done(reply::result(self.asked.id, result.as_bytes()))
+    }
+
+    pub(crate) async fn set_level(&self) -> Result<Outcome, Failure> {
+        self.requires("logging")?;
+        let name = self.asked.params.string("level")?;
+        let level = level_from_name(&name).ok_or_else(|| {
+            Failure::invalid_params("`level` is no log level; use one of debug to emergency")
+        })?;
+        if let Some(session) = &self.client.session {
+            session.set_log_level(level);
+        }
+        self.gateway.log_from(level).await?;
+        Ok(self.answer("{}"))
+    }
+
+    pub(crate) async fn list(&self, kind: ListKind) -> Result<Outcome, Failure> {
+        if !self.gateway.catalog.offers(kind) {
+            return Err(unknown(self.asked.method));
+        }
+        let variant = self.active()?;
+        let first = self.first_item(variant, kind)?;
+        let catalog = self
+            .gateway
+            .catalog
+            .fresh(&self.gateway.upstream, kind)
+            .await;
+        let page = catalog.views[variant]
+            .page(kind, self.client.era(), first)
+            .map_err(|failure| failure.unwrap_or_else(|| self.invalid_cursor(variant)))?;
+        let next = page.next().map(|at| self.seal(variant, kind, at));
+        let result = page.result(next.as_deref());
+        Ok(Outcome::Done(reply::result(self.asked.id, &result)))
+    }
+
+    pub(crate) async fn tool(mut self) -> Result<Outcome, Failure> {
+        self.requires("tools")?;
+        let name = self.asked.params.string("name")?;
+        let variant = self.active()?;
+        let tool = self.known_tool(variant, &name).await?;
+        let arguments = self.arguments()?;
+        if let Some(headers) = self.asked.headers {
+            mcp_header::check_params(&tool.headers, headers, arguments)?;
+        }
+        let headers = tool.headers.iter();
+        let headers = headers
+            .filter_map(|header| header.to_send(arguments))
+            .collect();
+        // Whoever does not offer tasks processes the request normally (2025-11-25, basic/utilities/tasks).
+        self.asked.params.members.remove("task");
+        let forwarding = Forwarding {
+            name: Some(name),
+            headers,
+            shaping: self.shaping(variant, &tool),
+            ..Forwarding::default()
+        };
+        self.forward(variant, forwarding).await
+    }
+
+    fn arguments(&self) -> Result<&str, Failure> {
+        if !self.asked.params.members.contains("arguments") {
+            return Ok("{}");
+        }
+        self.asked.params.object("arguments")
+    }
+
+    pub(crate) async fn read(self) -> Result<Outcome, Failure> {
+        self.requires("resources")?;
+        let uri = self.asked.params.string("uri")?;
+        let variant = self.active()?;
+        let caching = if self.gateway.config.variants {
+            Caching::Never
+        } else {
+            Caching::AsTold
+        };
+        let forwarding = Forwarding {
+            name: Some(uri),
+            caching: Some(caching),
+            ..Forwarding::default()
+        };
+        self.forward(variant, forwarding).await
+    }
+
+    pub(crate) async fn prompt(self) -> Result<Outcome, Failure> {
+        self.requires("prompts")?;
+        let name = self.asked.params.string("name")?;
+        let variant = self.active()?;
+        self.known_prompt(variant, &name).await?;
+        let forwarding = Forwarding {
+            name: Some(name),
+            ..Forwarding::default()
+        };
+        self.forward(variant, forwarding).await
+    }
+
+    pub(crate) async fn complete(self) -> Result<Outcome, Failure> {
+        self.requires("completions")?;
+        for key in ["ref", "argument"] {
+            self.asked.params.object(key)?;
+        }
+        let variant = self.active()?;
+        self.forward(variant, Forwarding::default()).await
+    }
+
+    /// Refuses a method whose capability the server lacks.
+    fn requires(&self, capability: &str) -> Result<(), Failure> {
+        let has = self.gateway.offered.contains(capability);
+        if has {
+            Ok(())
+        } else {
+            Err(unknown(self.asked.method))
+        }
+    }
+
+    async fn known_tool(&self, variant: usize, name: &str) -> Result<Arc<Tool>, Failure> {
+        let find = |catalog: &Catalog| catalog.views[variant].tool(name).cloned();
+        self.find(ListKind::Tools, find, || {
+            self.not_found(variant, Identifier::Tool(name.to_owned()))
+        })
+        .await
+    }
+
+    async fn known_prompt(&self, variant: usize, name: &str) -> Result<(), Failure> {
+        let find = |catalog: &Catalog| {
+            let view = &catalog.views[variant];
+            view.lists(ListKind::Prompts, name).then_some(())
+        };
+        self.find(ListKind::Prompts, find, || {
+            self.not_found(variant, Identifier::Prompt(name.to_owned()))
+        })
+        .await
+    }
+
+    /// Finds something that a list must show to exist; a list that cannot be read says so itself.
+    async fn find<T>(
+        &self,
+        kind: ListKind,
+        find: impl Fn(&Catalog) -> Option<T>,
+        not_found: impl FnOnce() -> Failure,
+    ) -> Result<T, Failure> {
+        let gateway = self.gateway;
+        let found = gateway.catalog.find(&gateway.upstream, kind, find).await;
+        found.map_err(|failure| failure.unwrap_or_else(not_found))
+    }
+
+    fn not_found(&self, variant: usize, what: Identifier) -> Failure {
+        let active = self.active_variant(variant);
+        let era = self.client.era();
+        Failure::from(&Error::NotFound { what, active, era })
+    }
+
+    fn shaping(&self, variant: usize, tool: &Tool) -> Option<Shaping> {
+        let features = self.client.features.clone()?;
+        let config = &self.gateway.config;
+        Some(Shaping {
+            features,
+            tool: tool.facts,
+            always_both: config.always_both,
+            lift_json_text: config.lift_json_text,
+            era: self.client.era(),
+            variant: self.active_variant(variant),
+        })
+    }
+
+    async fn forward(mut self, variant: usize, forwarding: Forwarding) -> Result<Outcome, Failure> {
+        let gateway = self.gateway;
+        let progress = self.progress()?;
+        let level = self.log_level()?;
+        if let Some(level) = level {
+            gateway.log_from_if_possible(level).await;
+        }
+        let upward = Upward {
+            revision: gateway.upstream.hello().revision,
+            capabilities: &gateway.config.upstream.capabilities,
+            progress_token: progress.as_ref().map(|progress| progress.ours.as_str()),
+            log_level: level.map(level_name),
+        };
+        let params = bridge::params_upward(&mut self.asked.params, &upward);
+        let mut request = Request::new(self.asked.method.to_owned(), Some(params));
+        request.progress_token = progress.as_ref().map(|progress| progress.ours.clone());
+        request.name = forwarding.name;
+        request.param_headers = forwarding.headers;
+        request.owner = Some(Owner(self.client.id));
+        let exchange = gateway.upstream.request(request).await?;
+        let mut client = self.client.clone();
+        client.log_level = level;
+        let finish = Finish {
+            id: self.asked.id.to_owned(),
+            client,
+            caching: forwarding.caching.unwrap_or(Caching::None),
+            shaping: forwarding.shaping,
+            active_variant: self.active_variant(variant),
+            action: self.action,
+            upstream: gateway.upstream.hello().era(),
+            progress,
+        };
+        let running = Running::new(Arc::clone(gateway), exchange, finish);
+        Ok(Outcome::Running(Box::new(running)))
+    }
+
+    fn progress(&self) -> Result<Option<Progress>, Failure> {
+        let Some(theirs) = self.asked.params.meta.get(bridge::PROGRESS_TOKEN) else {
+            return Ok(None);
+        };
+        if !wire::is_id(theirs) {
+            let why = "`_meta.progressToken` must be a string or an integer";
+            return Err(Failure::invalid_params(why));
+        }
+        let theirs = theirs.to_owned();
+        let ours = self.gateway.new_progress_token().to_string();
+        Ok(Some(Progress { ours, theirs }))
+    }
+
+    /// The level that this request's logs are wanted from.
+    fn log_level(&self) -> Result<Option<u8>, Failure> {
+        if self.client.era() == Era::Legacy {
+            return Ok(self
+                .client
+                .session
+                .as_ref()
+                .and_then(|session| session.log_level()));
+        }
+        if !self.asked.params.meta.contains(bridge::LOG_LEVEL) {
+            return Ok(None);
+        }
+        let level = self
+            .asked
+            .params
+            .meta
+            .get_str(bridge::LOG_LEVEL)
+            .and_then(|name| level_from_name(&name));
+        let bad =
+            || Failure::invalid_params(format!("`_meta.{}` is no log level", bridge::LOG_LEVEL));
+        level.map(Some).ok_or_else(bad)
+    }
+}

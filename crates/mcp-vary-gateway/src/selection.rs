@@ -1,0 +1,88 @@
+//! Which variant a request runs under, and the cursors that belong to it.
+
+use mcp_vary::cursor::{self, Binding};
+use mcp_vary::error::Error;
+use mcp_vary::extension::SERVER_VARIANT_META;
+use mcp_vary::variant::VariantId;
+
+use crate::call::Call;
+use crate::catalog::listing::ListKind;
+use crate::reply::Failure;
+
+impl Call<'_> {
+    /// The index of the variant that this request runs under (SV-8).
+    pub(crate) fn active(&self) -> Result<usize, Failure> {
+        let requested = self.asked.params.meta.get(SERVER_VARIANT_META);
+        let Some(requested) = requested else {
+            return Ok(self.client.order.first().copied().unwrap_or(0));
+        };
+        if !self.gateway.config.variants {
+            return Err(Failure::from(&Error::VariantsNotSupported));
+        }
+        let id: Option<String> = serde_json::from_str(requested).ok();
+        let index = id.and_then(|id| self.gateway.variant_index(&id));
+        index.ok_or_else(|| self.invalid_variant(requested))
+    }
+
+    fn invalid_variant(&self, requested: &str) -> Failure {
+        let requested = serde_json::from_str(requested).unwrap_or_default();
+        let visible = self
+            .client
+            .order
+            .iter()
+            .map(|index| self.gateway.variant_id(*index).clone());
+        Failure::from(&Error::invalid_variant(&requested, Some(visible.collect())))
+    }
+
+    /// The item that the page asked for starts with.
+    pub(crate) fn first_item(&self, variant: usize, kind: ListKind) -> Result<usize, Failure> {
+        let Some(cursor) = self.asked.params.members.get("cursor") else {
+            return Ok(0);
+        };
+        let cursor: String = serde_json::from_str(cursor)
+            .map_err(|_| Failure::invalid_params("`cursor` must be a string"))?;
+        let binding = self.binding(variant, kind);
+        let inner =
+            cursor::open(&self.gateway.cursor_keys, &binding, &cursor).map_err(|error| {
+                let error = error.into_error(binding.variant, |_| true);
+                self.without_variant(Failure::from(&error))
+            })?;
+        inner.parse().map_err(|_| self.invalid_cursor(variant))
+    }
+
+    pub(crate) fn seal(&self, variant: usize, kind: ListKind, at: usize) -> String {
+        cursor::seal(
+            &self.gateway.cursor_keys,
+            &self.binding(variant, kind),
+            &at.to_string(),
+        )
+    }
+
+    fn binding(&self, variant: usize, kind: ListKind) -> Binding<'_> {
+        Binding {
+            variant: self.gateway.variant_id(variant),
+            method: kind.method(),
+            principal: "",
+        }
+    }
+
+    pub(crate) fn invalid_cursor(&self, variant: usize) -> Failure {
+        let active = self.gateway.variant_id(variant).clone();
+        self.without_variant(Failure::from(&Error::InvalidCursor { active }))
+    }
+
+    /// Where variants are off nothing is said of them (EXT-3).
+    fn without_variant(&self, failure: Failure) -> Failure {
+        if self.gateway.config.variants {
+            failure
+        } else {
+            Failure::new(failure.code(), failure.message())
+        }
+    }
+
+    /// The id of the active variant, unless variants are off.
+    pub(crate) fn active_variant(&self, variant: usize) -> Option<VariantId> {
+        let on = self.gateway.config.variants;
+        on.then(|| self.gateway.variant_id(variant).clone())
+    }
+}
