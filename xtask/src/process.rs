@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 /// How often a running program is asked whether it has ended.
 const POLL: Duration = Duration::from_millis(10);
 
+/// How long a program may take to end once it has been asked to.
+const GRACE: Duration = Duration::from_secs(5);
+
 /// How many of a failed program's last lines are shown.
 const TAIL: usize = 60;
 
@@ -22,7 +25,7 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     // parent-death signal does, and `setpriv` is part of every Debian.
     let mut command = if cfg!(target_os = "linux") {
         let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", "--"]).arg(program);
+        command.args(["--pdeathsig", "TERM", "--"]).arg(program);
         command
     } else {
         Command::new(program)
@@ -115,7 +118,7 @@ impl Group {
                 Err(error) => return Err(error.to_string()),
             }
         }
-        self.kill();
+        self.end();
         Err(format!("killed after {} s", limit.as_secs()))
     }
 
@@ -128,20 +131,30 @@ impl Group {
         self.0.try_wait().map_err(|error| error.to_string())
     }
 
-    fn kill(&mut self) {
+    /// Ends the whole group: politely first, since a gateway has to end what it started itself.
+    fn end(&mut self) {
+        self.signal("TERM");
+        let asked = Instant::now();
+        while asked.elapsed() < GRACE && matches!(self.0.try_wait(), Ok(None)) {
+            thread::sleep(POLL);
+        }
+        self.signal("KILL");
+        let _ = self.0.wait();
+    }
+
+    fn signal(&self, name: &str) {
         // The standard library ends single processes only. `kill` is built into every `sh`.
-        let group = format!("kill -KILL -{}", self.0.id());
+        let group = format!("kill -{name} -{}", self.0.id());
         let _ = Command::new("sh")
             .args(["-c", &group])
             .stderr(Stdio::null())
             .status();
-        let _ = self.0.wait();
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.kill();
+        self.end();
     }
 }
 
