@@ -6,8 +6,7 @@ use std::time::Duration;
 use super::error::UpstreamError;
 use super::frame::Frame;
 use super::handshake::modern_params;
-use super::message::{Event, Kind, Message, Request};
-use super::stdio::Purpose;
+use super::message::{Event, Kind, Message, Purpose, Request};
 use super::{Exchange, Link, Upstream, http};
 use crate::revision::Era;
 

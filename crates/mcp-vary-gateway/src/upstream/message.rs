@@ -73,6 +73,17 @@ impl Request {
     }
 }
 
+/// What a call is to the connection.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Purpose {
+    /// A client's call.
+    Call,
+    /// The gateway's own: a handshake, which must not be cancelled.
+    Handshake,
+    /// The gateway's own: a subscription, which may stay silent for ever.
+    Subscription,
+}
+
 /// What comes back for a request: notifications, then exactly one answer.
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_enums, reason = "JSON-RPC has no third kind")]
@@ -217,6 +228,12 @@ pub enum Event {
         /// How it ended.
         reason: String,
     },
+}
+
+/// The parameters of `notifications/cancelled`.
+pub(super) fn cancel_params(id: u64, reason: Option<&str>) -> String {
+    let reason = reason.map(|reason| format!(r#","reason":{}"#, mcp_vary::json::string(reason)));
+    format!(r#"{{"requestId":{id}{}}}"#, reason.unwrap_or_default())
 }
 
 /// `text` as the value of `Mcp-Name` or `Mcp-Param-*`: itself where it is plain, else in base64.

@@ -26,8 +26,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 pub use self::config::{Limits, Target, UpstreamConfig};
 pub use self::error::{ConnectError, UpstreamError};
 pub use self::hello::Hello;
+use self::message::Purpose;
 pub use self::message::{Answer, Event, Kind, Message, Owner, Request, header_value};
-use self::stdio::Purpose;
 use crate::revision::Era;
 
 /// A connection to a server that is ready.

@@ -21,8 +21,7 @@ use crate::upstream::error::{ConnectError, UpstreamError};
 use crate::upstream::frame;
 use crate::upstream::handshake::{self, Discovered, Initialized};
 use crate::upstream::hello::Hello;
-use crate::upstream::message::{Answer, Event, Message};
-use crate::upstream::stdio::Purpose;
+use crate::upstream::message::{Answer, Event, Message, Purpose};
 
 /// Makes the acquaintance of the server at `url`.
 pub(in crate::upstream) async fn connect(

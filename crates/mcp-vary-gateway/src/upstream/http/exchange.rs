@@ -25,8 +25,7 @@ use super::{Connection, LAST_EVENT_ID, MCP_SESSION_ID, STREAM};
 use crate::upstream::error::UpstreamError;
 use crate::upstream::frame::{self, Frame};
 use crate::upstream::handshake::is_modern_error;
-use crate::upstream::message::{Answer, Kind, Message};
-use crate::upstream::stdio::{Purpose, cancel_params};
+use crate::upstream::message::{Answer, Kind, Message, Purpose, cancel_params};
 use crate::upstream::text::excerpt;
 
 /// What is asked; kept to ask again where the server did not run it.

@@ -25,8 +25,7 @@ use tokio::sync::{Mutex, broadcast, watch};
 use super::config::Limits;
 use super::error::UpstreamError;
 use super::frame;
-use super::message::{Event, Request, header_value};
-use super::stdio::Purpose;
+use super::message::{Event, Purpose, Request, header_value};
 use super::text::excerpt;
 use crate::revision::Era;
 

@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 use super::flights::Flights;
 use super::process::Process;
 use super::tasks::{self, LastWords, Watch};
-use super::{Connection, Exchange, Purpose, Shared, room};
+use super::{Connection, Exchange, Shared, room};
 use crate::revision::Revision;
 use crate::upstream::config::{Target, UpstreamConfig};
 use crate::upstream::error::{ConnectError, UpstreamError};
 use crate::upstream::handshake::{self, Discovered, Initialized};
 use crate::upstream::hello::Hello;
-use crate::upstream::message::{Answer, Event, Message, Request};
+use crate::upstream::message::{Answer, Event, Message, Purpose, Request};
 
 /// Starts the command of `config` and makes the acquaintance of the server.
 pub(in crate::upstream) async fn connect(

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Purpose;
 use crate::upstream::error::UpstreamError;
 use crate::upstream::frame::canonical;
 use crate::upstream::mailbox::Mailbox;
-use crate::upstream::message::Owner;
+use crate::upstream::message::{Owner, Purpose};
 
 /// A call in flight.
 #[derive(Debug)]

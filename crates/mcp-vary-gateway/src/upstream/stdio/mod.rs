@@ -22,7 +22,7 @@ use super::config::Limits;
 use super::error::UpstreamError;
 use super::frame::{self, Frame};
 use super::mailbox::Mailbox;
-use super::message::{Answer, Event, Kind, Message, Request};
+use super::message::{Answer, Event, Kind, Message, Purpose, Request, cancel_params};
 use super::text::excerpt;
 
 pub(super) use self::connect::connect;
@@ -57,17 +57,6 @@ struct Shared {
 struct Outgoing {
     message: Bytes,
     _room: OwnedSemaphorePermit,
-}
-
-/// What a call is to the connection.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Purpose {
-    /// A client's call.
-    Call,
-    /// The gateway's own: a handshake, which must not be cancelled.
-    Handshake,
-    /// The gateway's own: a subscription, which may stay silent for ever.
-    Subscription,
 }
 
 impl Connection {
@@ -399,12 +388,6 @@ impl Drop for Exchange {
             self.cancel(None);
         }
     }
-}
-
-/// The parameters of `notifications/cancelled`.
-pub(super) fn cancel_params(id: u64, reason: Option<&str>) -> String {
-    let reason = reason.map(|reason| format!(r#","reason":{}"#, mcp_vary::json::string(reason)));
-    format!(r#"{{"requestId":{id}{}}}"#, reason.unwrap_or_default())
 }
 
 /// The size of the outbox, as far as a semaphore can count it.
