@@ -59,6 +59,6 @@ impl From<ConnectError> for Failure {
 
 impl From<UpstreamError> for Failure {
     fn from(error: UpstreamError) -> Self {
-        Self::looked_at(error.to_string())
+        Self::looked_at(error.details())
     }
 }

@@ -3,8 +3,9 @@
 
 mod http_peer;
 
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::HeaderValue;
@@ -15,7 +16,7 @@ use mcp_vary_gateway::upstream::{
     UpstreamConfig, UpstreamError, header_value,
 };
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{broadcast, mpsc};
 
 fn config(peer: &Peer) -> UpstreamConfig {
     let mut limits = Limits::default();
@@ -47,7 +48,7 @@ async fn all(mut exchange: Exchange) -> (Vec<Value>, Result<Value, String>) {
                 let outcome = answer.outcome().map(|result| parse(result.as_bytes()));
                 return (notifications, outcome.map_err(str::to_owned));
             }
-            Err(error) => return (notifications, Err(error.to_string())),
+            Err(error) => return (notifications, Err(error.details())),
         }
     }
 }
@@ -558,6 +559,39 @@ async fn what_is_no_answer_is_an_error_that_says_what_came() {
     .await;
 }
 
+/// What a client is told when the server replies like this.
+async fn tells(reply: fn(&Seen) -> Reply, expected: &str) {
+    let peer = legacy(reply).await;
+    let upstream = connect(&peer).await;
+    let exchange = upstream.request(call("x")).await.unwrap();
+    let error = exchange.answer().await.unwrap_err();
+    assert_eq!(error.to_string(), expected);
+}
+
+#[tokio::test]
+async fn clients_are_told_what_happened_and_no_more() {
+    tells(
+        |_| Reply::new(503, "text/plain", "no route to db.internal"),
+        "server `remote` answered HTTP 503 Service Unavailable",
+    )
+    .await;
+    tells(
+        |_| Reply::new(307, "text/plain", "").with_header("location", "https://example.org/key"),
+        "server `remote` answered HTTP 307 Temporary Redirect",
+    )
+    .await;
+    tells(
+        |_| Reply::new(200, "text/plain", "panicked at /srv/app"),
+        "server `remote` broke the protocol",
+    )
+    .await;
+    tells(
+        |_| Reply::events(": nothing\n\n"),
+        "server `remote` broke off its reply",
+    )
+    .await;
+}
+
 #[tokio::test]
 async fn redirects_are_named_and_not_followed() {
     fails(
@@ -565,12 +599,22 @@ async fn redirects_are_named_and_not_followed() {
             Reply::new(307, "text/plain", "")
                 .with_header("location", "https://u:p@example.org/mcp?key=secret")
         },
-        &["307", "`https://example.org/mcp`", "not followed"],
+        &["307", "`https://example.org`", "not followed"],
     )
     .await;
     fails(
         |_| Reply::new(308, "text/plain", "").with_header("location", "/mcp/?key=secret"),
-        &["308", "`/mcp/`"],
+        &["308", "its own path with a `/` at the end;"],
+    )
+    .await;
+    fails(
+        |_| Reply::new(308, "text/plain", "").with_header("location", "/secret"),
+        &["308", "another path of its own;"],
+    )
+    .await;
+    fails(
+        |_| Reply::new(302, "text/plain", ""),
+        &["302", "points to nowhere;"],
     )
     .await;
 }
@@ -672,7 +716,7 @@ async fn a_bad_handshake_says_what_came_and_what_to_do() {
         &error,
         &[
             "`remote`",
-            "/mcp` answered `initialize` with HTTP 404",
+            "` answered `initialize` with HTTP 404",
             "check the path",
         ],
     );
@@ -682,7 +726,7 @@ async fn a_bad_handshake_says_what_came_and_what_to_do() {
         &error.unwrap_err(),
         &[
             "`remote`",
-            "ftp://example.org/",
+            "`ftp://example.org`",
             "neither http:// nor https://",
         ],
     );
@@ -720,41 +764,21 @@ async fn what_the_server_asks_is_answered_or_refused() {
     assert_eq!(running.await.unwrap().1, Ok(json!({})));
 }
 
-#[tokio::test]
-async fn list_changes_are_heard_on_the_stream_of_a_legacy_server() {
-    let (senders, mut streams) = mpsc::unbounded_channel();
-    let peer = Peer::start(move |seen| {
-        (seen.method() == "GET").then(|| {
-            let (sender, reply) = Reply::stream();
-            let _ = senders.send(sender);
-            reply
-        })
-    })
-    .await;
-    let upstream = connect(&peer).await;
-    let mut events = upstream.events();
-    let sender = streams.recv().await.unwrap();
-    let changed = json!({"jsonrpc": "2.0", "method": "notifications/prompts/list_changed"});
-    sender
-        .send(format!("retry: 1\nid: 9\n{}", event(&changed)).into())
-        .unwrap();
-    assert!(matches!(
-        events.recv().await,
-        Ok(Event::ListChanged(Kind::Prompts))
-    ));
-    drop(sender);
-    streams.recv().await.unwrap();
-    let streams = peer.of("GET");
-    assert_eq!(streams[0].header("last-event-id"), None);
-    assert_eq!(streams[1].header("last-event-id"), Some("9"));
-}
+type Senders = mpsc::UnboundedReceiver<mpsc::UnboundedSender<bytes::Bytes>>;
 
-#[tokio::test]
-async fn a_modern_server_is_asked_for_its_list_changes_again_and_again() {
-    let (senders, mut streams) = mpsc::unbounded_channel();
+/// A server that opens a stream for `method`, which the test writes; before that, it refuses as `refusals` say.
+async fn streams(
+    method: &'static str,
+    refusals: impl IntoIterator<Item = fn(&Seen) -> Reply>,
+) -> (Peer, Senders) {
+    let (senders, streams) = mpsc::unbounded_channel();
+    let refusals = Mutex::new(refusals.into_iter().collect::<VecDeque<_>>());
     let peer = Peer::start(move |seen| match seen.method() {
-        "server/discover" => Some(discover(seen)),
-        "subscriptions/listen" => {
+        "server/discover" if method != "GET" => Some(discover(seen)),
+        asked if asked == method => {
+            if let Some(refusal) = refusals.lock().unwrap().pop_front() {
+                return Some(refusal(seen));
+            }
             let (sender, reply) = Reply::stream();
             let _ = senders.send(sender);
             Some(reply)
@@ -762,30 +786,167 @@ async fn a_modern_server_is_asked_for_its_list_changes_again_and_again() {
         _ => None,
     })
     .await;
+    (peer, streams)
+}
+
+fn changed(kind: &str) -> String {
+    let method = format!("notifications/{kind}/list_changed");
+    event(&json!({"jsonrpc": "2.0", "method": method}))
+}
+
+fn acknowledged() -> String {
+    let method = "notifications/subscriptions/acknowledged";
+    event(&json!({"jsonrpc": "2.0", "method": method, "params": {"notifications": {}}}))
+}
+
+/// The next lists of which it is told that they changed.
+async fn told(events: &mut broadcast::Receiver<Event>, kinds: &[Kind]) {
+    for kind in kinds {
+        match events.recv().await {
+            Ok(Event::ListChanged(changed)) => assert_eq!(changed, *kind),
+            other => panic!("{other:?} instead of {kind:?}"),
+        }
+    }
+}
+
+const ALL: [Kind; 3] = [Kind::Tools, Kind::Resources, Kind::Prompts];
+
+#[tokio::test]
+async fn list_changes_are_heard_on_the_stream_of_a_legacy_server() {
+    let (peer, mut streams) = streams("GET", []).await;
     let upstream = connect(&peer).await;
     let mut events = upstream.events();
     let sender = streams.recv().await.unwrap();
+    // What changed between the handshake and the stream was told nowhere.
+    told(&mut events, &ALL).await;
+    let first = format!("retry: 1\nid: 9\n{}", changed("prompts"));
+    sender.send(first.into()).unwrap();
+    told(&mut events, &[Kind::Prompts]).await;
+    drop(sender);
+    let sender = streams.recv().await.unwrap();
+    // A stream that is resumed tells what was missed itself.
+    sender.send(changed("resources").into()).unwrap();
+    told(&mut events, &[Kind::Resources]).await;
+    let streams = peer.of("GET");
+    assert_eq!(streams[0].header("last-event-id"), None);
+    assert_eq!(streams[1].header("last-event-id"), Some("9"));
+}
+
+#[tokio::test]
+async fn all_lists_may_have_changed_when_a_stream_is_opened_anew() {
+    let (peer, mut streams) = streams("GET", []).await;
+    let upstream = connect(&peer).await;
+    let mut events = upstream.events();
+    for _ in 0..2 {
+        let sender = streams.recv().await.unwrap();
+        told(&mut events, &ALL).await;
+        sender
+            .send(format!("retry: 1\n{}", changed("tools")).into())
+            .unwrap();
+        told(&mut events, &[Kind::Tools]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_cannot_be_resumed_is_opened_anew() {
+    let (peer, mut streams) = streams("GET", []).await;
+    let upstream = connect(&peer).await;
+    let mut events = upstream.events();
+    let sender = streams.recv().await.unwrap();
+    told(&mut events, &ALL).await;
+    let too_long = "y".repeat(2_000_000);
+    let piece = format!("retry: 1\nid: 9\n{}data: {too_long}", changed("tools"));
+    sender.send(piece.into()).unwrap();
+    told(&mut events, &[Kind::Tools]).await;
+    // To resume would bring the event that is too long once more.
+    let _sender = streams.recv().await.unwrap();
+    told(&mut events, &ALL).await;
+    assert_eq!(peer.of("GET")[1].header("last-event-id"), None);
+}
+
+#[tokio::test]
+async fn listening_goes_on_after_a_refusal_that_passes() {
+    let busy = |_: &Seen| Reply::new(409, "text/plain", "the old stream is still open");
+    let (peer, mut legacy) = streams("GET", [busy as fn(&Seen) -> Reply]).await;
+    let limited = |_: &Seen| Reply::new(429, "text/plain", "slow down");
+    let failing = |seen: &Seen| seen.refuse(200, -32603, "Internal error");
+    let method = "subscriptions/listen";
+    let (other, mut limited) = streams(method, [limited as fn(&Seen) -> Reply]).await;
+    let (third, mut failing) = streams(method, [failing as fn(&Seen) -> Reply]).await;
+    let upstreams = tokio::join!(connect(&peer), connect(&other), connect(&third));
+    let opened = tokio::join!(legacy.recv(), limited.recv(), failing.recv());
+    assert!(opened.0.is_some() && opened.1.is_some() && opened.2.is_some());
+    drop(upstreams);
+}
+
+#[tokio::test]
+async fn a_modern_server_is_asked_for_its_list_changes_again_and_again() {
+    let (peer, mut streams) = streams("subscriptions/listen", []).await;
+    let upstream = connect(&peer).await;
+    let mut events = upstream.events();
+    for _ in 0..2 {
+        let sender = streams.recv().await.unwrap();
+        sender.send(acknowledged().into()).unwrap();
+        // What changed before was told nowhere.
+        told(&mut events, &[Kind::Tools]).await;
+        sender.send(changed("tools").into()).unwrap();
+        told(&mut events, &[Kind::Tools]).await;
+    }
     let listen = &peer.of("subscriptions/listen")[0];
     assert_eq!(
         listen.body["params"]["notifications"],
         json!({"toolsListChanged": true})
     );
     assert_eq!(listen.header("mcp-method"), Some("subscriptions/listen"));
-    let changed = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
-    sender.send(event(&changed).into()).unwrap();
-    assert!(matches!(
-        events.recv().await,
-        Ok(Event::ListChanged(Kind::Tools))
-    ));
-    drop(sender);
-    // After the gap all may have changed.
-    assert!(matches!(
-        events.recv().await,
-        Ok(Event::ListChanged(Kind::Tools))
-    ));
     let sender = streams.recv().await.unwrap();
     drop(upstream);
     sender.closed().await;
+}
+
+#[tokio::test]
+async fn replies_to_a_server_that_asks_without_end_are_bounded() {
+    let peer = Peer::start(|seen| match seen.method() {
+        "tools/call" => {
+            let ping = event(&json!({"jsonrpc": "2.0", "id": "p", "method": "ping"}));
+            let answer = event(&seen.message(&json!({})));
+            Some(Reply::events(ping.repeat(1000) + &answer))
+        }
+        // Its replies are never taken.
+        "POST" => Some(Reply::silence()),
+        _ => None,
+    })
+    .await;
+    let upstream = connect(&peer).await;
+    result(&upstream, "x").await.unwrap();
+    peer.saw("POST", 32).await;
+    // Whatever was to be sent has been; the next calls come after it.
+    for _ in 0..100 {
+        upstream.notify("notifications/x", None).await.unwrap();
+    }
+    assert_eq!(peer.of("POST").len(), 32);
+}
+
+#[tokio::test]
+async fn nothing_secret_is_shown_by_debug() {
+    let peer = Peer::start(|seen| match seen.method() {
+        "initialize" => Some(initialize(seen, "secret-session")),
+        _ => None,
+    })
+    .await;
+    let mut config = config(&peer);
+    if let Target::Http { url, headers } = &mut config.target {
+        *url = format!("{}/secret-path?key=secret-query", peer.url)
+            .parse()
+            .unwrap();
+        headers.insert("x-key", HeaderValue::from_static("secret-header"));
+    }
+    let upstream = Upstream::connect(config).await.unwrap();
+    let exchange = upstream.request(call("x")).await.unwrap();
+    let shown = format!("{upstream:#?} {exchange:#?}");
+    assert!(
+        shown.contains("remote") && !shown.contains("secret"),
+        "{shown}"
+    );
 }
 
 #[tokio::test]
@@ -807,7 +968,7 @@ async fn progress_beside_the_stream_of_its_call_finds_it() {
         .request(call("x").with_progress_token("\"t\""))
         .await
         .unwrap();
-    let (progress, mut events) = ("notifications/progress", upstream.events());
+    let progress = "notifications/progress";
     let (fetch, fetched) = tokio::sync::oneshot::channel();
     let running = tokio::spawn(async move {
         let first = exchange.next().await;
@@ -820,10 +981,6 @@ async fn progress_beside_the_stream_of_its_call_finds_it() {
         let message = json!({"jsonrpc": "2.0", "method": progress, "params": params});
         standalone.send(event(&message).into()).unwrap();
     }
-    let Ok(Event::Other(other)) = events.recv().await else {
-        panic!("not told");
-    };
-    assert_eq!(parse(&other)["params"]["progressToken"], "other");
     // Two sockets have no order, so the answer follows once the progress has been fetched.
     fetched.await.unwrap();
     sender

@@ -50,7 +50,7 @@ async fn all(mut exchange: Exchange) -> (Vec<Value>, Result<Value, String>) {
                 let outcome = answer.outcome().map(|result| parse(result.as_bytes()));
                 return (notifications, outcome.map_err(str::to_owned));
             }
-            Err(error) => return (notifications, Err(error.to_string())),
+            Err(error) => return (notifications, Err(error.details())),
         }
     }
 }
@@ -281,19 +281,27 @@ async fn a_line_over_the_limit_that_may_answer_any_call_fails_all() {
 }
 
 #[tokio::test]
-async fn a_dead_child_fails_its_calls_at_once_with_its_last_words() {
+async fn a_dead_child_fails_its_calls_at_once_and_its_last_words_are_details() {
     let upstream = peer("legacy").await;
     let mut events = upstream.events();
     let waiting = upstream.request(call("hang", &json!({}))).await.unwrap();
     let dying = upstream.request(call("die", &json!({}))).await.unwrap();
     for exchange in [waiting, dying] {
-        let error = all(exchange).await.1.unwrap_err();
-        says(&error, &["`peer`", "signal: 9", r"out of \u{1b}[31mluck"]);
+        let error = exchange.answer().await.unwrap_err();
+        // What it wrote is for the operator alone.
+        assert_eq!(
+            error.to_string(),
+            "server `peer` ended (signal: 9 (SIGKILL))"
+        );
+        says(
+            &error.details(),
+            &["`peer` ended", r"its last words: out of \u{1b}[31mluck"],
+        );
     }
     let Ok(Event::Closed { reason }) = events.recv().await else {
         panic!("not closed");
     };
-    says(&reason, &["`peer` ended"]);
+    assert_eq!(reason, "server `peer` ended (signal: 9 (SIGKILL))");
     let later = upstream
         .request(call("echo", &json!({})))
         .await
@@ -439,6 +447,30 @@ async fn a_log_line_reaches_the_client_it_belongs_to_or_nobody() {
 }
 
 #[tokio::test]
+async fn what_is_logged_about_a_cancelled_call_reaches_no_other_client() {
+    let upstream = peer("legacy").await;
+    let owned = |name, arguments, owner| call(name, &arguments).with_owner(Owner(owner));
+    let two = |n| json!({"n": n, "until": 2});
+    let cancelled = upstream.request(owned("hold", two(1), 1)).await.unwrap();
+    drop(cancelled);
+    let other = owned("say", json!({"x": 1}), 2);
+    let (logged, _) = all(upstream.request(other).await.unwrap()).await;
+    assert!(logged.is_empty(), "{logged:?}");
+    let own = owned("say", json!({"x": 2}), 1);
+    let (logged, _) = all(upstream.request(own).await.unwrap()).await;
+    assert_eq!(logged[0]["params"]["data"], json!({"x": 2}));
+    // The cancelled call is answered late, after which nothing can be about it.
+    let release = owned("hold", two(2), 2);
+    all(upstream.request(release).await.unwrap())
+        .await
+        .1
+        .unwrap();
+    let other = owned("say", json!({"x": 3}), 2);
+    let (logged, _) = all(upstream.request(other).await.unwrap()).await;
+    assert_eq!(logged[0]["params"]["data"], json!({"x": 3}));
+}
+
+#[tokio::test]
 async fn what_the_server_asks_is_answered_or_refused() {
     let upstream = peer("legacy").await;
     result(&upstream, "ask", json!({})).await;
@@ -460,32 +492,34 @@ async fn what_the_server_asks_is_answered_or_refused() {
 }
 
 #[tokio::test]
-async fn what_belongs_to_no_call_is_an_event() {
+async fn of_what_belongs_to_no_call_only_list_changes_are_told() {
     let upstream = peer("legacy").await;
     let mut events = upstream.events();
-    let exchange = upstream.request(call("change", &json!({}))).await.unwrap();
-    assert!(all(exchange).await.0.is_empty());
-    assert!(matches!(
-        events.recv().await,
-        Ok(Event::ListChanged(Kind::Tools))
-    ));
-    let Ok(Event::Other(message)) = events.recv().await else {
-        panic!("not told");
-    };
-    assert_eq!(parse(&message)["params"]["uri"], "a:b");
+    for _ in 0..2 {
+        let exchange = upstream.request(call("change", &json!({}))).await.unwrap();
+        assert!(all(exchange).await.0.is_empty());
+    }
+    for _ in 0..2 {
+        let event = events.recv().await;
+        assert!(matches!(event, Ok(Event::ListChanged(Kind::Tools))));
+    }
+    assert!(events.is_empty());
 }
 
 #[tokio::test]
 async fn a_modern_server_is_asked_for_its_list_changes() {
     let upstream = peer("modern").await;
     let mut events = upstream.events();
-    assert!(matches!(
-        events.recv().await,
-        Ok(Event::ListChanged(Kind::Tools))
-    ));
+    // Once for what changed before the subscription was acknowledged, once for what the server tells.
+    for _ in 0..2 {
+        let event = events.recv().await;
+        assert!(matches!(event, Ok(Event::ListChanged(Kind::Tools))));
+    }
     let seen = result(&upstream, "seen", json!({})).await;
-    let listen = &seen["seen"][1];
-    assert_eq!(listen["method"], "subscriptions/listen");
+    let mut seen = seen["seen"].as_array().unwrap().iter();
+    let listen = seen
+        .find(|message| message["method"] == "subscriptions/listen")
+        .unwrap();
     assert_eq!(
         listen["params"]["notifications"],
         json!({"toolsListChanged": true})

@@ -296,7 +296,6 @@ fn lists_of(event: &Event) -> Option<&'static [ListKind]> {
         Event::ListChanged(Kind::Resources) => Some(&[ListKind::Resources, ListKind::Templates]),
         Event::ListChanged(Kind::Prompts) => Some(&[ListKind::Prompts]),
         Event::Closed { .. } => None,
-        _ => Some(&[]),
     }
 }
 

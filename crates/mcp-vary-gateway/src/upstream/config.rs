@@ -91,7 +91,7 @@ impl Target {
     }
 }
 
-/// Without what may be secret: values of the environment and of headers, user and query of a URL.
+/// Without what may be secret: values of the environment and of headers, all of a URL but its origin.
 impl std::fmt::Debug for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -102,22 +102,18 @@ impl std::fmt::Debug for Target {
                 .finish_non_exhaustive(),
             Self::Http { url, .. } => f
                 .debug_struct("Http")
-                .field("url", &shown(url))
+                .field("url", &origin(url))
                 .finish_non_exhaustive(),
         }
     }
 }
 
-/// `url` as logs and errors may show it: without user, password and query.
-pub(super) fn shown(url: &Uri) -> String {
+/// `url` as logs and errors may show it: its origin, since user, path and query may hold keys.
+pub(super) fn origin(url: &Uri) -> String {
     let scheme = url.scheme_str().unwrap_or("http");
     let host = url.host().unwrap_or("");
     let port = url.port().map(|port| format!(":{port}"));
-    format!(
-        "{scheme}://{host}{}{}",
-        port.unwrap_or_default(),
-        url.path()
-    )
+    format!("{scheme}://{host}{}", port.unwrap_or_default())
 }
 
 /// What one server may cost.
@@ -142,6 +138,8 @@ pub struct Limits {
     pub body: usize,
     /// What may wait for a process to read its input, in bytes.
     pub outbox: usize,
+    /// The notifications that may wait for slow clients, together, in bytes.
+    pub waiting: usize,
     /// Attempts in a row to resume a broken stream.
     pub resumes: u32,
 }
@@ -158,6 +156,7 @@ impl Default for Limits {
             line: 16 << 20,
             body: 64 << 20,
             outbox: 64 << 20,
+            waiting: 64 << 20,
             resumes: 5,
         }
     }
@@ -169,9 +168,9 @@ mod tests {
 
     #[test]
     fn secrets_of_a_target_are_not_shown() {
-        let url = Uri::from_static("https://me:pw@example.org:8443/mcp?key=secret");
-        assert_eq!(shown(&url), "https://example.org:8443/mcp");
+        let url = Uri::from_static("https://me:pw@example.org:8443/key/mcp?key=secret");
+        assert_eq!(origin(&url), "https://example.org:8443");
         let debug = format!("{:?}", Target::http(url));
-        assert_eq!(debug, r#"Http { url: "https://example.org:8443/mcp", .. }"#);
+        assert_eq!(debug, r#"Http { url: "https://example.org:8443", .. }"#);
     }
 }

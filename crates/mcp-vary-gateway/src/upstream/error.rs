@@ -7,7 +7,7 @@ use http::StatusCode;
 
 use crate::revision::Revision;
 
-/// Why no connection to a server came about.
+/// Why no connection to a server came about, in full, for the operator.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
@@ -33,7 +33,7 @@ pub enum ConnectError {
         reason: String,
     },
     /// The process ended, or the endpoint cannot be reached.
-    #[error("{0}")]
+    #[error("{}", .0.details())]
     Failed(UpstreamError),
     /// It said something that is no handshake.
     #[error("server `{server}` is not usable as an MCP server: {what}")]
@@ -77,6 +77,19 @@ impl From<UpstreamError> for ConnectError {
 }
 
 /// Why a call has no answer.
+///
+/// `Display` says what happened in words that any client may read; what a server said, where it is and
+/// how it is reached stands in [`details`](Self::details), for the operator.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_gateway::upstream::UpstreamError;
+///
+/// fn show(error: &UpstreamError, is_operator: bool) -> String {
+///     if is_operator { error.details() } else { error.to_string() }
+/// }
+/// ```
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UpstreamError {
@@ -85,19 +98,29 @@ pub enum UpstreamError {
     Closed {
         /// The server's name.
         server: Arc<str>,
-        /// How it ended, with its last words.
+        /// How it ended.
         reason: Arc<str>,
+        /// What it wrote last to its standard error; empty when that is nothing.
+        last_words: Arc<str>,
     },
-    /// The endpoint cannot be reached, or the connection broke.
-    #[error("server `{server}` cannot be reached: {reason}")]
+    /// The endpoint cannot be reached.
+    #[error("server `{server}` cannot be reached")]
     Unreachable {
         /// The server's name.
         server: Arc<str>,
         /// What went wrong.
         reason: String,
     },
+    /// The reply began and did not end.
+    #[error("server `{server}` broke off its reply")]
+    BrokeOff {
+        /// The server's name.
+        server: Arc<str>,
+        /// What went wrong.
+        reason: String,
+    },
     /// The endpoint refused the request.
-    #[error("server `{server}` answered HTTP {status}{}{excerpt}", if excerpt.is_empty() { "" } else { ": " })]
+    #[error("server `{server}` answered HTTP {status}")]
     Status {
         /// The server's name.
         server: Arc<str>,
@@ -107,20 +130,17 @@ pub enum UpstreamError {
         excerpt: String,
     },
     /// The endpoint points elsewhere; the gateway does not follow, since headers may be secret.
-    #[error(
-        "server `{server}` answered HTTP {status} and points to `{location}`; \
-         redirects are not followed, configure that address if it is right"
-    )]
+    #[error("server `{server}` answered HTTP {status}")]
     Redirect {
         /// The server's name.
         server: Arc<str>,
         /// The status.
         status: StatusCode,
-        /// Where to, without user and query.
+        /// Where to: another origin, or how the path differs.
         location: String,
     },
     /// It said something that is no answer.
-    #[error("server `{server}` broke the protocol: {what}")]
+    #[error("server `{server}` broke the protocol")]
     Misbehaved {
         /// The server's name.
         server: Arc<str>,
@@ -128,9 +148,7 @@ pub enum UpstreamError {
         what: String,
     },
     /// It said more than it may.
-    #[error(
-        "server `{server}` sent {what} of more than {limit} bytes; raise its limit if that is right"
-    )]
+    #[error("server `{server}` sent {what} of more than {limit} bytes")]
     TooLarge {
         /// The server's name.
         server: Arc<str>,
@@ -161,4 +179,31 @@ pub enum UpstreamError {
         /// The server's name.
         server: Arc<str>,
     },
+}
+
+impl UpstreamError {
+    /// The whole of it, for the operator and the log: with what the server said and what to do.
+    #[must_use]
+    pub fn details(&self) -> String {
+        match self {
+            Self::Closed { last_words, .. } if !last_words.is_empty() => {
+                format!("{self}; its last words: {last_words}")
+            }
+            Self::Unreachable { reason, .. } | Self::BrokeOff { reason, .. } => {
+                format!("{self}: {reason}")
+            }
+            Self::Status { excerpt, .. } if !excerpt.is_empty() => format!("{self}: {excerpt}"),
+            Self::Redirect { location, .. } => format!(
+                "{self} and points to {location}; \
+                 redirects are not followed, configure that address if it is right"
+            ),
+            Self::Misbehaved { what, .. } => format!("{self}: {what}"),
+            Self::TooLarge { .. } => format!("{self}; raise its limit if that is right"),
+            Self::Closed { .. }
+            | Self::Status { .. }
+            | Self::Timeout { .. }
+            | Self::Busy { .. }
+            | Self::Over { .. } => self.to_string(),
+        }
+    }
 }

@@ -3,10 +3,16 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use ::http::StatusCode;
+use mcp_vary::json::Members;
+use tokio::sync::broadcast;
+use tokio::time::Instant;
+
 use super::error::UpstreamError;
 use super::frame::Frame;
 use super::handshake::modern_params;
 use super::message::{Event, Kind, Message, Purpose, Request};
+use super::text::excerpt;
 use super::{Exchange, Link, Upstream, http};
 use crate::revision::Era;
 
@@ -41,6 +47,7 @@ async fn subscribe(upstream: Weak<Upstream>, kinds: Vec<Kind>) {
         let Some(strong) = upstream.upgrade() else {
             return;
         };
+        let events = strong.events.clone();
         let opened = strong
             .open(
                 request(&strong.config.capabilities, &kinds),
@@ -48,23 +55,18 @@ async fn subscribe(upstream: Weak<Upstream>, kinds: Vec<Kind>) {
             )
             .await;
         drop(strong);
+        let began = Instant::now();
         let end = match opened {
-            Ok(exchange) => hear(exchange).await,
+            Ok(exchange) => hear(exchange, &events, &kinds).await,
             Err(error) => End::of(&error),
         };
         match end {
             End::Refused => return,
-            End::Ended => failures = 0,
-            End::Failed => failures += 1,
+            // One that ends again and again at once shall not have all lists read as often.
+            End::Ended if began.elapsed() >= STEADY => failures = 0,
+            End::Ended | End::Failed => failures += 1,
         }
         tokio::time::sleep(PAUSE * (1 << failures.min(6))).await;
-        let Some(strong) = upstream.upgrade() else {
-            return;
-        };
-        for kind in &kinds {
-            // What changed in between was not told.
-            let _ = strong.events.send(Event::ListChanged(*kind));
-        }
     }
 }
 
@@ -82,7 +84,7 @@ fn request(capabilities: &str, kinds: &[Kind]) -> Request {
 enum End {
     /// After it was open.
     Ended,
-    /// Before it was.
+    /// Before it was; it may go better later.
     Failed,
     /// For good.
     Refused,
@@ -92,28 +94,52 @@ impl End {
     fn of(error: &UpstreamError) -> Self {
         match error {
             UpstreamError::Closed { .. } => Self::Refused,
-            UpstreamError::Status { status, .. } if status.is_client_error() => Self::Refused,
+            UpstreamError::Status { status, .. } if !may_pass(*status) => Self::Refused,
+            _ => Self::Failed,
+        }
+    }
+
+    /// What the error that a server answered means: only what says that there is no such thing is final.
+    fn of_answer(error: &str) -> Self {
+        let members = Members::parse(error).unwrap_or_default();
+        match members.get("code") {
+            Some("-32600" | "-32601" | "-32602" | "-32020" | "-32021" | "-32022") => Self::Refused,
             _ => Self::Failed,
         }
     }
 }
 
+/// Whether a request that was answered with `status` may be answered differently later.
+///
+/// 409 is what servers say that have not noticed yet that the stream before is broken.
+pub(super) fn may_pass(status: StatusCode) -> bool {
+    !status.is_client_error() || matches!(status.as_u16(), 408 | 409 | 425 | 429)
+}
+
 /// Listens until the subscription ends. The list changes themselves are told by the connection.
-async fn hear(mut exchange: Exchange) -> End {
+///
+/// Once it is acknowledged, all `kinds` are told: what changed before, from the first list that was read
+/// or since the last subscription broke, was told nowhere.
+async fn hear(mut exchange: Exchange, events: &broadcast::Sender<Event>, kinds: &[Kind]) -> End {
     let mut was_open = false;
     loop {
         match exchange.next().await {
             Ok(Message::Notification(message)) => match Frame::read(&message) {
-                Ok(Frame::Notification { method, .. }) if method == "notifications/cancelled" => {
-                    return End::Ended;
+                Ok(Frame::Notification { method, .. }) if method == CANCELLED => return End::Ended,
+                Ok(Frame::Notification { method, .. }) if method == ACKNOWLEDGED && !was_open => {
+                    was_open = true;
+                    for kind in kinds {
+                        let _ = events.send(Event::ListChanged(*kind));
+                    }
                 }
-                _ => was_open = true,
+                _ => {}
             },
             Ok(Message::Answer(answer)) => match answer.outcome() {
                 Ok(_) => return End::Ended,
                 Err(error) => {
-                    tracing::debug!(error, "subscription refused");
-                    return End::Refused;
+                    let said = excerpt(error.as_bytes(), 200);
+                    tracing::debug!(said, "subscription refused");
+                    return End::of_answer(error);
                 }
             },
             Err(_) if was_open => return End::Ended,
@@ -122,4 +148,8 @@ async fn hear(mut exchange: Exchange) -> End {
     }
 }
 
+const CANCELLED: &str = "notifications/cancelled";
+const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 const PAUSE: Duration = Duration::from_secs(1);
+/// A subscription that held so long did not fail.
+const STEADY: Duration = Duration::from_secs(60);

@@ -1,7 +1,8 @@
 //! What has arrived for one call and was not fetched yet.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,16 +12,45 @@ use tokio::time::Instant;
 use super::error::UpstreamError;
 use super::message::{Answer, Message};
 
+/// What all mailboxes of one connection may hold together, in bytes.
+#[derive(Debug)]
+pub(super) struct Budget {
+    left: AtomicUsize,
+}
+
+impl Budget {
+    pub(super) const fn new(bytes: usize) -> Self {
+        Self {
+            left: AtomicUsize::new(bytes),
+        }
+    }
+
+    /// Whether there were `bytes` left; they are taken then.
+    fn spend(&self, bytes: usize) -> bool {
+        let spent = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(bytes)
+            });
+        spent.is_ok()
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.left.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
 /// The notifications for one call, in order, and then its end.
 ///
 /// # Properties
 ///
-/// Holds at most [`MAX_WAITING`] notifications and `limit` bytes of them; what comes beyond is dropped,
-/// counted and logged, since a client that does not read must not stop the others. The end
-/// always fits.
+/// Holds at most [`MAX_WAITING`] notifications and `limit` bytes of them, and all mailboxes together
+/// what their budget allows; what comes beyond is dropped, counted and logged, since a client that
+/// does not read must not stop the others. The end always fits.
 #[derive(Debug)]
 pub(super) struct Mailbox {
     limit: usize,
+    budget: Arc<Budget>,
     state: Mutex<State>,
     arrived: Notify,
 }
@@ -35,17 +65,19 @@ struct State {
 }
 
 impl State {
-    fn take(&mut self) -> Option<Bytes> {
+    fn take(&mut self, budget: &Budget) -> Option<Bytes> {
         let message = self.waiting.pop_front()?;
         self.bytes -= message.len();
+        budget.give_back(cost(&message));
         Some(message)
     }
 }
 
 impl Mailbox {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(super) fn new(limit: usize, budget: Arc<Budget>) -> Self {
         Self {
             limit,
+            budget,
             state: Mutex::new(State {
                 waiting: VecDeque::new(),
                 bytes: 0,
@@ -58,10 +90,13 @@ impl Mailbox {
     }
 
     /// Puts a notification in.
-    pub(super) fn post(&self, message: Bytes) {
+    pub(super) fn post(&self, message: &Bytes) {
         let mut state = self.lock();
         state.last_arrival = Instant::now();
-        if state.waiting.len() >= MAX_WAITING || state.bytes + message.len() > self.limit {
+        if state.waiting.len() >= MAX_WAITING
+            || state.bytes + message.len() > self.limit
+            || !self.budget.spend(cost(message))
+        {
             state.dropped += 1;
             if state.dropped.is_power_of_two() {
                 let dropped = state.dropped;
@@ -73,7 +108,8 @@ impl Mailbox {
             return;
         }
         state.bytes += message.len();
-        state.waiting.push_back(message);
+        // A copy, since a slice would keep all that was read together with it.
+        state.waiting.push_back(Bytes::copy_from_slice(message));
         drop(state);
         self.arrived.notify_one();
     }
@@ -96,7 +132,7 @@ impl Mailbox {
         loop {
             let last_arrival = {
                 let mut state = self.lock();
-                if let Some(message) = state.take() {
+                if let Some(message) = state.take(&self.budget) {
                     return Ok(Some(Message::Notification(message)));
                 }
                 if let Some(end) = &state.end {
@@ -119,7 +155,7 @@ impl Mailbox {
 
     /// A notification that is there already.
     pub(super) fn take(&self) -> Option<Bytes> {
-        self.lock().take()
+        self.lock().take(&self.budget)
     }
 
     /// Waits until something may have arrived.
@@ -132,5 +168,57 @@ impl Mailbox {
     }
 }
 
+impl Drop for Mailbox {
+    fn drop(&mut self) {
+        while self.take().is_some() {}
+    }
+}
+
+/// What a message takes of the budget.
+fn cost(message: &Bytes) -> usize {
+    message.len() + MESSAGE_OVERHEAD
+}
+
 /// How many notifications may wait for one call.
 const MAX_WAITING: usize = 8192;
+/// What a short message costs besides its bytes.
+const MESSAGE_OVERHEAD: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(mailbox: &Mailbox) -> usize {
+        std::iter::from_fn(|| mailbox.take()).count()
+    }
+
+    #[test]
+    fn mailboxes_together_hold_what_their_budget_allows() {
+        let budget = Arc::new(Budget::new(3 * (100 + MESSAGE_OVERHEAD)));
+        let [one, other] = [(); 2].map(|()| Mailbox::new(1000, Arc::clone(&budget)));
+        let message = Bytes::from(vec![b'x'; 100]);
+        for mailbox in [&one, &one, &other, &other] {
+            mailbox.post(&message);
+        }
+        assert_eq!((held(&one), held(&other)), (2, 1));
+        // What was fetched, or dropped unread, leaves room for others.
+        for _ in 0..3 {
+            one.post(&message);
+        }
+        drop(one);
+        for _ in 0..4 {
+            other.post(&message);
+        }
+        assert_eq!(held(&other), 3);
+    }
+
+    #[test]
+    fn a_message_that_waits_keeps_nothing_else() {
+        let line = Bytes::from(vec![b'x'; 1 << 20]);
+        let mailbox = Mailbox::new(1000, Arc::new(Budget::new(1000)));
+        mailbox.post(&line.slice(..10));
+        assert_eq!(mailbox.take().unwrap(), line.slice(..10));
+        mailbox.post(&line.slice(..10));
+        assert!(line.is_unique());
+    }
+}

@@ -219,10 +219,9 @@ impl Kind {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// A list changed, or may have: after an interruption all are told.
+    /// A list changed, or may have: whenever it begins to be heard, at the start or after an
+    /// interruption, all are told.
     ListChanged(Kind),
-    /// Another notification that belongs to no request, the whole message.
-    Other(Bytes),
     /// The connection is gone; nothing follows.
     Closed {
         /// How it ended.

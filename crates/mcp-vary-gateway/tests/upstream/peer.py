@@ -77,6 +77,9 @@ def call(request):
         answer(request, {"content": []})
     elif name == "log":
         say({"method": "notifications/message", "params": {"level": "info", "data": arguments}})
+    elif name == "say":
+        say({"method": "notifications/message", "params": {"level": "info", "data": arguments}})
+        answer(request, {"content": []})
     elif name == "noise":
         raw(b"Listening on stdout\n\n{\"level\":30}\n\xff\xfe\n[1\n")
         say({"id": 987654, "result": {}})

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use mcp_vary::json::Members;
 
 use crate::upstream::frame::canonical;
-use crate::upstream::mailbox::Mailbox;
+use crate::upstream::mailbox::{Budget, Mailbox};
 
 /// The calls in flight that have a progress token.
 #[derive(Debug, Default)]
@@ -25,9 +25,9 @@ pub(super) struct Aside {
 }
 
 impl Asides {
-    /// Collects what comes for `token`, at most `limit` bytes at a time.
-    pub(super) fn open(self: &Arc<Self>, token: &str, limit: usize) -> Aside {
-        let mailbox = Arc::new(Mailbox::new(limit));
+    /// Collects what comes for `token`, at most `limit` bytes at a time and what `budget` allows.
+    pub(super) fn open(self: &Arc<Self>, token: &str, limit: usize, budget: &Arc<Budget>) -> Aside {
+        let mailbox = Arc::new(Mailbox::new(limit, Arc::clone(budget)));
         let token = canonical(token);
         self.lock().insert(token.clone(), Arc::clone(&mailbox));
         Aside {
@@ -37,18 +37,15 @@ impl Asides {
         }
     }
 
-    /// Delivers a progress notification; gives it back when its call is not in flight.
-    pub(super) fn deliver(&self, params: Option<&str>, message: Bytes) -> Option<Bytes> {
+    /// Delivers a progress notification; `false` when its call is not in flight.
+    pub(super) fn deliver(&self, params: Option<&str>, message: &Bytes) -> bool {
         let members = Members::parse(params.unwrap_or("{}")).unwrap_or_default();
         let token = members.get("progressToken").map(canonical);
         let mailbox = token.and_then(|token| self.lock().get(&token).cloned());
-        match mailbox {
-            Some(mailbox) => {
-                mailbox.post(message);
-                None
-            }
-            None => Some(message),
+        if let Some(mailbox) = &mailbox {
+            mailbox.post(message);
         }
+        mailbox.is_some()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Mailbox>>> {

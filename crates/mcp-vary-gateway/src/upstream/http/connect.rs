@@ -10,17 +10,18 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use tokio::sync::{Mutex, broadcast, watch};
+use tokio::sync::{Mutex, Semaphore, broadcast, watch};
 
 use super::exchange::{Call, Exchange};
 use super::session::Session;
 use super::{Connection, modern_headers};
 use crate::revision::{Era, Revision};
-use crate::upstream::config::{UpstreamConfig, shown};
+use crate::upstream::config::{UpstreamConfig, origin};
 use crate::upstream::error::{ConnectError, UpstreamError};
 use crate::upstream::frame;
 use crate::upstream::handshake::{self, Discovered, Initialized};
 use crate::upstream::hello::Hello;
+use crate::upstream::mailbox::Budget;
 use crate::upstream::message::{Answer, Event, Message, Purpose};
 
 /// Makes the acquaintance of the server at `url`.
@@ -36,7 +37,8 @@ pub(in crate::upstream) async fn connect(
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(POOL_IDLE)
         .build(connector);
-    let blank = Session::new(headers, Revision::LATEST_MODERN, true, None, 0);
+    let configured = secret(headers);
+    let blank = Session::new(&configured, Revision::LATEST_MODERN, true, None, 0);
     let connection = Arc::new(Connection {
         server,
         limits: config.limits.clone(),
@@ -47,8 +49,12 @@ pub(in crate::upstream) async fn connect(
         session: ArcSwap::from_pointee(blank),
         generation: watch::Sender::new(0),
         renewing: Mutex::new(()),
-        configured: headers.clone(),
+        configured,
         asides: Arc::default(),
+        budget: Arc::new(Budget::new(config.limits.waiting)),
+        replying: Arc::new(Semaphore::new(REPLYING)),
+        withdrawing: Arc::new(Semaphore::new(WITHDRAWING)),
+        undelivered: AtomicU64::new(0),
         strays: AtomicU64::new(0),
         events: events.clone(),
         closed: AtomicBool::new(false),
@@ -65,6 +71,15 @@ pub(in crate::upstream) async fn connect(
         }
     };
     Ok((connection, hello))
+}
+
+/// `headers` with values that are not shown by `Debug`: each may hold credentials.
+fn secret(headers: &HeaderMap) -> HeaderMap {
+    let mut headers = headers.clone();
+    for value in headers.values_mut() {
+        value.set_sensitive(true);
+    }
+    headers
 }
 
 fn connector(
@@ -104,7 +119,7 @@ fn connector(
         _ => {
             let what = format!(
                 "its address `{}` is neither http:// nor https:// with a host",
-                shown(url)
+                origin(url)
             );
             return Err(unusable(what));
         }
@@ -222,9 +237,9 @@ impl Connection {
             } if matches!(status.as_u16(), 400 | 404 | 405) => ConnectError::Handshake {
                 server: Arc::clone(&self.server),
                 what: format!(
-                    "`{}` answered `initialize` with HTTP {status} ({excerpt}); check the path, \
-                         and note that the HTTP+SSE transport of 2024-11-05 is not supported",
-                    shown(&self.uri)
+                    "`{}` answered `initialize` with HTTP {status} ({excerpt}); check the path of its \
+                     address, and note that the HTTP+SSE transport of 2024-11-05 is not supported",
+                    origin(&self.uri)
                 ),
             },
             _ => error.into(),
@@ -241,6 +256,7 @@ fn is_final(error: &UpstreamError) -> bool {
         | UpstreamError::Timeout { .. } => false,
         UpstreamError::Closed { .. }
         | UpstreamError::Unreachable { .. }
+        | UpstreamError::BrokeOff { .. }
         | UpstreamError::Redirect { .. }
         | UpstreamError::Busy { .. }
         | UpstreamError::Over { .. } => true,
@@ -262,3 +278,5 @@ pub(super) fn is_legacy(session: &Session) -> bool {
 
 const POOL_IDLE: Duration = Duration::from_secs(60);
 const KEEPALIVE: Duration = Duration::from_secs(60);
+const REPLYING: usize = 32;
+const WITHDRAWING: usize = 1024;

@@ -25,7 +25,7 @@ use super::{Connection, LAST_EVENT_ID, MCP_SESSION_ID, STREAM};
 use crate::upstream::error::UpstreamError;
 use crate::upstream::frame::{self, Frame};
 use crate::upstream::handshake::is_modern_error;
-use crate::upstream::message::{Answer, Kind, Message, Purpose, cancel_params};
+use crate::upstream::message::{Answer, Kind, Message, Purpose};
 use crate::upstream::text::excerpt;
 
 /// What is asked; kept to ask again where the server did not run it.
@@ -130,6 +130,9 @@ impl Exchange {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
                     self.state = State::Over;
+                    if self.call.purpose == Purpose::Call {
+                        self.connection.log(&error);
+                    }
                     return Err(error);
                 }
                 Err(_elapsed) => {
@@ -264,12 +267,9 @@ impl Exchange {
             }
             Frame::Request { id, method } => self.connection.reply(&self.session, id, &method),
             Frame::Notification { method, .. } => {
-                let is_for_all = Kind::changed_by(&method).is_some()
-                    || method == "notifications/resources/updated";
-                if is_for_all {
-                    let method = method.into_owned();
-                    self.connection.tell(&method, message);
-                } else if !self.is_answered() {
+                if let Some(kind) = Kind::changed_by(&method) {
+                    self.connection.tell(kind);
+                } else if method != "notifications/resources/updated" && !self.is_answered() {
                     self.queue.push_back(Message::Notification(message));
                 }
             }
@@ -375,7 +375,7 @@ impl Exchange {
         let Some(last_id) = last_id.filter(|_| self.resumes < connection.limits.resumes) else {
             let server = Arc::clone(&connection.server);
             let reason = format!("the stream of its reply {how}");
-            return Err(UpstreamError::Unreachable { server, reason });
+            return Err(UpstreamError::BrokeOff { server, reason });
         };
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, STREAM);
@@ -416,11 +416,11 @@ impl Exchange {
                 );
                 let server = Arc::clone(&self.connection.server);
                 let reason = format!("the stream of its reply {how}");
-                Err(UpstreamError::Unreachable { server, reason })
+                Err(UpstreamError::BrokeOff { server, reason })
             }
             Err(error) => self.resume_at(
                 bookmark,
-                &format!("ended and could not be resumed: {error}"),
+                &format!("ended and could not be resumed: {}", error.details()),
             ),
         }
     }
@@ -456,9 +456,8 @@ impl Exchange {
         self.state = State::Over;
         let is_told = is_legacy(&self.session) && self.call.purpose != Purpose::Handshake;
         if !is_over && self.was_sent && is_told {
-            let params = cancel_params(self.call.id, reason);
-            let message = frame::write(None, "notifications/cancelled", Some(&params));
-            self.connection.deliver_soon(&self.session, message);
+            self.connection
+                .withdraw(&self.session, self.call.id, reason);
         }
     }
 }

@@ -9,6 +9,7 @@ mod session;
 mod standalone;
 mod stream;
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -20,11 +21,12 @@ use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::ResponseFuture;
 use hyper_util::client::legacy::connect::HttpConnector;
-use tokio::sync::{Mutex, broadcast, watch};
+use tokio::sync::{Mutex, Semaphore, broadcast, watch};
 
-use super::config::Limits;
+use super::config::{Limits, origin};
 use super::error::UpstreamError;
 use super::frame;
+use super::mailbox::Budget;
 use super::message::{Event, Purpose, Request, header_value};
 use super::text::excerpt;
 use crate::revision::Era;
@@ -37,7 +39,6 @@ use self::session::Session;
 pub(super) use self::standalone::listen;
 
 /// A connection to one endpoint: a pool of sockets, and what the handshake fixed.
-#[derive(Debug)]
 pub(super) struct Connection {
     server: Arc<str>,
     limits: Limits,
@@ -51,9 +52,27 @@ pub(super) struct Connection {
     renewing: Mutex<()>,
     configured: HeaderMap,
     asides: Arc<Asides>,
+    budget: Arc<Budget>,
+    /// Places for our replies to what the server asks, on their way.
+    replying: Arc<Semaphore>,
+    /// Places for cancellations on their way.
+    withdrawing: Arc<Semaphore>,
+    undelivered: AtomicU64,
     strays: AtomicU64,
     events: broadcast::Sender<Event>,
     closed: AtomicBool,
+}
+
+/// Without what may be secret: the address is shown as logs show it.
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("server", &self.server)
+            .field("uri", &origin(&self.uri))
+            .field("session", &self.session)
+            .field("configured", &self.configured)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Connection {
@@ -81,7 +100,7 @@ impl Connection {
         let token = request
             .progress_token
             .filter(|_| session.era == Era::Legacy);
-        let aside = token.map(|token| self.asides.open(&token, self.limits.line));
+        let aside = token.map(|token| self.asides.open(&token, self.limits.line, &self.budget));
         Ok(Exchange::send(Arc::clone(self), session, call).with_aside(aside))
     }
 
@@ -96,8 +115,15 @@ impl Connection {
         if session.era == Era::Modern {
             headers = modern_headers(method, None);
         }
-        self.deliver(&session, &headers, frame::write(None, method, params))
-            .await
+        let delivered = self
+            .deliver(&session, &headers, frame::write(None, method, params))
+            .await;
+        delivered.inspect_err(|error| self.log(error))
+    }
+
+    /// Logs what went wrong for a client: it is told what happened, why is for the operator alone.
+    fn log(&self, error: &UpstreamError) {
+        tracing::warn!(server = %self.server, error = error.details(), "call failed");
     }
 
     fn check_open(&self) -> Result<(), UpstreamError> {
@@ -105,6 +131,7 @@ impl Connection {
             return Err(UpstreamError::Closed {
                 server: Arc::clone(&self.server),
                 reason: "was closed by the gateway".into(),
+                last_words: Arc::default(),
             });
         }
         Ok(())

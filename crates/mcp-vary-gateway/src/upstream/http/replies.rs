@@ -1,19 +1,21 @@
 //! What replies mean: statuses, content types, refusals; and our own replies to what a server asks.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, Method, Response, StatusCode, Uri};
 use hyper::body::Incoming;
+use tokio::sync::Semaphore;
 
-use super::Connection;
 use super::body::{BodyError, Collect, drain};
 use super::session::Session;
-use crate::upstream::config::shown;
+use super::{Connection, chain};
+use crate::upstream::config::origin;
 use crate::upstream::error::UpstreamError;
 use crate::upstream::frame;
-use crate::upstream::message::{Event, Kind};
+use crate::upstream::message::{Event, Kind, cancel_params};
 use crate::upstream::text::excerpt;
 
 impl Connection {
@@ -37,9 +39,22 @@ impl Connection {
         delivered.unwrap_or_else(|_| Err(self.timeout()))
     }
 
-    /// Posts in the background what cannot be waited for.
-    pub(super) fn deliver_soon(self: &Arc<Self>, session: &Arc<Session>, message: Bytes) {
+    /// Posts in the background what cannot be waited for, unless too much of it is on its way already.
+    fn deliver_soon(
+        self: &Arc<Self>,
+        places: &Arc<Semaphore>,
+        session: &Arc<Session>,
+        message: Bytes,
+    ) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        let place = Arc::clone(places).try_acquire_owned();
+        let Some(place) = place.ok().filter(|_| message.len() <= LONGEST_ASIDE) else {
+            let count = self.undelivered.fetch_add(1, Ordering::Relaxed) + 1;
+            if count.is_power_of_two() {
+                tracing::warn!(server = %self.server, count, "message dropped, the server does not take so many or so long ones");
+            }
             return;
         };
         let (connection, session) = (Arc::clone(self), Arc::clone(session));
@@ -48,25 +63,36 @@ impl Connection {
                 .deliver(&session, &HeaderMap::new(), message)
                 .await;
             if let Err(error) = delivered {
-                tracing::debug!(server = %connection.server, %error, "message not delivered");
+                let error = error.details();
+                tracing::debug!(server = %connection.server, error, "message not delivered");
             }
+            drop(place);
         });
     }
 
     /// Answers what a server asks: a ping, or what was never declared.
     pub(super) fn reply(self: &Arc<Self>, session: &Arc<Session>, id: &str, method: &str) {
-        tracing::debug!(server = %self.server, method, "request from the server answered");
-        self.deliver_soon(session, frame::write_reply(id, method));
+        let shown = excerpt(method.as_bytes(), 60);
+        tracing::debug!(server = %self.server, method = shown, "request from the server answered");
+        self.deliver_soon(&self.replying, session, frame::write_reply(id, method));
     }
 
-    /// Tells all clients' sessions what the server told.
-    pub(super) fn tell(&self, method: &str, message: Bytes) {
-        let event = match Kind::changed_by(method) {
-            Some(kind) => Event::ListChanged(kind),
-            None => Event::Other(message),
-        };
+    /// Tells the server that the request `id` is not wanted any more.
+    pub(super) fn withdraw(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        id: u64,
+        reason: Option<&str>,
+    ) {
+        let params = cancel_params(id, reason);
+        let message = frame::write(None, "notifications/cancelled", Some(&params));
+        self.deliver_soon(&self.withdrawing, session, message);
+    }
+
+    /// Tells that a list changed.
+    pub(super) fn tell(&self, kind: Kind) {
         // Nobody listening is fine.
-        let _ = self.events.send(event);
+        let _ = self.events.send(Event::ListChanged(kind));
     }
 
     /// Why `response` is a refusal.
@@ -99,19 +125,11 @@ impl Connection {
             .headers()
             .get(LOCATION)
             .map(http::HeaderValue::as_bytes);
-        let location = String::from_utf8_lossy(location.unwrap_or(b"nowhere"));
-        let shown = match location.parse::<Uri>() {
-            Ok(uri) if uri.host().is_some() => shown(&uri),
-            _ => location
-                .split(['?', '#'])
-                .next()
-                .unwrap_or_default()
-                .to_owned(),
-        };
+        let location = String::from_utf8_lossy(location.unwrap_or_default());
         Some(UpstreamError::Redirect {
             server: Arc::clone(&self.server),
             status,
-            location: excerpt(shown.as_bytes(), EXCERPT),
+            location: excerpt(described(&location, &self.uri).as_bytes(), EXCERPT),
         })
     }
 
@@ -122,8 +140,29 @@ impl Connection {
                 what: "a reply",
                 limit: self.limits.body,
             },
-            BodyError::Broken(error) => self.unreachable(error),
+            BodyError::Broken(error) => UpstreamError::BrokeOff {
+                server: Arc::clone(&self.server),
+                reason: chain(error),
+            },
         }
+    }
+}
+
+/// Where `location` points, seen from `here`, without its path, which may hold a key.
+fn described(location: &str, here: &Uri) -> String {
+    let Ok(there) = location.parse::<Uri>() else {
+        return "nowhere".to_owned();
+    };
+    if there.host().is_some() && origin(&there) != origin(here) {
+        return format!("`{}`", origin(&there));
+    }
+    let (old, new) = (here.path(), there.path());
+    if new.strip_suffix('/') == Some(old) {
+        "its own path with a `/` at the end".to_owned()
+    } else if old.strip_suffix('/') == Some(new) {
+        "its own path without the `/` at the end".to_owned()
+    } else {
+        "another path of its own".to_owned()
     }
 }
 
@@ -144,3 +183,5 @@ fn is_type(headers: &HeaderMap, wanted: &str) -> bool {
 }
 
 const EXCERPT: usize = 200;
+/// The longest message that is posted in the background; a server chooses the id of its request.
+const LONGEST_ASIDE: usize = 64 * 1024;

@@ -26,7 +26,7 @@ impl Session {
         configured: &HeaderMap,
         revision: Revision,
         is_agreed: bool,
-        id: Option<HeaderValue>,
+        mut id: Option<HeaderValue>,
         generation: u64,
     ) -> Self {
         let mut headers = configured.clone();
@@ -37,7 +37,9 @@ impl Session {
             let version = HeaderValue::from_static(revision.as_str());
             headers.insert(MCP_PROTOCOL_VERSION, version);
         }
-        if let Some(id) = &id {
+        if let Some(id) = &mut id {
+            // Whoever knows it can speak in the session.
+            id.set_sensitive(true);
             headers.insert(MCP_SESSION_ID, id.clone());
         }
         Self {

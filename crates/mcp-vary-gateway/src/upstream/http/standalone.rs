@@ -7,19 +7,25 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::ACCEPT;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, Method, Response, StatusCode};
+use hyper::body::Incoming;
+use tokio::time::Instant;
 
 use super::replies::is_stream;
 use super::session::Session;
 use super::stream::{Bookmark, Read, Stream};
 use super::{Connection, LAST_EVENT_ID, STREAM};
 use crate::upstream::frame::{self, Frame};
+use crate::upstream::listen::may_pass;
+use crate::upstream::message::Kind;
+use crate::upstream::sse::TooLarge;
+use crate::upstream::text::excerpt;
 
 /// Listens until it is dropped, or until the server says that there is no such stream.
 pub(in crate::upstream) async fn listen(connection: Arc<Connection>) {
     let mut generation = connection.generation.subscribe();
     let mut bookmark = Bookmark::default();
-    let mut failures = 0;
+    let mut failures: u32 = 0;
     loop {
         generation.borrow_and_update();
         let heard = tokio::select! {
@@ -42,15 +48,16 @@ pub(in crate::upstream) async fn listen(connection: Arc<Connection>) {
             }
             Heard::Unsupported => return,
         }
-        let pause = bookmark.retry.unwrap_or(PAUSE) * (1 << failures.min(6));
+        let pause = bookmark.retry.unwrap_or(PAUSE);
+        let pause = pause.saturating_mul(1 << failures.min(6));
         tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
     }
 }
 
 enum Heard {
-    /// The stream ended after it had told something.
+    /// The stream held for long, or told something and can be resumed.
     Something,
-    /// The stream ended at once, or could not be opened.
+    /// The stream ended soon, or could not be opened this time.
     Nothing,
     /// Not in this session.
     Refused,
@@ -59,50 +66,102 @@ enum Heard {
 }
 
 /// Opens the stream and listens until it ends.
+///
+/// A stream that does not go on where one was left begins with telling all lists: what changed before,
+/// from the first list that was read or since the last stream broke, was told nowhere.
 async fn hear(connection: &Arc<Connection>, bookmark: &mut Bookmark) -> Heard {
     let session = connection.session.load_full();
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, STREAM);
-    if let Some(last_id) = bookmark.header() {
+    let last_id = bookmark.header();
+    let is_resumed = last_id.is_some();
+    if let Some(last_id) = last_id {
         headers.insert(LAST_EVENT_ID, last_id);
     }
     let response = connection.send(Method::GET, &session, &headers, Bytes::new());
     let Ok(response) = response.await else {
         return Heard::Nothing;
     };
-    match response.status() {
-        StatusCode::METHOD_NOT_ALLOWED => return Heard::Unsupported,
-        status if status.is_client_error() => return Heard::Refused,
-        status if !status.is_success() => return Heard::Nothing,
-        _ if !is_stream(response.headers()) => return Heard::Unsupported,
-        _ => {}
+    if let Some(refused) = refused(&response, is_resumed) {
+        if is_resumed && response.status().is_client_error() {
+            // Perhaps it does not know the event any more.
+            bookmark.last_id = None;
+        }
+        return refused;
     }
+    if !is_resumed {
+        for kind in Kind::ALL {
+            connection.tell(kind);
+        }
+    }
+    let began = Instant::now();
     let limit = connection.limits.line;
     let mut stream = Stream::new(response.into_body(), limit, bookmark.clone());
-    let mut heard = Heard::Nothing;
-    while let Ok(Read::Messages(messages)) = stream.read().await {
+    let (told_something, end) = listen_to(connection, &session, &mut stream).await;
+    *bookmark = stream.bookmark();
+    if end.is_err() {
+        // To resume would bring the same event again.
+        bookmark.last_id = None;
+    }
+    // One that ends at once and cannot be resumed shall not have all lists read again and again.
+    if began.elapsed() >= LONGEST_PAUSE || (told_something && bookmark.last_id.is_some()) {
+        Heard::Something
+    } else {
+        Heard::Nothing
+    }
+}
+
+/// What a reply means that opens no stream.
+fn refused(response: &Response<Incoming>, is_resumed: bool) -> Option<Heard> {
+    match response.status() {
+        StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => Some(Heard::Unsupported),
+        status if status.is_client_error() && !may_pass(status) && !is_resumed => {
+            Some(Heard::Refused)
+        }
+        status if !status.is_success() => Some(Heard::Nothing),
+        _ if !is_stream(response.headers()) => Some(Heard::Unsupported),
+        _ => None,
+    }
+}
+
+/// Takes in what the stream brings; whether that was something, and how it ended.
+async fn listen_to(
+    connection: &Arc<Connection>,
+    session: &Arc<Session>,
+    stream: &mut Stream,
+) -> (bool, Result<(), TooLarge>) {
+    let mut told_something = false;
+    loop {
+        let messages = match stream.read().await {
+            Ok(Read::Messages(messages)) => messages,
+            Ok(Read::End(_)) => return (told_something, Ok(())),
+            Err(too_large) => return (told_something, Err(too_large)),
+        };
         for data in messages {
-            heard = Heard::Something;
+            told_something = true;
             for message in frame::messages(data) {
-                receive(connection, &session, &message);
+                receive(connection, session, &message);
             }
         }
     }
-    *bookmark = stream.bookmark();
-    heard
 }
 
 fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: &Bytes) {
     match Frame::read(message) {
         Ok(Frame::Request { id, method }) => connection.reply(session, id, &method),
         Ok(Frame::Notification { method, params }) => {
-            let method = method.into_owned();
-            let rest = match method.as_str() {
-                "notifications/progress" => connection.asides.deliver(params, message.clone()),
-                _ => Some(message.clone()),
+            let is_taken = match Kind::changed_by(&method) {
+                Some(kind) => {
+                    connection.tell(kind);
+                    true
+                }
+                None => {
+                    method == "notifications/progress" && connection.asides.deliver(params, message)
+                }
             };
-            if let Some(message) = rest {
-                connection.tell(&method, message);
+            if !is_taken {
+                let method = excerpt(method.as_bytes(), 60);
+                tracing::debug!(server = %connection.server, method, "notification that belongs to no call dropped");
             }
         }
         Ok(Frame::Answer { .. }) => {

@@ -1,6 +1,6 @@
 //! From a command to a connection that is ready.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
@@ -16,6 +16,7 @@ use crate::upstream::config::{Target, UpstreamConfig};
 use crate::upstream::error::{ConnectError, UpstreamError};
 use crate::upstream::handshake::{self, Discovered, Initialized};
 use crate::upstream::hello::Hello;
+use crate::upstream::mailbox::Budget;
 use crate::upstream::message::{Answer, Event, Message, Purpose, Request};
 
 /// Starts the command of `config` and makes the acquaintance of the server.
@@ -24,18 +25,18 @@ pub(in crate::upstream) async fn connect(
     events: &broadcast::Sender<Event>,
 ) -> Result<(Connection, Hello), ConnectError> {
     let deadline = Instant::now() + config.limits.handshake;
-    let connection = start(config, events)?;
-    match within(deadline, &connection, greet(&connection)).await? {
-        Greeting::Hello(hello) => Ok((connection, hello)),
+    let mut connection = start(config, events)?;
+    let hello = match within(deadline, &connection, greet(&connection)).await? {
+        Greeting::Hello(hello) => hello,
         Greeting::Died => {
             // Some legacy servers end when anything comes before `initialize`.
             tracing::debug!(server = %config.name, "server ended at server/discover, started again");
-            drop(connection);
-            let connection = start(config, events)?;
-            let hello = within(deadline, &connection, legacy(&connection)).await?;
-            Ok((connection, hello))
+            connection = start(config, events)?;
+            within(deadline, &connection, legacy(&connection)).await?
         }
-    }
+    };
+    connection.shared.ready.store(true, Ordering::Relaxed);
+    Ok((connection, hello))
 }
 
 async fn within<T>(
@@ -74,7 +75,9 @@ fn start(
         flights: Mutex::new(Flights::default()),
         outbox,
         room: Arc::new(Semaphore::new(room(&config.limits) as usize)),
+        budget: Arc::new(Budget::new(config.limits.waiting)),
         events: events.clone(),
+        ready: AtomicBool::new(false),
         strays: AtomicU64::new(0),
         last_stray: Mutex::new(String::new()),
         last_words: LastWords::default(),
@@ -86,7 +89,13 @@ fn start(
     );
     let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
         let reason = "its standard streams are not there".into();
-        return Err(UpstreamError::Closed { server, reason }.into());
+        let last_words = Arc::default();
+        let closed = UpstreamError::Closed {
+            server,
+            reason,
+            last_words,
+        };
+        return Err(closed.into());
     };
     let (stop, end_writer) = (CancellationToken::new(), CancellationToken::new());
     let (ended, has_ended) = watch::channel(false);

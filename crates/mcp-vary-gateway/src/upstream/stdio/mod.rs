@@ -7,12 +7,13 @@ mod oversize;
 mod process;
 mod tasks;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use mcp_vary::json::Members;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, watch};
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::flights::{Flight, Flights};
@@ -21,7 +22,7 @@ use self::tasks::LastWords;
 use super::config::Limits;
 use super::error::UpstreamError;
 use super::frame::{self, Frame};
-use super::mailbox::Mailbox;
+use super::mailbox::{Budget, Mailbox};
 use super::message::{Answer, Event, Kind, Message, Purpose, Request, cancel_params};
 use super::text::excerpt;
 
@@ -46,7 +47,10 @@ struct Shared {
     flights: Mutex<Flights>,
     outbox: mpsc::UnboundedSender<Outgoing>,
     room: Arc<Semaphore>,
+    budget: Arc<Budget>,
     events: broadcast::Sender<Event>,
+    /// Whether the handshake is done; what goes wrong before is told to whoever connects.
+    ready: AtomicBool,
     strays: AtomicU64,
     last_stray: Mutex<String>,
     last_words: LastWords,
@@ -68,7 +72,8 @@ impl Connection {
     ) -> Result<Exchange, UpstreamError> {
         let shared = &self.shared;
         let id = shared.next_id.fetch_add(1, Ordering::Relaxed);
-        let mailbox = Arc::new(Mailbox::new(shared.limits.line));
+        let budget = Arc::clone(&shared.budget);
+        let mailbox = Arc::new(Mailbox::new(shared.limits.line, budget));
         let flight = Flight {
             mailbox: Arc::clone(&mailbox),
             token: request.progress_token,
@@ -160,6 +165,7 @@ impl Shared {
         closed.unwrap_or_else(|| UpstreamError::Closed {
             server: Arc::clone(&self.server),
             reason: "closed its input".into(),
+            last_words: Arc::default(),
         })
     }
 
@@ -189,11 +195,13 @@ impl Shared {
                 id: Some(id),
                 outcome,
             }) => {
-                let flight = self.flights().take(id);
+                let mut flights = self.flights();
+                let (flight, was_abandoned) = (flights.take(id), flights.settle(id));
+                drop(flights);
                 match flight {
                     Some(flight) => flight.mailbox.end(Ok(Answer::new(message, outcome))),
                     None => {
-                        tracing::debug!(server = %self.server, id, "answer to no open request dropped")
+                        tracing::debug!(server = %self.server, id, was_abandoned, "answer to no open request dropped")
                     }
                 }
             }
@@ -204,16 +212,20 @@ impl Shared {
             Ok(Frame::Request { id, method }) => self.send_now(frame::write_reply(id, &method)),
             Ok(Frame::Notification { method, params }) => {
                 let (method, route) = (method.into_owned(), Route::of(params));
-                self.receive_notification(&method, &route, message);
+                self.receive_notification(&method, &route, &message);
             }
             Err(why) => self.skip(&why, &message),
         }
     }
 
-    fn receive_notification(&self, method: &str, route: &Route, message: Bytes) {
+    fn receive_notification(&self, method: &str, route: &Route, message: &Bytes) {
+        if let Some(kind) = Kind::changed_by(method) {
+            // Nobody listening is fine.
+            let _ = self.events.send(Event::ListChanged(kind));
+            return;
+        }
         let flights = self.flights();
         let flight = match method {
-            _ if Kind::changed_by(method).is_some() => None,
             "notifications/progress" => match &route.token {
                 Some(token) => flights.by_token(token),
                 None => None,
@@ -228,32 +240,16 @@ impl Shared {
             _ if route.subscription.is_some() || method == "notifications/resources/updated" => {
                 None
             }
-            _ => flights.by_rule(),
+            _ => flights.by_rule(Instant::now()),
         };
         if let Some(flight) = flight {
             flight.mailbox.post(message);
             return;
         }
-        let ambiguous = flights.is_busy();
         drop(flights);
-        match method {
-            "notifications/progress" | "notifications/cancelled" => {
-                tracing::debug!(server = %self.server, method, "notification for no open request dropped");
-            }
-            "notifications/message" if ambiguous => {
-                tracing::debug!(server = %self.server, "log message dropped, it may belong to any of several clients");
-            }
-            _ => self.tell(method, message),
-        }
-    }
-
-    fn tell(&self, method: &str, message: Bytes) {
-        let event = match Kind::changed_by(method) {
-            Some(kind) => Event::ListChanged(kind),
-            None => Event::Other(message),
-        };
-        // Nobody listening is fine.
-        let _ = self.events.send(event);
+        // It is kept for nobody: a log line, for example, may be about any of several clients.
+        let method = excerpt(method.as_bytes(), 60);
+        tracing::debug!(server = %self.server, method, "notification that belongs to no call dropped");
     }
 
     /// Logs a line that is no message: the first few, then ever more rarely.
@@ -298,9 +294,16 @@ impl Shared {
         };
         match lost {
             Lost::Nothing => {}
-            Lost::Anything => self.flights().fail_all(&error),
+            Lost::Anything => {
+                let now = Instant::now();
+                let until = now + self.limits.idle;
+                self.flights().fail_all(&error, until, now);
+            }
             Lost::Answer(id) => {
-                let flight = self.flights().take(id);
+                let mut flights = self.flights();
+                let flight = flights.take(id);
+                flights.settle(id);
+                drop(flights);
                 if let Some(flight) = flight {
                     flight.mailbox.end(Err(error));
                 }
@@ -373,7 +376,13 @@ impl Exchange {
     /// Ends the exchange; tells the server unless it has answered.
     pub(super) fn cancel(&mut self, reason: Option<&str>) {
         self.is_over = true;
-        let was_open = self.shared.flights().take(self.id).is_some();
+        let now = Instant::now();
+        let was_open = if self.sent {
+            let until = now + self.shared.limits.idle;
+            self.shared.flights().abandon(self.id, until, now)
+        } else {
+            self.shared.flights().take(self.id).is_some()
+        };
         if was_open && self.sent && self.purpose != Purpose::Handshake {
             let params = cancel_params(self.id, reason);
             let message = frame::write(None, "notifications/cancelled", Some(&params));

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::process::ExitStatus;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -122,7 +123,7 @@ pub(super) async fn supervise(mut watch: Watch) {
         _ = &mut watch.reader => End::ClosedOutput,
         () = watch.stop.cancelled() => End::Stopped,
     };
-    let reason = match end {
+    let how = match end {
         End::Exited(status) => watch.collect(status).await,
         End::ClosedOutput => match tokio::time::timeout(DRAIN, watch.process.wait()).await {
             Ok(status) => watch.collect(status).await,
@@ -133,7 +134,7 @@ pub(super) async fn supervise(mut watch: Watch) {
             "was closed by the gateway".to_owned()
         }
     };
-    watch.close(&reason);
+    watch.close(&how);
     watch.close_input().await;
     watch.process.stop(watch.shared.limits.grace).await;
     watch.reader.abort();
@@ -146,7 +147,10 @@ impl Watch {
     async fn collect(&mut self, status: std::io::Result<ExitStatus>) -> String {
         drain(&mut self.reader).await;
         drain(&mut self.logger).await;
-        ended_how(status, &self.shared.last_words)
+        match status {
+            Ok(status) => format!("ended ({status})"),
+            Err(error) => format!("ended ({error})"),
+        }
     }
 
     /// Closes the input, which asks the process to leave, once what is queued has been written.
@@ -158,16 +162,25 @@ impl Watch {
         }
     }
 
-    fn close(&self, reason: &str) {
+    fn close(&self, how: &str) {
         let server = &self.shared.server;
-        tracing::info!(server = %server, reason, "connection closed");
-        self.shared.flights().close(&UpstreamError::Closed {
+        let last_words = self.shared.last_words.text();
+        let closed = UpstreamError::Closed {
             server: Arc::clone(server),
-            reason: reason.into(),
-        });
+            reason: how.into(),
+            last_words: last_words.as_str().into(),
+        };
+        let is_ready = self.shared.ready.load(Ordering::Relaxed);
+        if is_ready && !self.stop.is_cancelled() {
+            // Clients are told how it ended; its last words are for the operator alone.
+            tracing::warn!(server = %server, how, last_words, "connection lost");
+        } else {
+            tracing::debug!(server = %server, how, last_words, "connection closed");
+        }
+        self.shared.flights().close(&closed);
         self.shared.room.close();
         let _ = self.shared.events.send(Event::Closed {
-            reason: format!("server `{server}` {reason}"),
+            reason: closed.to_string(),
         });
     }
 }
@@ -176,17 +189,6 @@ impl Watch {
 async fn drain(reader: &mut JoinHandle<()>) {
     if !reader.is_finished() {
         let _ = tokio::time::timeout(DRAIN, reader).await;
-    }
-}
-
-fn ended_how(status: std::io::Result<ExitStatus>, last_words: &LastWords) -> String {
-    let how = match status {
-        Ok(status) => format!("ended ({status})"),
-        Err(error) => format!("ended ({error})"),
-    };
-    match last_words.text() {
-        words if words.is_empty() => how,
-        words => format!("{how}; its last words: {words}"),
     }
 }
 
