@@ -7,13 +7,11 @@ use std::borrow::Cow;
 use mcp_vary::extension::EXTENSIONS;
 use mcp_vary::json::{self, Members};
 
+use crate::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, client_info};
 use crate::params::Params;
 use crate::revision::{Era, Revision};
 use crate::splice;
 
-pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-pub(crate) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-pub(crate) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 pub(crate) const PROGRESS_TOKEN: &str = "progressToken";
 
@@ -74,14 +72,6 @@ fn make_modern(meta: &mut Members<'_>, upward: &Upward<'_>) {
     if let (Some(level), false) = (upward.log_level, meta.contains(LOG_LEVEL)) {
         meta.set(LOG_LEVEL, json::string(level));
     }
-}
-
-/// Who the gateway says it is to a server.
-pub(crate) fn client_info() -> String {
-    format!(
-        r#"{{"name":"vary","title":"Vary","version":"{}"}}"#,
-        env!("CARGO_PKG_VERSION")
-    )
 }
 
 /// How a client may cache a result: `ttlMs` and `cacheScope`.

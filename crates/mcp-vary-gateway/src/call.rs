@@ -13,6 +13,7 @@ use crate::client::Client;
 use crate::gateway::Gateway;
 use crate::log_level::{level_from_name, level_name};
 use crate::mcp_header;
+use crate::meta;
 use crate::reply::{self, Failure};
 use crate::revision::Era;
 use crate::route::{Action, Asked, Outcome, unknown};
@@ -49,7 +50,7 @@ impl Call<'_> {
             .asked
             .params
             .meta
-            .get(bridge::CLIENT_CAPABILITIES)
+            .get(meta::CLIENT_CAPABILITIES)
             .unwrap_or("{}");
         let result = self.gateway.discover(&self.gateway.know(capabilities));
         Outcome::Done(reply::result(self.asked.id, result.as_bytes()))

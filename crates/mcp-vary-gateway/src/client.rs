@@ -10,8 +10,8 @@ use mcp_vary::ignored::Ignored;
 use serde_json::Value;
 use tracing::debug;
 
-use crate::bridge::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
 use crate::gateway::Gateway;
+use crate::meta::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
 use crate::params::Params;
 use crate::reply::Failure;
 use crate::revision::{Era, Revision};

@@ -6,12 +6,11 @@ use serde_json::{Map, Value, json};
 
 use crate::bridge::{self, Caching};
 use crate::gateway::{Gateway, Known};
+use crate::meta::SERVER_INFO;
 use crate::params::Params;
 use crate::reply::{self, Failure};
 use crate::revision::{Era, Revision};
 use crate::session::Fixed;
-
-const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 impl Gateway {
     /// Answers `initialize`: what the session fixes, and the result.

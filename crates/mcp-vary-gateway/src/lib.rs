@@ -14,6 +14,7 @@ mod gateway;
 mod handshake;
 mod log_level;
 mod mcp_header;
+mod meta;
 mod params;
 mod reply;
 pub mod revision;

@@ -1,4 +1,4 @@
-//! `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*`: what a request says once more in its headers.
+//! The headers of MCP: `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*`, which say once more what a request says.
 //!
 //! Source: MCP 2026-07-28, basic/transports/streamable-http, "Request Metadata".
 
@@ -14,6 +14,17 @@ use crate::upstream::header_value;
 
 pub(crate) const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
 pub(crate) const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
+pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+pub(crate) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+/// The parameter that `Mcp-Name` repeats; `None` for a method that goes without.
+pub(crate) fn name_key(method: &str) -> Option<&'static str> {
+    match method {
+        "tools/call" | "prompts/get" => Some("name"),
+        "resources/read" => Some("uri"),
+        _ => None,
+    }
+}
 
 /// One argument of a tool that travels as a header, too.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -2,7 +2,7 @@
 
 use mcp_vary::json::Members;
 
-use crate::bridge::PROTOCOL_VERSION;
+use crate::meta::PROTOCOL_VERSION;
 use crate::reply::Failure;
 
 /// The members of `params` and of `params._meta`, every value as written.

@@ -22,12 +22,11 @@ use super::guard::{self, TurnedAway};
 use super::post;
 use super::sse::{Body, Stream};
 use crate::gateway::Gateway;
+use crate::mcp_header::SESSION_ID;
 use crate::reply::{Failure, INVALID_REQUEST, Reply};
 use crate::revision::Era;
 use crate::session::Session;
 
-pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-pub(crate) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// Keeps reverse proxies from holding events back.
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 const ENDPOINT: &str = "/mcp";

@@ -11,12 +11,12 @@ use hyper::body::Incoming;
 
 use super::batch;
 use super::guard::TurnedAway;
-use super::http::{SESSION_ID, VERSION, accepted, event_stream, json};
+use super::http::{accepted, event_stream, json};
 use super::sse::{Body, Stream};
 use super::{begin, heard};
 use crate::client::{check_version, modern_version};
 use crate::gateway::Gateway;
-use crate::mcp_header;
+use crate::mcp_header::{self, SESSION_ID, VERSION};
 use crate::params::Params;
 use crate::reply::{self, Failure, Reply};
 use crate::revision::{Era, Revision};
@@ -162,11 +162,7 @@ async fn modern(
 
 /// Holds the headers of a modern request against its body.
 fn check_modern(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Result<(), Failure> {
-    let named = match method {
-        "tools/call" | "prompts/get" => params.members.get_str("name"),
-        "resources/read" => params.members.get_str("uri"),
-        _ => None,
-    };
+    let named = mcp_header::name_key(method).and_then(|key| params.members.get_str(key));
     let version = headers
         .get(VERSION)
         .ok_or_else(|| Failure::header_mismatch("MCP-Protocol-Version header is missing"))?;

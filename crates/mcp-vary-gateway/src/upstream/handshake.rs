@@ -12,6 +12,7 @@ use super::Answer;
 use super::error::ConnectError;
 use super::hello::Hello;
 use super::text::excerpt;
+use crate::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO, client_info};
 use crate::revision::{Era, Revision};
 
 /// What the answer to `server/discover` means.
@@ -204,15 +205,9 @@ fn refused(server: &Arc<str>, method: &str, error: &str) -> ConnectError {
 /// The `_meta` members that every modern request carries: key and JSON text.
 pub(super) fn client_meta(capabilities: &str) -> Vec<(&'static str, String)> {
     vec![
-        (
-            "io.modelcontextprotocol/protocolVersion",
-            string(Revision::LATEST_MODERN.as_str()),
-        ),
-        ("io.modelcontextprotocol/clientInfo", client_info()),
-        (
-            "io.modelcontextprotocol/clientCapabilities",
-            capabilities.to_owned(),
-        ),
+        (PROTOCOL_VERSION, string(Revision::LATEST_MODERN.as_str())),
+        (CLIENT_INFO, client_info()),
+        (CLIENT_CAPABILITIES, capabilities.to_owned()),
     ]
 }
 
@@ -236,12 +231,6 @@ pub(super) fn initialize_params(revision: Revision, capabilities: &str) -> Strin
     format!(r#"{{"protocolVersion":{revision},"capabilities":{capabilities},"clientInfo":{info}}}"#)
 }
 
-fn client_info() -> String {
-    let version = string(env!("CARGO_PKG_VERSION"));
-    format!(r#"{{"name":"vary","title":"Vary","version":{version}}}"#)
-}
-
-const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 const HEADER_MISMATCH: &str = "-32020";
 const MISSING_REQUIRED_CLIENT_CAPABILITY: &str = "-32021";
 const UNSUPPORTED_PROTOCOL_VERSION: &str = "-32022";

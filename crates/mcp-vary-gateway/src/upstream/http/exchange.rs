@@ -21,7 +21,8 @@ use super::connect::is_legacy;
 use super::replies::is_stream;
 use super::session::Session;
 use super::stream::{Bookmark, Read, Stream};
-use super::{Connection, LAST_EVENT_ID, MCP_SESSION_ID, STREAM};
+use super::{Connection, LAST_EVENT_ID, STREAM};
+use crate::mcp_header::SESSION_ID;
 use crate::upstream::error::UpstreamError;
 use crate::upstream::frame::{self, Frame};
 use crate::upstream::handshake::is_modern_error;
@@ -214,7 +215,7 @@ impl Exchange {
             let what = format!("it answered a request with HTTP {status} and nothing else");
             return Err(self.connection.misbehaved(what));
         }
-        self.session_id = response.headers().get(MCP_SESSION_ID).cloned();
+        self.session_id = response.headers().get(SESSION_ID).cloned();
         let is_stream = is_stream(response.headers());
         let (limits, body) = (&self.connection.limits, response.into_body());
         self.state = if !status.is_success() {

@@ -29,6 +29,7 @@ use super::frame;
 use super::mailbox::Budget;
 use super::message::{Event, Purpose, Request, header_value};
 use super::text::excerpt;
+use crate::mcp_header::{MCP_METHOD, MCP_NAME, name_key};
 use crate::revision::Era;
 
 use self::aside::Asides;
@@ -209,8 +210,8 @@ impl Connection {
 fn modern_headers(method: &str, name: Option<&str>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(MCP_METHOD, header_value(method));
-    let named = matches!(method, "tools/call" | "resources/read" | "prompts/get");
-    if let Some(name) = name.filter(|_| named) {
+    let is_named = name_key(method).is_some();
+    if let Some(name) = name.filter(|_| is_named) {
         headers.insert(MCP_NAME, header_value(name));
     }
     headers
@@ -230,10 +231,6 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
-const MCP_PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const MCP_SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const JSON_OR_STREAM: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
 
-use super::{Connection, JSON, JSON_OR_STREAM, MCP_PROTOCOL_VERSION, MCP_SESSION_ID};
+use super::{Connection, JSON, JSON_OR_STREAM};
+use crate::mcp_header::{SESSION_ID, VERSION};
 use crate::revision::{Era, Revision};
 use crate::upstream::error::UpstreamError;
 use crate::upstream::message::{Event, Kind};
@@ -35,12 +36,12 @@ impl Session {
         // Earlier revisions do not know the header, and `initialize` itself comes without.
         if is_agreed && revision >= Revision::V2025_06_18 {
             let version = HeaderValue::from_static(revision.as_str());
-            headers.insert(MCP_PROTOCOL_VERSION, version);
+            headers.insert(VERSION, version);
         }
         if let Some(id) = &mut id {
             // Whoever knows it can speak in the session.
             id.set_sensitive(true);
-            headers.insert(MCP_SESSION_ID, id.clone());
+            headers.insert(SESSION_ID, id.clone());
         }
         Self {
             era: revision.era(),
