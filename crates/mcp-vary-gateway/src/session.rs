@@ -4,6 +4,7 @@
 //! to be remembered to serve a session. Log level and requests in flight live in a bounded table that
 //! is rebuilt on first use. An id that was deleted is remembered until it would have expired.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -69,25 +70,27 @@ impl Session {
 
     /// Notes a request in flight; refused when its id is in use or `limit` is reached.
     pub(crate) fn begin(self: &Arc<Self>, id: &str, limit: usize) -> Result<Place, Refused> {
+        let id = spelled_one_way(id);
         let mut requests = lock(&self.in_flight);
-        if requests.contains_key(id) {
+        if requests.contains_key(id.as_ref()) {
             return Err(Refused::IdInUse);
         }
         if requests.len() >= limit {
             return Err(Refused::TooMany);
         }
         let cancelled = CancellationToken::new();
-        requests.insert(id.to_owned(), cancelled.clone());
+        let id = id.into_owned();
+        requests.insert(id.clone(), cancelled.clone());
         Ok(Place {
             session: Arc::clone(self),
-            id: id.to_owned(),
+            id,
             cancelled,
         })
     }
 
     /// Cancels the request `id`, as `notifications/cancelled` asks; unknown ids are ignored.
     pub(crate) fn cancel(&self, id: &str) {
-        if let Some(token) = lock(&self.in_flight).get(id) {
+        if let Some(token) = lock(&self.in_flight).get(spelled_one_way(id).as_ref()) {
             token.cancel();
         }
     }
@@ -98,6 +101,18 @@ impl Session {
         let before = self.streams.fetch_add(1, Ordering::AcqRel);
         (before < limit).then_some(place)
     }
+}
+
+/// The id in one spelling of many: `"a"` and `"\u0061"` are the same string.
+fn spelled_one_way(id: &str) -> Cow<'_, str> {
+    if !id.contains('\\') {
+        return Cow::Borrowed(id);
+    }
+    // A lone surrogate is no string that could be spelled otherwise.
+    let text: Result<String, _> = serde_json::from_str(id);
+    text.map_or(Cow::Borrowed(id), |text| {
+        Cow::Owned(mcp_vary::json::string(&text))
+    })
 }
 
 /// Why a request may not begin.
@@ -423,6 +438,18 @@ mod tests {
         let outside = Outside::new(|| 1_000, |bytes| bytes.fill(7));
         let config = Config::new(UpstreamConfig::new("none", target), outside);
         Sessions::new(&config, vec![[1; 32], [2; 32]])
+    }
+
+    #[test]
+    fn an_id_is_the_same_however_it_is_spelled() {
+        let session = sessions().open_unnamed(fixed(&[]));
+        let place = session.begin(r#""a""#, 9);
+        assert!(place.is_ok());
+        assert_eq!(
+            session.begin(r#""\u0061""#, 9).err(),
+            Some(Refused::IdInUse)
+        );
+        assert!(session.begin(r#""\ud800""#, 9).is_ok());
     }
 
     fn fixed(tags: &[String]) -> Fixed {
