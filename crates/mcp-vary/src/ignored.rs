@@ -77,6 +77,9 @@ pub enum Reason {
     /// A version that is no version.
     #[error("not a version, so 1.0 is assumed")]
     NotAVersion,
+    /// An entry among a server's variants that is none.
+    #[error("not a variant: it needs an `id` and a `description`, and known words in the rest")]
+    NotAVariant,
     /// A feature tag outside the grammar.
     #[error(transparent)]
     Tag(#[from] crate::feature::TagError),

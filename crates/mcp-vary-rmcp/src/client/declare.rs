@@ -1,0 +1,175 @@
+//! Declaring: what a client says of itself in its capabilities.
+
+use std::sync::Arc;
+
+use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS};
+use mcp_vary::feature::{FeatureTag, Features};
+use mcp_vary::hints::VariantHints;
+use rmcp::ErrorData;
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ClientResult, GetMeta as _, JsonObject,
+    NotificationMetaObject, ServerNotification, ServerRequest,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleClient, Service};
+use serde_json::Value;
+
+use super::memory::Memory;
+
+/// A client handler that declares the extensions, and hears which lists have changed.
+///
+/// It does all that the handler inside does. Serve it in place of that one, and give it to
+/// [`Client::new`](super::Client::new).
+///
+/// # Properties
+///
+/// Server variants are declared, with the hints if there are any. Content negotiation is declared
+/// [on request](Self::with_features). What the handler inside declares for either extension stays
+/// as it is. The same goes out in `initialize` and with every request of a modern connection.
+///
+/// The SDK can declare extensions as objects only, so nothing else is ever written.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::feature::Features;
+/// use mcp_vary_rmcp::client::Declaring;
+/// use rmcp::model::{ClientCapabilities, ClientConfig, Implementation};
+/// use rmcp::service::Service as _;
+///
+/// let capabilities = ClientCapabilities::builder().enable_sampling().build();
+/// let handler = ClientConfig::new(capabilities, Implementation::new("my-agent", "1.0"));
+/// let (features, _) = Features::from_tags(["agent", "format=json"]);
+/// let declaring = Declaring::new(handler).with_features(features);
+///
+/// let declared = declaring.get_info().capabilities.extensions.unwrap();
+/// assert_eq!(
+///     serde_json::to_value(&declared["io.modelcontextprotocol/content-negotiation"])?,
+///     serde_json::json!({"version": "1.0", "features": ["agent", "format=json", "sampling"]}),
+/// );
+/// // Without hints there is still something to say: this client knows variants.
+/// assert!(declared["io.modelcontextprotocol/server-variants"].is_empty());
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Declaring<S> {
+    inside: Arc<S>,
+    features: Option<Features>,
+    hints: VariantHints,
+    pub(super) memory: Arc<Memory>,
+}
+
+impl<S: Service<RoleClient>> Declaring<S> {
+    /// Declares variants for `handler`.
+    #[must_use]
+    pub fn new(handler: S) -> Self {
+        Self {
+            inside: Arc::new(handler),
+            features: None,
+            hints: VariantHints::default(),
+            memory: Arc::default(),
+        }
+    }
+
+    /// Declares content negotiation: these tags, and those that the handler's capabilities speak for.
+    ///
+    /// Capabilities for sampling, elicitation, roots and tasks become the tags of the same name. A
+    /// tag that is declared absent here (`!sampling`) stays absent.
+    #[must_use]
+    pub fn with_features(mut self, features: Features) -> Self {
+        self.features = Some(features);
+        self
+    }
+
+    /// Declares hints, by which the server ranks its variants.
+    #[must_use]
+    pub fn with_hints(mut self, hints: VariantHints) -> Self {
+        self.hints = hints;
+        self
+    }
+
+    /// The handler inside.
+    #[must_use]
+    pub fn handler(&self) -> &S {
+        &self.inside
+    }
+
+    /// The handler inside, for answering what a server asks in the course of a request.
+    pub(super) fn shared(&self) -> Arc<S> {
+        Arc::clone(&self.inside)
+    }
+}
+
+impl<S: Service<RoleClient>> Service<RoleClient> for Declaring<S> {
+    async fn handle_request(
+        &self,
+        request: ServerRequest,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ClientResult, ErrorData> {
+        self.inside.handle_request(request, context).await
+    }
+
+    async fn handle_notification(
+        &self,
+        notification: ServerNotification,
+        context: NotificationContext<RoleClient>,
+    ) -> Result<(), ErrorData> {
+        self.memory
+            .hear(&notification, &meta_of(&notification, &context));
+        self.inside.handle_notification(notification, context).await
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        let mut info = self.inside.get_info();
+        let features = self.features.as_ref().map(|own| {
+            let mirrored = mirrored(&info.capabilities);
+            own.tags().cloned().chain(mirrored).collect::<Features>()
+        });
+        let extensions = info.capabilities.extensions.get_or_insert_default();
+        let mut declare = |id: &str, settings| {
+            extensions
+                .entry(id.to_owned())
+                .or_insert_with(|| object(settings));
+        };
+        declare(SERVER_VARIANTS, self.hints.to_settings());
+        if let Some(features) = features {
+            declare(CONTENT_NEGOTIATION, features.to_settings());
+        }
+        info
+    }
+}
+
+/// The tags that `capabilities` speak for.
+fn mirrored(capabilities: &ClientCapabilities) -> impl Iterator<Item = FeatureTag> {
+    let table = [
+        ("sampling", capabilities.sampling.is_some()),
+        ("elicitation", capabilities.elicitation.is_some()),
+        ("roots", capabilities.roots.is_some()),
+        ("tasks", capabilities.supports_tasks()),
+    ];
+    let declared = table.into_iter().filter(|(_, declared)| *declared);
+    declared.filter_map(|(tag, _)| tag.parse().ok())
+}
+
+/// The `_meta` of a notification.
+///
+/// rmcp 3.8 moves the extensions out of a notification before its metadata, which stand in them
+/// (`service.rs`, the client's loop): `context.meta` is empty then. Should that change, it is read first.
+fn meta_of(
+    notification: &ServerNotification,
+    context: &NotificationContext<RoleClient>,
+) -> NotificationMetaObject {
+    if !context.meta.is_empty() {
+        return context.meta.clone();
+    }
+    match context.extensions.get::<NotificationMetaObject>() {
+        Some(meta) => meta.clone(),
+        None => notification.get_meta().clone(),
+    }
+}
+
+fn object(settings: Value) -> JsonObject {
+    match settings {
+        Value::Object(object) => object,
+        _ => JsonObject::new(),
+    }
+}

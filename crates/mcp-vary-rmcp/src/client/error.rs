@@ -1,0 +1,103 @@
+//! What can go wrong with a request in a variant, by whose fault it is.
+
+use mcp_vary::error::INVALID_PARAMS;
+use mcp_vary::variant::VariantId;
+use rmcp::ErrorData;
+use rmcp::service::ServiceError;
+
+/// Why a request in a variant has no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The caller's: the server does not offer the variant, so a selector for it is not sent.
+    #[error("variant `{}` is not offered; choose one of `Client::offers`", .0.as_str().escape_debug())]
+    NotOffered(VariantId),
+    /// The server offered the variant once, and refuses it now: refresh the offers and choose anew.
+    #[error("the server refused the variant `{}`: {}", .variant.as_str().escape_debug(), .error.message.escape_debug())]
+    Refused {
+        /// What was selected.
+        variant: VariantId,
+        /// What the server said.
+        error: Box<ErrorData>,
+    },
+    /// The server's: its list goes on for ever, or in a circle.
+    #[error("the server's list does not end after {0} pages")]
+    Endless(usize),
+    /// Everything that can go wrong without variants too.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+}
+
+impl Error {
+    /// The fault behind `error`, the answer to a request that selected `variant`.
+    pub(super) fn of(error: ServiceError, variant: Option<&VariantId>) -> Self {
+        match (error, variant) {
+            (ServiceError::McpError(error), Some(variant)) if is_refusal(&error) => {
+                let variant = variant.clone();
+                Self::Refused {
+                    variant,
+                    error: Box::new(error),
+                }
+            }
+            (error, _) => Self::Service(error),
+        }
+    }
+}
+
+/// Whether a server says that the selector names none of its variants.
+///
+/// The message is the extension's; where a server words it differently, its data tell.
+fn is_refusal(error: &ErrorData) -> bool {
+    let has = |key| {
+        error
+            .data
+            .as_ref()
+            .is_some_and(|data| data.get(key).is_some())
+    };
+    error.code.0 == INVALID_PARAMS
+        && (error.message == "Invalid server variant"
+            || (has("requestedVariant") && !has("cursorVariant")))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[track_caller]
+    fn refuses(code: i32, message: &'static str, data: &Value, expected: bool) {
+        let error = ErrorData::new(rmcp::model::ErrorCode(code), message, Some(data.clone()));
+        assert_eq!(is_refusal(&error), expected, "{error:?}");
+    }
+
+    /// SV-19: only the refusal of a variant is one, whatever else a server says about variants.
+    #[test]
+    fn a_refusal_is_known_by_its_message_or_its_data() {
+        let said = "Invalid server variant";
+        let data = json!({"requestedVariant": "a", "availableVariants": ["b"]});
+        refuses(-32602, said, &data, true);
+        refuses(-32602, said, &json!(null), true);
+        refuses(-32602, "no such variant", &data, true);
+        refuses(
+            -32602,
+            "no such variant",
+            &json!({"requestedVariant": "a"}),
+            true,
+        );
+        refuses(-32603, said, &data, false);
+        let of_a_cursor = json!({"requestedVariant": "a", "cursorVariant": "b"});
+        refuses(
+            -32602,
+            "Cursor invalid for requested variant",
+            &of_a_cursor,
+            false,
+        );
+        refuses(
+            -32602,
+            "Unknown tool: x",
+            &json!({"activeVariant": "a"}),
+            false,
+        );
+    }
+}

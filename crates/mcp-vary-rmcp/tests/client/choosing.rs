@@ -1,0 +1,271 @@
+//! Which variant is chosen, and what is written down of it.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use mcp_vary_rmcp::client::{Client, Model, Rule, Rules, SwitchLimit, TaskContext};
+use serde_json::json;
+
+use crate::scripted::{Connected, Scripted, WAYS, id};
+
+/// A model that gives one answer, and counts how often it is asked.
+struct Scribe {
+    answer: Result<&'static str, &'static str>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Scribe {
+    fn new(answer: Result<&'static str, &'static str>) -> Self {
+        Self {
+            answer,
+            asked: Mutex::default(),
+        }
+    }
+}
+
+impl Model for Scribe {
+    type Error = &'static str;
+
+    async fn complete(&self, prompt: &str) -> Result<String, Self::Error> {
+        self.asked.lock().unwrap().push(prompt.to_owned());
+        self.answer.map(str::to_owned)
+    }
+}
+
+/// A model that thinks for ever.
+struct Thinker;
+
+impl Model for Thinker {
+    type Error = &'static str;
+
+    async fn complete(&self, _prompt: &str) -> Result<String, Self::Error> {
+        std::future::pending().await
+    }
+}
+
+async fn connected() -> Connected {
+    Connected::new(WAYS[1], Scripted::with_variants()).await
+}
+
+#[track_caller]
+fn chooses(client: &Client, context: TaskContext, expected: &str) {
+    assert_eq!(client.choose(&context).choice().to_string(), expected);
+}
+
+/// SV-19: the rules decide by wish, budget and phase, in this order, and say why.
+#[tokio::test]
+async fn rules_choose_and_say_why() {
+    let connected = connected().await;
+    let client = &connected.client;
+    let context = TaskContext::new();
+    chooses(client, context.clone(), "`standard`: the server's default");
+    chooses(
+        client,
+        context.clone().with_phase("debugging"),
+        "`debug`: made for the phase debugging",
+    );
+    chooses(
+        client,
+        context.clone().with_phase("dreaming"),
+        "`standard`: the server's default",
+    );
+    let tight = context
+        .clone()
+        .with_phase("debugging")
+        .with_remaining_tokens(9_999);
+    chooses(
+        client,
+        tight.clone(),
+        "`compact`: 9999 tokens are left, fewer than 10000",
+    );
+    chooses(
+        client,
+        tight.clone().with_wish(id("standard")),
+        "`standard`: the user's wish",
+    );
+    chooses(
+        client,
+        tight.with_wish(id("missing")),
+        "`compact`: 9999 tokens are left, fewer than 10000",
+    );
+    let wide = context.with_remaining_tokens(10_000);
+    chooses(client, wide, "`standard`: the server's default");
+}
+
+/// SV-19: other rules in another order are one line; what is not stable is taken only if that is said.
+#[tokio::test]
+async fn rules_are_the_applications() {
+    let server = Scripted::offering(&json!({"availableVariants": [
+        {"id": "standard", "description": ""},
+        {"id": "old", "description": "", "status": "deprecated", "hints": {"useCase": "debugging"}},
+        {"id": "lab", "description": "", "status": "experimental", "hints": {"useCase": "debugging"}},
+    ]}));
+    let connected = Connected::new(WAYS[0], server).await;
+    let debugging = TaskContext::new().with_phase("debugging");
+    chooses(
+        &connected.client,
+        debugging.clone(),
+        "`standard`: the server's default",
+    );
+    chooses(
+        &connected.client,
+        TaskContext::new().with_wish(id("old")),
+        "`old`: the user's wish",
+    );
+    let daring = connected
+        .client
+        .clone()
+        .with_rules(Rules::new([Rule::Phase]).with_experimental());
+    chooses(
+        &daring,
+        debugging.clone(),
+        "`lab`: made for the phase debugging",
+    );
+    let wish = debugging.with_wish(id("old"));
+    chooses(&daring, wish, "`lab`: made for the phase debugging");
+}
+
+#[track_caller]
+fn ends_with(text: &str, end: &str) {
+    assert!(text.ends_with(end), "{text}");
+}
+
+/// SV-19: a model's choice is validated, and the rules decide where it is of no use.
+#[tokio::test]
+async fn a_model_is_asked_and_not_believed() {
+    let connected = connected().await;
+    let context = TaskContext::new()
+        .with_phase("debugging")
+        .with_description("find the leak");
+    let by_rules = "`debug`: made for the phase debugging; the model was asked first: ";
+    let cases = [
+        (
+            Ok(r#"{"selected": "compact", "reasoning": "short"}"#),
+            "`compact`: chosen by the model: short",
+        ),
+        (
+            Ok(r#"{"selected": "turbo"}"#),
+            "it named `turbo`, which is not offered",
+        ),
+        (Ok("no idea"), "its answer names no variant"),
+        (Err("out of credit"), "it failed: out of credit"),
+    ];
+    for (answer, expected) in cases {
+        let scribe = Scribe::new(answer);
+        let client = Client::new(connected.peer(), connected.running.service()).await;
+        let view = client.choose_with(&scribe, &context).await;
+        ends_with(&view.choice().to_string(), expected);
+        assert_eq!(
+            view.choice().to_string().starts_with(by_rules),
+            expected.starts_with("it")
+        );
+        let asked = scribe.asked.lock().unwrap();
+        assert!(asked[0].contains("find the leak") && asked.len() == 1);
+    }
+}
+
+/// SV-19: a model that does not answer in time is passed over.
+#[tokio::test(start_paused = true)]
+async fn a_model_has_only_so_much_time() {
+    let connected = connected().await;
+    let client = connected
+        .client
+        .clone()
+        .with_model_timeout(Duration::from_secs(1));
+    let view = client.choose_with(&Thinker, &TaskContext::new()).await;
+    let expected =
+        "`standard`: the server's default; the model was asked first: it did not answer in time";
+    assert_eq!(view.choice().to_string(), expected);
+}
+
+/// SV-19: a choice is remembered for its context; the user's wish, and a lack of choice, cost no question.
+#[tokio::test]
+async fn a_model_is_asked_only_when_it_must_be() {
+    let connected = connected().await;
+    let scribe = Scribe::new(Ok(r#"{"selected": "compact", "reasoning": "short"}"#));
+    let asked = || scribe.asked.lock().unwrap().len();
+    let context = TaskContext::new().with_remaining_tokens(50_000);
+    for (context, times) in [
+        (context.clone(), 1),
+        (context.clone().with_remaining_tokens(49_000), 1),
+        (context.clone().with_remaining_tokens(20_000), 2),
+        (context.clone().with_wish(id("debug")), 2),
+        (context.with_phase("planning"), 3),
+    ] {
+        let view = connected.client.choose_with(&scribe, &context).await;
+        assert_eq!(asked(), times, "{context:?}");
+        let wished = if context.wish.is_some() {
+            "debug"
+        } else {
+            "compact"
+        };
+        assert_eq!(*view.variant().unwrap(), wished);
+    }
+
+    let alone =
+        Scripted::offering(&json!({"availableVariants": [{"id": "one", "description": ""}]}));
+    let alone = Connected::new(WAYS[1], alone).await;
+    alone.client.choose_with(&scribe, &TaskContext::new()).await;
+    assert_eq!(asked(), 3);
+}
+
+/// SV-19: the client's own switching is limited; what the user or the application names is not.
+#[tokio::test(start_paused = true)]
+async fn switching_has_a_limit() {
+    let connected = connected().await;
+    let limit = SwitchLimit::new(2, Duration::from_secs(60));
+    let client = connected.client.clone().with_switch_limit(limit);
+    let debugging = TaskContext::new().with_phase("debugging");
+    let default = TaskContext::new();
+    chooses(&client, default.clone(), "`standard`: the server's default");
+    chooses(
+        &client,
+        debugging.clone(),
+        "`debug`: made for the phase debugging",
+    );
+    chooses(&client, default.clone(), "`standard`: the server's default");
+    let kept = "`standard`: kept, because of 2 switches within 60 s; wanted `debug`";
+    chooses(&client, debugging.clone(), kept);
+    chooses(&client, default.clone(), "`standard`: the server's default");
+    chooses(
+        &client,
+        default.with_wish(id("compact")),
+        "`compact`: the user's wish",
+    );
+    assert_eq!(
+        *client.view(&id("standard")).unwrap().variant().unwrap(),
+        "standard"
+    );
+    chooses(&client, debugging.clone(), kept);
+    tokio::time::advance(Duration::from_secs(60)).await;
+    chooses(&client, debugging, "`debug`: made for the phase debugging");
+}
+
+/// SV-19: every choice is on record with its reason, and whether it was a switch.
+#[tokio::test]
+async fn choices_are_on_record() {
+    let connected = connected().await;
+    let client = &connected.client;
+    let _ = client.choose(&TaskContext::new());
+    let _ = client.choose(&TaskContext::new().with_phase("debugging"));
+    let _ = client.view(&id("debug")).unwrap();
+    let _ = client.clone().view(&id("compact")).unwrap();
+    let records: Vec<_> = client
+        .choices()
+        .iter()
+        .map(|record| format!("{} {}", record.choice, record.switched))
+        .collect();
+    assert_eq!(
+        records,
+        [
+            "`standard`: the server's default false",
+            "`debug`: made for the phase debugging true",
+            "`debug`: named by the application false",
+            "`compact`: named by the application true",
+        ]
+    );
+    for _ in 0..1_000 {
+        let _ = client.choose(&TaskContext::new());
+    }
+    assert_eq!(client.choices().len(), mcp_vary_rmcp::client::RECORDS);
+}

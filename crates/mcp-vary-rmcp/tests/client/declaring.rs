@@ -1,0 +1,106 @@
+//! What a client says of itself, as the server receives it.
+
+use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS, declared};
+use mcp_vary::feature::Features;
+use mcp_vary::hints::VariantHints;
+use mcp_vary_rmcp::client::Declaring;
+use rmcp::model::{ClientCapabilities, ClientConfig, Implementation};
+use rmcp::service::Service as _;
+use serde_json::{Value, json};
+
+use crate::scripted::{Connected, Scripted, WAYS};
+
+fn features(tags: &str) -> Features {
+    Features::from_tags(tags.split(',')).0
+}
+
+/// What a client with `capabilities` declares, as JSON.
+fn says(capabilities: Value, tags: Option<&str>) -> Value {
+    let capabilities: ClientCapabilities = serde_json::from_value(capabilities).unwrap();
+    let handler = ClientConfig::new(capabilities, Implementation::new("a", "1"));
+    let mut declaring = Declaring::new(handler);
+    if let Some(tags) = tags {
+        declaring = declaring.with_features(features(tags));
+    }
+    let extensions = declaring.get_info().capabilities.extensions.unwrap();
+    serde_json::to_value(extensions).unwrap()
+}
+
+#[track_caller]
+fn tags(capabilities: Value, own: &str, expected: Value) {
+    let said = says(capabilities, Some(own));
+    assert_eq!(said[CONTENT_NEGOTIATION]["features"], expected);
+}
+
+/// CN-17: what the client can do becomes tags, after the application's own.
+#[test]
+fn capabilities_become_tags() {
+    let all = json!({
+        "sampling": {}, "elicitation": {}, "roots": {},
+        "extensions": {"io.modelcontextprotocol/tasks": {}},
+    });
+    tags(
+        all,
+        "agent",
+        json!(["agent", "sampling", "elicitation", "roots", "tasks"]),
+    );
+    tags(
+        json!({}),
+        "agent,format=json",
+        json!(["agent", "format=json"]),
+    );
+    tags(json!({"sampling": {}}), "sampling", json!(["sampling"]));
+    // Only what the application says is absent is: a missing capability declares nothing.
+    tags(
+        json!({"sampling": {}}),
+        "!sampling",
+        json!(["!sampling", "sampling"]),
+    );
+}
+
+/// EXT-3: a client that was given no tags does not negotiate content.
+#[test]
+fn content_is_negotiated_on_request() {
+    assert_eq!(
+        says(json!({"sampling": {}}), None),
+        json!({SERVER_VARIANTS: {}})
+    );
+}
+
+/// CN-17: what a handler declares itself is its own business.
+#[test]
+fn a_handlers_own_declaration_stays() {
+    let own = json!({CONTENT_NEGOTIATION: {"features": ["human"]}, "com.example/x": {"a": 1}});
+    let said = says(json!({"extensions": own}), Some("agent"));
+    assert_eq!(said[CONTENT_NEGOTIATION], json!({"features": ["human"]}));
+    assert_eq!(said["com.example/x"], json!({"a": 1}));
+    assert_eq!(said[SERVER_VARIANTS], json!({}));
+}
+
+/// SV-4, CN-17: hints and tags arrive as they were given, in either era and over either transport.
+#[tokio::test]
+async fn a_server_reads_what_was_declared() {
+    for way in WAYS {
+        let (hints, _) =
+            VariantHints::from_pairs([("useCase", "planning"), ("useCase", "execution")]);
+        let connected = Connected::declaring(way, Scripted::with_variants(), |declaring| {
+            declaring
+                .with_features(features("agent,format=json"))
+                .with_hints(hints.clone())
+        })
+        .await;
+        connected.client.default_view().tools().await.unwrap();
+        let capabilities = serde_json::to_value(connected.server.declared()).unwrap();
+        assert_eq!(
+            declared::<VariantHints>(&capabilities).value,
+            hints,
+            "{way:?}"
+        );
+        let read = declared::<Features>(&capabilities).value;
+        assert_eq!(
+            read,
+            features("agent,format=json,sampling,elicitation"),
+            "{way:?}"
+        );
+    }
+}

@@ -1,0 +1,153 @@
+//! What happens when the server refuses a variant that it offered.
+
+use mcp_vary_rmcp::client::{Error, View};
+use rmcp::ErrorData;
+use rmcp::model::{CallToolRequestParams, GetPromptRequestParams};
+use serde_json::json;
+
+use crate::scripted::{Connected, Scripted, WAYS, Way, id};
+use crate::selecting::completion;
+
+/// A view in a variant that the server has forgotten since.
+async fn gone(way: Way) -> (Connected, View) {
+    let connected = Connected::new(way, Scripted::with_variants()).await;
+    let view = connected.client.view(&id("compact")).unwrap();
+    connected.server.retire("compact");
+    (connected, view)
+}
+
+#[track_caller]
+fn refused<T: std::fmt::Debug>(result: Result<T, Error>) {
+    let error = result.unwrap_err();
+    assert!(
+        matches!(&error, Error::Refused { variant, .. } if *variant == "compact"),
+        "{error:?}"
+    );
+    assert_eq!(
+        error.to_string(),
+        "the server refused the variant `compact`: Invalid server variant"
+    );
+}
+
+/// SV-19: lists, reads and completions are asked once more, without a selector, and say so.
+#[tokio::test]
+async fn what_only_reads_falls_back_once() {
+    for way in WAYS {
+        let (connected, view) = gone(way).await;
+        let tools = view.tools().await.unwrap();
+        assert_eq!(tools[0].name, "standard-a0", "{way:?}");
+        assert!(tools.fell_back() && tools.variant().is_none(), "{way:?}");
+        assert!(view.prompts().await.unwrap().fell_back());
+        assert!(view.resources().await.unwrap().fell_back());
+        assert!(view.resource_templates().await.unwrap().fell_back());
+        view.read_resource("test://a").await.unwrap();
+        let completed = view.complete(completion()).await.unwrap();
+        assert_eq!(completed.completion.values, ["standard"]);
+        let compact = Some(json!("compact"));
+        for list in [
+            "tools/list",
+            "prompts/list",
+            "resources/list",
+            "resources/templates/list",
+        ] {
+            assert_eq!(
+                connected.server.selectors(list),
+                [compact.clone(), None, None],
+                "{list}"
+            );
+        }
+        for one in ["resources/read", "completion/complete"] {
+            assert_eq!(
+                connected.server.selectors(one),
+                [compact.clone(), None],
+                "{one}"
+            );
+        }
+    }
+}
+
+/// SV-19: a call is never made in another variant, nor is a prompt.
+#[tokio::test]
+async fn a_call_never_falls_back() {
+    for way in WAYS {
+        let (connected, view) = gone(way).await;
+        refused(view.call_tool(CallToolRequestParams::new("echo")).await);
+        refused(
+            view.call_tool_once(CallToolRequestParams::new("echo"))
+                .await,
+        );
+        refused(view.get_prompt(GetPromptRequestParams::new("greet")).await);
+        assert_eq!(
+            connected.server.selectors("tools/call"),
+            vec![Some(json!("compact")); 2],
+            "{way:?}"
+        );
+        assert_eq!(
+            connected.server.selectors("prompts/get"),
+            [Some(json!("compact"))],
+            "{way:?}"
+        );
+    }
+}
+
+/// SV-19: a second refusal is an error, not a third request; what is no refusal is not asked again.
+#[tokio::test]
+async fn it_falls_back_once_and_only_from_a_refusal() {
+    let refusal = ErrorData::invalid_params("Invalid server variant", None);
+    let other =
+        ErrorData::invalid_params("Unknown tool", Some(json!({"activeVariant": "compact"})));
+    let methods = ["tools/list", "resources/read", "completion/complete"];
+    for (way, (error, requests)) in WAYS
+        .into_iter()
+        .zip([(refusal, 2), (other, 1)].into_iter().cycle())
+    {
+        let connected = Connected::new(way, Scripted::with_variants()).await;
+        let view = connected.client.view(&id("compact")).unwrap();
+        for method in methods {
+            connected.server.fail(method, error.clone());
+        }
+        let failed = |error| assert!(matches!(error, Error::Service(_)), "{error:?}");
+        failed(view.tools().await.unwrap_err());
+        failed(view.read_resource("test://a").await.unwrap_err());
+        failed(view.complete(completion()).await.unwrap_err());
+        for method in methods {
+            assert_eq!(
+                connected.server.selectors(method).len(),
+                requests,
+                "{way:?}, {method}"
+            );
+        }
+    }
+}
+
+/// SV-13: a cursor of the refused variant is not used in the default; the list starts anew.
+#[tokio::test]
+async fn a_list_that_falls_back_starts_from_its_first_page() {
+    for way in WAYS {
+        let (connected, view) = gone(way).await;
+        let names: Vec<_> = view
+            .tools()
+            .await
+            .unwrap()
+            .iter()
+            .map(|tool| tool.name.clone())
+            .collect();
+        assert_eq!(names, ["standard-a0", "standard-b0"], "{way:?}");
+        assert_eq!(connected.server.seen().len(), 3, "{way:?}");
+    }
+}
+
+/// SV-19: offers can be asked for anew; those of a legacy session are frozen.
+#[tokio::test]
+async fn offers_are_refreshed_where_the_era_knows_how() {
+    for way in WAYS {
+        let (connected, _) = gone(way).await;
+        let offers = connected.client.refresh_offers().await.unwrap();
+        assert_eq!(offers.get("compact").is_none(), way.modern, "{way:?}");
+        assert_eq!(
+            connected.client.view(&id("compact")).is_err(),
+            way.modern,
+            "{way:?}"
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! Changes that are told: subscriptions of both eras, each in its variant.
+
+use mcp_vary_rmcp::client::Error;
+use rmcp::model::SubscriptionFilter;
+use serde_json::json;
+
+use crate::scripted::{Connected, Scripted, WAYS, id};
+
+fn filter() -> SubscriptionFilter {
+    SubscriptionFilter::builder()
+        .tools_list_changed()
+        .resource_subscriptions(["test://a".to_owned()])
+        .build()
+}
+
+/// SV-8, SV-16: a modern subscription selects its variant, and what it tells ends what is remembered.
+#[tokio::test]
+async fn a_modern_client_listens_in_a_variant() {
+    for way in WAYS.into_iter().filter(|way| way.modern) {
+        let mut connected = Connected::new(way, Scripted::with_variants()).await;
+        let view = connected.client.view(&id("compact")).unwrap();
+        let listening = view.listen(filter()).await.unwrap();
+        assert_eq!(*listening.acknowledged(), filter(), "{way:?}");
+        assert_eq!(
+            connected.server.selectors("subscriptions/listen"),
+            [Some(json!("compact"))]
+        );
+        assert_eq!(view.tools().await.unwrap()[0].name, "compact-a0");
+        connected.change("tools", Some("compact")).await;
+        assert_eq!(view.tools().await.unwrap()[0].name, "compact-a1", "{way:?}");
+        connected.change("test://a", Some("compact")).await;
+    }
+}
+
+/// SV-19: listening in a refused variant is an error, not a subscription to another.
+#[tokio::test]
+async fn listening_never_falls_back() {
+    let connected = Connected::new(WAYS[1], Scripted::with_variants()).await;
+    let view = connected.client.view(&id("compact")).unwrap();
+    connected.server.retire("compact");
+    // The SDK acknowledges before its handler sees the request, so the refusal may come as the end.
+    let error = match view.listen(filter()).await {
+        Ok(mut listening) => listening.ended().await.unwrap_err(),
+        Err(error) => error,
+    };
+    assert!(matches!(error, Error::Refused { .. }), "{error:?}");
+    assert_eq!(
+        connected.server.selectors("subscriptions/listen"),
+        [Some(json!("compact"))]
+    );
+}
+
+/// A subscription ends when it is dropped.
+#[tokio::test]
+async fn a_dropped_subscription_is_cancelled() {
+    let connected = Connected::new(WAYS[1], Scripted::with_variants()).await;
+    let mut cancelled = connected.server.cancellations();
+    let view = connected.client.view(&id("compact")).unwrap();
+    drop(view.listen(filter()).await.unwrap());
+    cancelled.recv().await.unwrap();
+}
+
+/// SV-14, SV-19: the same URI in another variant is unsubscribed first; in the same it is not.
+#[tokio::test]
+async fn a_legacy_client_unsubscribes_before_it_changes_the_variant() {
+    for way in WAYS.into_iter().filter(|way| !way.modern) {
+        let connected = Connected::new(way, Scripted::with_variants()).await;
+        let compact = connected.client.view(&id("compact")).unwrap();
+        let debug = connected.client.view(&id("debug")).unwrap();
+        compact.subscribe("test://a").await.unwrap();
+        compact.subscribe("test://a").await.unwrap();
+        debug.subscribe("test://b").await.unwrap();
+        debug.subscribe("test://a").await.unwrap();
+        debug.unsubscribe("test://a").await.unwrap();
+        compact.subscribe("test://a").await.unwrap();
+        let seen: Vec<String> = connected
+            .server
+            .seen()
+            .iter()
+            .map(|one| {
+                let method = one.method.trim_start_matches("resources/");
+                format!("{method} {}", one.selector.clone().unwrap_or_default())
+            })
+            .collect();
+        let expected = [
+            r#"subscribe "compact""#,
+            r#"subscribe "compact""#,
+            r#"subscribe "debug""#,
+            "unsubscribe null",
+            r#"subscribe "debug""#,
+            "unsubscribe null",
+            r#"subscribe "compact""#,
+        ];
+        assert_eq!(seen, expected, "{way:?}");
+    }
+}

@@ -1,0 +1,14 @@
+//! Clients against a scripted server of the SDK, in both eras, over pipes and HTTP.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "each case is written in place"
+)]
+
+mod choosing;
+mod declaring;
+mod falling_back;
+mod listening;
+mod remembering;
+mod scripted;
+mod selecting;

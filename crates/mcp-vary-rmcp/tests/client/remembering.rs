@@ -1,0 +1,158 @@
+//! What is remembered, for which variant, and until when.
+
+use mcp_vary_rmcp::client::View;
+use rmcp::service::ClientCacheConfig;
+
+use crate::scripted::{Connected, Scripted, WAYS, id};
+
+async fn first_tool(view: &View) -> String {
+    view.tools().await.unwrap()[0].name.to_string()
+}
+
+async fn text(view: &View, uri: &str) -> String {
+    let result = view.read_resource(uri).await.unwrap();
+    serde_json::to_value(&result.contents[0]).unwrap()["text"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+/// SV-17: a list is remembered for its variant, and answers for no other.
+#[tokio::test]
+async fn each_variant_has_its_own_list() {
+    for way in WAYS {
+        let connected = Connected::new(way, Scripted::with_variants()).await;
+        let compact = connected.client.view(&id("compact")).unwrap();
+        let debug = connected.client.view(&id("debug")).unwrap();
+        for _ in 0..3 {
+            assert_eq!(first_tool(&compact).await, "compact-a0", "{way:?}");
+            assert_eq!(first_tool(&debug).await, "debug-a0", "{way:?}");
+            assert_eq!(
+                text(&compact, "test://a").await,
+                "compact, version 0",
+                "{way:?}"
+            );
+            assert_eq!(
+                text(&debug, "test://a").await,
+                "debug, version 0",
+                "{way:?}"
+            );
+        }
+        // Two pages each, read once.
+        assert_eq!(connected.server.selectors("tools/list").len(), 4, "{way:?}");
+        assert_eq!(
+            connected.server.selectors("resources/read").len(),
+            2,
+            "{way:?}"
+        );
+    }
+}
+
+/// SV-17: the SDK's own cache, which ignores the selector, is out of the way.
+#[tokio::test]
+async fn the_sdks_cache_is_off() {
+    let connected = Connected::new(WAYS[1], Scripted::with_variants()).await;
+    let config = connected.peer().response_cache_config().await;
+    assert_eq!(config, ClientCacheConfig::disabled());
+}
+
+/// SV-17: a `ttlMs` of 0 keeps nothing; one that is missing keeps a legacy list whose changes are told.
+#[tokio::test]
+async fn what_has_no_time_is_asked_for_again() {
+    for way in WAYS {
+        for (ttl, kept) in [(Some(0), false), (None, !way.modern)] {
+            let server = Scripted::with_variants().with_ttl(ttl);
+            let connected = Connected::new(way, server).await;
+            let view = connected.client.view(&id("compact")).unwrap();
+            for _ in 0..2 {
+                view.tools().await.unwrap();
+                view.read_resource("test://a").await.unwrap();
+            }
+            let lists = connected.server.selectors("tools/list").len();
+            assert_eq!(lists, if kept { 2 } else { 4 }, "{way:?}, {ttl:?}");
+            assert_eq!(
+                connected.server.selectors("resources/read").len(),
+                2,
+                "{way:?}, {ttl:?}"
+            );
+        }
+    }
+}
+
+/// SV-17: what the server says of the time holds to the millisecond.
+#[tokio::test(start_paused = true)]
+async fn a_list_is_kept_for_its_time() {
+    let server = Scripted::with_variants().with_ttl(Some(1_000));
+    let connected = Connected::new(WAYS[1], server).await;
+    let view = connected.client.view(&id("compact")).unwrap();
+    view.tools().await.unwrap();
+    tokio::time::advance(std::time::Duration::from_millis(999)).await;
+    view.tools().await.unwrap();
+    assert_eq!(connected.server.selectors("tools/list").len(), 2);
+    tokio::time::advance(std::time::Duration::from_millis(2)).await;
+    view.tools().await.unwrap();
+    assert_eq!(connected.server.selectors("tools/list").len(), 4);
+}
+
+/// SV-16: a tagged change ends the list of its variant and of the default, an untagged one ends all.
+#[tokio::test]
+async fn a_change_ends_the_lists_that_it_names() {
+    for way in WAYS.into_iter().filter(|way| !way.modern) {
+        let mut connected = Connected::new(way, Scripted::with_variants()).await;
+        let compact = connected.client.view(&id("compact")).unwrap();
+        let debug = connected.client.view(&id("debug")).unwrap();
+        let default = connected.client.default_view();
+        let lists = async || {
+            let (one, two) = (first_tool(&compact).await, first_tool(&debug).await);
+            [one, two, first_tool(&default).await].join(" ")
+        };
+        assert_eq!(lists().await, "compact-a0 debug-a0 standard-a0", "{way:?}");
+        connected.change("tools", Some("compact")).await;
+        assert_eq!(lists().await, "compact-a1 debug-a0 standard-a1", "{way:?}");
+        connected.change("tools", None).await;
+        assert_eq!(lists().await, "compact-a2 debug-a2 standard-a2", "{way:?}");
+        connected.change("tools", Some("")).await;
+        assert_eq!(lists().await, "compact-a3 debug-a3 standard-a3", "{way:?}");
+    }
+}
+
+/// SV-16: an updated resource is read again, in the variant that the notification names.
+#[tokio::test]
+async fn an_updated_resource_is_read_again() {
+    for way in WAYS.into_iter().filter(|way| !way.modern) {
+        let mut connected = Connected::new(way, Scripted::with_variants()).await;
+        let compact = connected.client.view(&id("compact")).unwrap();
+        let debug = connected.client.view(&id("debug")).unwrap();
+        for view in [&compact, &debug] {
+            text(view, "test://a").await;
+            text(view, "test://b").await;
+        }
+        connected.change("test://a", Some("compact")).await;
+        assert_eq!(
+            text(&compact, "test://a").await,
+            "compact, version 1",
+            "{way:?}"
+        );
+        assert_eq!(
+            text(&compact, "test://b").await,
+            "compact, version 0",
+            "{way:?}"
+        );
+        assert_eq!(
+            text(&debug, "test://a").await,
+            "debug, version 0",
+            "{way:?}"
+        );
+    }
+}
+
+/// What the application wants forgotten is.
+#[tokio::test]
+async fn everything_can_be_forgotten() {
+    let connected = Connected::new(WAYS[1], Scripted::with_variants()).await;
+    let view = connected.client.view(&id("compact")).unwrap();
+    view.tools().await.unwrap();
+    connected.client.forget();
+    view.tools().await.unwrap();
+    assert_eq!(connected.server.selectors("tools/list").len(), 4);
+}

@@ -1,0 +1,603 @@
+//! A server whose variants the tests script, and the four ways to it.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use mcp_vary::extension::{SERVER_VARIANT_META, SERVER_VARIANTS};
+use mcp_vary::variant::VariantId;
+use mcp_vary_rmcp::client::{Client, Declaring};
+use rmcp::model::*;
+use rmcp::service::{
+    ClientLifecycleMode, ClientServiceExt as _, NotificationContext, Peer, RequestContext,
+    RoleClient, RoleServer, RunningService, ServiceExt as _, SubscriptionContext,
+};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{
+    StreamableHttpClientTransport, StreamableHttpServerConfig, StreamableHttpService,
+};
+use rmcp::{ClientHandler, ErrorData, ServerHandler};
+use serde_json::{Value, json};
+use tokio::sync::{broadcast, mpsc};
+use tokio_util::sync::CancellationToken;
+
+/// How a client comes to a server.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Way {
+    pub(crate) http: bool,
+    pub(crate) modern: bool,
+}
+
+/// Every transport with every era.
+pub(crate) const WAYS: [Way; 4] = [
+    way(false, false),
+    way(false, true),
+    way(true, false),
+    way(true, true),
+];
+
+const fn way(http: bool, modern: bool) -> Way {
+    Way { http, modern }
+}
+
+/// One request that the server saw.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) method: &'static str,
+    pub(crate) selector: Option<Value>,
+    pub(crate) meta: RequestMetaObject,
+}
+
+/// What the server does, and what it saw.
+#[derive(Clone)]
+pub(crate) struct Scripted {
+    script: Arc<Script>,
+}
+
+struct Script {
+    capabilities: Mutex<ServerCapabilities>,
+    /// The variants that selectors may name, the default first.
+    known: Mutex<Vec<String>>,
+    ttl: Option<u64>,
+    /// The methods that always fail, and how.
+    failing: Mutex<BTreeMap<&'static str, ErrorData>>,
+    seen: Mutex<Vec<Seen>>,
+    declared: Mutex<Option<ClientCapabilities>>,
+    /// How often the lists have changed.
+    version: Mutex<u32>,
+    changes: broadcast::Sender<ServerNotification>,
+    cancelled: broadcast::Sender<()>,
+}
+
+impl Scripted {
+    /// Offers variants, with `settings` as they stand in `extensions`.
+    pub(crate) fn offering(settings: &Value) -> Self {
+        let ids = settings["availableVariants"]
+            .as_array()
+            .into_iter()
+            .flatten();
+        let known: Vec<String> = ids
+            .filter_map(|one| Some(one["id"].as_str()?.to_owned()))
+            .collect();
+        let capabilities = json!({
+            "tools": {"listChanged": true},
+            "prompts": {"listChanged": true},
+            "resources": {"listChanged": true, "subscribe": true},
+            "completions": {},
+            "extensions": {SERVER_VARIANTS: settings},
+        });
+        Self::declaring(capabilities, known)
+    }
+
+    /// The variants `standard`, `compact` and `debug`.
+    pub(crate) fn with_variants() -> Self {
+        Self::offering(&json!({"availableVariants": [
+            {"id": "standard", "description": "all"},
+            {"id": "compact", "description": "short", "hints": {"contextSize": "compact"}},
+            {"id": "debug", "description": "more", "hints": {"useCase": "debugging"}},
+        ]}))
+    }
+
+    /// Declares `capabilities`.
+    pub(crate) fn declaring(capabilities: Value, known: Vec<String>) -> Self {
+        let script = Script {
+            capabilities: Mutex::new(serde_json::from_value(capabilities).unwrap()),
+            known: Mutex::new(known),
+            ttl: Some(3_600_000),
+            failing: Mutex::default(),
+            seen: Mutex::default(),
+            declared: Mutex::default(),
+            version: Mutex::default(),
+            changes: broadcast::channel(64).0,
+            cancelled: broadcast::channel(64).0,
+        };
+        let script = Arc::new(script);
+        Self { script }
+    }
+
+    /// Says `ttl` of every list and resource.
+    pub(crate) fn with_ttl(mut self, ttl: Option<u64>) -> Self {
+        Arc::get_mut(&mut self.script).unwrap().ttl = ttl;
+        self
+    }
+
+    /// Fails from now on in every request of `method`.
+    pub(crate) fn fail(&self, method: &'static str, error: ErrorData) {
+        self.script.failing.lock().unwrap().insert(method, error);
+    }
+
+    /// Forgets a variant, and offers it no more.
+    pub(crate) fn retire(&self, id: &str) {
+        self.script
+            .known
+            .lock()
+            .unwrap()
+            .retain(|known| known != id);
+        let mut capabilities = self.script.capabilities.lock().unwrap();
+        let extensions = capabilities.extensions.as_mut().unwrap();
+        let settings = extensions.get_mut(SERVER_VARIANTS).unwrap();
+        let offered = settings["availableVariants"].as_array_mut().unwrap();
+        offered.retain(|one| one["id"] != id);
+    }
+
+    /// The selectors of all requests of `method` so far.
+    pub(crate) fn selectors(&self, method: &str) -> Vec<Option<Value>> {
+        let seen = self.seen();
+        let seen = seen.into_iter().filter(|one| one.method == method);
+        seen.map(|one| one.selector).collect()
+    }
+
+    /// The requests so far, for lists, calls, reads, prompts, completions and subscriptions.
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        self.script.seen.lock().unwrap().clone()
+    }
+
+    /// What the client declared of itself.
+    pub(crate) fn declared(&self) -> ClientCapabilities {
+        self.script.declared.lock().unwrap().clone().unwrap()
+    }
+
+    /// Waits for a cancelled call.
+    pub(crate) fn cancellations(&self) -> broadcast::Receiver<()> {
+        self.script.cancelled.subscribe()
+    }
+
+    /// The variant that serves a request.
+    fn resolve(
+        &self,
+        method: &'static str,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<String, ErrorData> {
+        let selector = context.meta.get(SERVER_VARIANT_META).cloned();
+        self.script.seen.lock().unwrap().push(Seen {
+            method,
+            selector: selector.clone(),
+            meta: context.meta.clone(),
+        });
+        *self.script.declared.lock().unwrap() = context.client_capabilities();
+        if let Some(error) = self.script.failing.lock().unwrap().get(method) {
+            return Err(error.clone());
+        }
+        let known = self.script.known.lock().unwrap();
+        let Some(selector) = selector else {
+            return Ok(known.first().cloned().unwrap_or_default());
+        };
+        match known.iter().find(|id| selector == **id) {
+            Some(id) => Ok(id.clone()),
+            None => Err(ErrorData::invalid_params(
+                "Invalid server variant",
+                Some(json!({"requestedVariant": selector, "availableVariants": *known})),
+            )),
+        }
+    }
+
+    /// The names on the page `cursor` of a list of `variant`, and the cursor of the next page.
+    fn page(
+        &self,
+        variant: &str,
+        params: Option<PaginatedRequestParams>,
+    ) -> Result<(Vec<String>, Option<String>), ErrorData> {
+        let version = *self.script.version.lock().unwrap();
+        let second = format!("second page of {variant}");
+        match params.and_then(|params| params.cursor) {
+            None => Ok((vec![format!("{variant}-a{version}")], Some(second))),
+            Some(cursor) if cursor == second => Ok((vec![format!("{variant}-b{version}")], None)),
+            Some(_) => Err(ErrorData::invalid_params(
+                "Cursor invalid for requested variant",
+                Some(json!({"cursorVariant": "another", "requestedVariant": variant})),
+            )),
+        }
+    }
+
+    /// Tells the client on its connection, or all who listen, that something has changed.
+    async fn tell(
+        &self,
+        notification: ServerNotification,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        *self.script.version.lock().unwrap() += 1;
+        let modern = context
+            .protocol_version()
+            .is_some_and(|version| !version.has_initialize());
+        if modern {
+            self.script.changes.send(notification).unwrap();
+        } else {
+            context.peer.send_notification(notification).await.unwrap();
+        }
+        Ok(())
+    }
+
+    async fn change(
+        &self,
+        arguments: JsonObject,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let mut meta = NotificationMetaObject::new();
+        if let Some(variant) = arguments.get("variant") {
+            meta.insert(SERVER_VARIANT_META.to_owned(), variant.clone());
+        }
+        let notification = match arguments["what"].as_str().unwrap() {
+            "tools" => {
+                let mut changed = ToolListChangedNotification::default();
+                changed.extensions.insert(meta);
+                changed.into()
+            }
+            uri => {
+                let updated = ResourceUpdatedNotificationParam::new(uri);
+                let mut updated = ResourceUpdatedNotification::new(updated);
+                updated.extensions.insert(meta);
+                updated.into()
+            }
+        };
+        self.tell(notification, context).await
+    }
+}
+
+impl ServerHandler for Scripted {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = self.script.capabilities.lock().unwrap().clone();
+        ServerConfig::new(capabilities)
+    }
+
+    async fn list_tools(
+        &self,
+        params: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let variant = self.resolve("tools/list", &context)?;
+        let (names, next) = self.page(&variant, params)?;
+        let tool = |name| Tool::new(name, "a tool", JsonObject::new());
+        let mut result = ListToolsResult::with_all_items(names.into_iter().map(tool).collect());
+        (result.next_cursor, result.ttl_ms) = (next, self.script.ttl);
+        Ok(result)
+    }
+
+    async fn list_prompts(
+        &self,
+        params: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let variant = self.resolve("prompts/list", &context)?;
+        let (names, next) = self.page(&variant, params)?;
+        let prompt = |name| Prompt::new(name, None::<String>, None);
+        let mut result = ListPromptsResult::with_all_items(names.into_iter().map(prompt).collect());
+        (result.next_cursor, result.ttl_ms) = (next, self.script.ttl);
+        Ok(result)
+    }
+
+    async fn list_resources(
+        &self,
+        params: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let variant = self.resolve("resources/list", &context)?;
+        let (names, next) = self.page(&variant, params)?;
+        let resource = |name: String| Resource::new(format!("test://{name}"), name);
+        let items = names.into_iter().map(resource).collect();
+        let mut result = ListResourcesResult::with_all_items(items);
+        (result.next_cursor, result.ttl_ms) = (next, self.script.ttl);
+        Ok(result)
+    }
+
+    async fn list_resource_templates(
+        &self,
+        params: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let variant = self.resolve("resources/templates/list", &context)?;
+        let (names, next) = self.page(&variant, params)?;
+        let template = |name: String| ResourceTemplate::new(format!("test://{name}/{{id}}"), name);
+        let items = names.into_iter().map(template).collect();
+        let mut result = ListResourceTemplatesResult::with_all_items(items);
+        (result.next_cursor, result.ttl_ms) = (next, self.script.ttl);
+        Ok(result)
+    }
+
+    async fn call_tool(
+        &self,
+        params: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let variant = self.resolve("tools/call", &context)?;
+        match params.name.as_ref() {
+            "change" => {
+                self.change(params.arguments.unwrap_or_default(), &context)
+                    .await?
+            }
+            "wait" => {
+                context.ct.cancelled().await;
+                let _ = self.script.cancelled.send(());
+            }
+            "ask" if params.input_responses.is_none() => return Ok(question().into()),
+            _ => {}
+        }
+        let answers = params.input_responses.unwrap_or_default();
+        let answer = answers
+            .get("name")
+            .map(|answer| answer["content"]["name"].to_string());
+        let text = format!("{} in {variant}{}", params.name, answer.unwrap_or_default());
+        Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
+    }
+
+    async fn get_prompt(
+        &self,
+        params: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let variant = self.resolve("prompts/get", &context)?;
+        let text = format!("{} in {variant}", params.name);
+        let message = PromptMessage::new_text(Role::User, text);
+        Ok(GetPromptResult::new(vec![message]).into())
+    }
+
+    async fn read_resource(
+        &self,
+        params: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let variant = self.resolve("resources/read", &context)?;
+        let version = *self.script.version.lock().unwrap();
+        let text = format!("{variant}, version {version}");
+        let contents = ResourceContents::text(text, params.uri);
+        let mut result = ReadResourceResult::new(vec![contents]);
+        result.ttl_ms = self.script.ttl;
+        Ok(result.into())
+    }
+
+    async fn complete(
+        &self,
+        _params: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let variant = self.resolve("completion/complete", &context)?;
+        Ok(CompleteResult::new(
+            CompletionInfo::new(vec![variant]).unwrap(),
+        ))
+    }
+
+    async fn subscribe(
+        &self,
+        _params: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.resolve("resources/subscribe", &context).map(drop)
+    }
+
+    async fn unsubscribe(
+        &self,
+        _params: UnsubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.resolve("resources/unsubscribe", &context).map(drop)
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        // Before anything else, so that no change after the acknowledgement is missed.
+        let mut changes = self.script.changes.subscribe();
+        let variant = self.resolve("subscriptions/listen", context.request_context())?;
+        loop {
+            tokio::select! {
+                () = context.cancelled() => {
+                    let _ = self.script.cancelled.send(());
+                    return Ok(());
+                }
+                change = changes.recv() => {
+                    let change = change.unwrap();
+                    let of = change.get_meta().get(SERVER_VARIANT_META).cloned();
+                    if of.is_none_or(|of| of == variant) {
+                        context.sink().send(change).await.unwrap();
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A result that asks the person for a name.
+fn question() -> InputRequiredResult {
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    let request = json!({
+        "method": "elicitation/create",
+        "params": {"mode": "form", "message": "Your name?", "requestedSchema": schema},
+    });
+    let result = json!({"resultType": "input_required", "inputRequests": {"name": request}});
+    serde_json::from_value(result).unwrap()
+}
+
+/// A client handler that says which notifications came, and answers every question with `Ada`.
+#[derive(Clone, Debug)]
+pub(crate) struct Watcher {
+    capabilities: ClientCapabilities,
+    heard: mpsc::UnboundedSender<&'static str>,
+}
+
+impl ClientHandler for Watcher {
+    fn get_info(&self) -> ClientConfig {
+        ClientConfig::new(
+            self.capabilities.clone(),
+            Implementation::new("watcher", "1"),
+        )
+    }
+
+    async fn create_elicitation(
+        &self,
+        _request: ElicitRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let result = ElicitResult::new(ElicitationAction::Accept);
+        Ok(result.with_content(json!({"name": "Ada"})))
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        let _ = self.heard.send("tools");
+    }
+
+    async fn on_resource_updated(
+        &self,
+        _params: ResourceUpdatedNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let _ = self.heard.send("resource");
+    }
+}
+
+/// A client that is connected to a scripted server.
+pub(crate) struct Connected {
+    pub(crate) client: Client,
+    pub(crate) server: Scripted,
+    pub(crate) heard: mpsc::UnboundedReceiver<&'static str>,
+    pub(crate) running: RunningService<RoleClient, Declaring<Watcher>>,
+    stop: CancellationToken,
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+impl Connected {
+    /// Connects with nothing declared but elicitation.
+    pub(crate) async fn new(way: Way, server: Scripted) -> Self {
+        Self::declaring(way, server, |declaring| declaring).await
+    }
+
+    /// Connects with what `declare` declares.
+    pub(crate) async fn declaring(
+        way: Way,
+        server: Scripted,
+        declare: impl FnOnce(Declaring<Watcher>) -> Declaring<Watcher>,
+    ) -> Self {
+        let (sender, heard) = mpsc::unbounded_channel();
+        let elicitation = json!({"elicitation": {}, "sampling": {}});
+        let watcher = Watcher {
+            capabilities: serde_json::from_value(elicitation).unwrap(),
+            heard: sender,
+        };
+        let declaring = declare(Declaring::new(watcher));
+        let stop = CancellationToken::new();
+        let running = serve(way, &server, declaring, &stop).await;
+        let client = Client::new(running.peer(), running.service())
+            .await
+            .with_timeout(Duration::from_secs(60));
+        Self {
+            client,
+            server,
+            heard,
+            running,
+            stop,
+        }
+    }
+
+    /// Has the server change its tools, or the resource of a URI, in one variant or in all.
+    pub(crate) async fn change(&mut self, what: &str, variant: Option<&str>) {
+        let mut arguments = JsonObject::new();
+        arguments.insert("what".to_owned(), what.into());
+        if let Some(variant) = variant {
+            arguments.insert("variant".to_owned(), variant.into());
+        }
+        let params = CallToolRequestParams::new("change").with_arguments(arguments);
+        self.client.default_view().call_tool(params).await.unwrap();
+        self.heard.recv().await.unwrap();
+    }
+
+    pub(crate) fn peer(&self) -> &Peer<RoleClient> {
+        self.running.peer()
+    }
+}
+
+async fn serve(
+    way: Way,
+    server: &Scripted,
+    declaring: Declaring<Watcher>,
+    stop: &CancellationToken,
+) -> RunningService<RoleClient, Declaring<Watcher>> {
+    let lifecycle = match way.modern {
+        false => ClientLifecycleMode::Initialize,
+        true => ClientLifecycleMode::Discover {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        },
+    };
+    if way.http {
+        let transport = StreamableHttpClientTransport::from_uri(serve_http(server, stop).await);
+        return declaring
+            .serve_with_lifecycle(transport, lifecycle)
+            .await
+            .unwrap();
+    }
+    let (ours, theirs) = tokio::io::duplex(64 * 1024);
+    let (server, stop) = (server.clone(), stop.clone());
+    tokio::spawn(async move {
+        let running = server.serve_with_ct(theirs, stop).await.unwrap();
+        running.waiting().await.unwrap();
+    });
+    declaring
+        .serve_with_lifecycle(ours, lifecycle)
+        .await
+        .unwrap()
+}
+
+/// Serves until `stop`, and says where.
+async fn serve_http(server: &Scripted, stop: &CancellationToken) -> String {
+    let server = server.clone();
+    let config = StreamableHttpServerConfig::default().with_cancellation_token(stop.child_token());
+    let service = StreamableHttpService::new(
+        move || Ok(server.clone()),
+        Arc::new(LocalSessionManager::default()),
+        config,
+    );
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let accepting = stop.clone();
+    tokio::spawn(stop.clone().run_until_cancelled_owned(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let service = service.clone();
+            let connection = async move {
+                let answer = service_fn(move |request| {
+                    let service = service.clone();
+                    async move { Ok::<_, Infallible>(service.handle(request).await) }
+                });
+                let io = TokioIo::new(stream);
+                let _ = http1::Builder::new().serve_connection(io, answer).await;
+            };
+            tokio::spawn(accepting.clone().run_until_cancelled_owned(connection));
+        }
+    }));
+    url
+}
+
+/// The identifier `id`.
+pub(crate) fn id(id: &str) -> VariantId {
+    id.parse().unwrap()
+}

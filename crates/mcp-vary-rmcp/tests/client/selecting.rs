@@ -1,0 +1,217 @@
+//! Which variant each request selects.
+
+use mcp_vary::extension::SERVER_VARIANTS;
+use mcp_vary_rmcp::client::{Error, TaskContext, View};
+use rmcp::model::{
+    ArgumentInfo, CallToolRequestParams, CallToolResponse, CompleteRequestParams,
+    GetPromptRequestParams, Reference,
+};
+use serde_json::{Value, json};
+
+use crate::scripted::{Connected, Scripted, WAYS, id};
+
+/// Makes a request of each kind that answers in both eras.
+async fn request_everything(view: &View) {
+    view.tools().await.unwrap();
+    view.prompts().await.unwrap();
+    view.resources().await.unwrap();
+    view.resource_templates().await.unwrap();
+    view.call_tool(CallToolRequestParams::new("echo"))
+        .await
+        .unwrap();
+    view.call_tool_once(CallToolRequestParams::new("echo"))
+        .await
+        .unwrap();
+    view.get_prompt(GetPromptRequestParams::new("greet"))
+        .await
+        .unwrap();
+    view.read_resource("test://a").await.unwrap();
+    view.complete(completion()).await.unwrap();
+}
+
+pub(crate) fn completion() -> CompleteRequestParams {
+    CompleteRequestParams::new(
+        Reference::for_prompt("greet"),
+        ArgumentInfo::new("name", "A"),
+    )
+}
+
+/// The selectors of all requests that the server saw.
+fn selectors(connected: &Connected) -> Vec<Option<Value>> {
+    let seen = connected.server.seen().into_iter();
+    seen.map(|one| one.selector).collect()
+}
+
+/// SV-8: every request of a view selects its variant, in either era and over either transport.
+#[tokio::test]
+async fn every_request_of_a_view_selects_its_variant() {
+    for way in WAYS {
+        let connected = Connected::new(way, Scripted::with_variants()).await;
+        request_everything(&connected.client.view(&id("compact")).unwrap()).await;
+        let selectors = selectors(&connected);
+        // Two pages for each of the four lists.
+        assert_eq!(selectors.len(), 13, "{way:?}");
+        assert!(
+            selectors.iter().all(|one| *one == Some("compact".into())),
+            "{way:?}: {selectors:?}"
+        );
+    }
+}
+
+/// SV-8: without a choice there is no selector, and the server's default answers.
+#[tokio::test]
+async fn the_default_view_sends_no_selector() {
+    for way in WAYS {
+        let connected = Connected::new(way, Scripted::with_variants()).await;
+        let view = connected.client.default_view();
+        request_everything(&view).await;
+        assert!(selectors(&connected).iter().all(Option::is_none), "{way:?}");
+        let tools = view.tools().await.unwrap();
+        assert_eq!(tools[0].name, "standard-a0");
+    }
+}
+
+/// SV-19: where the server advertises no variants, nothing selects one.
+#[tokio::test]
+async fn a_server_without_variants_gets_no_selector() {
+    let tools = json!({"tools": {}, "prompts": {}, "resources": {}, "completions": {}});
+    let mut empty = tools.clone();
+    empty["extensions"] = json!({SERVER_VARIANTS: {"availableVariants": []}});
+    for (way, capabilities) in WAYS.into_iter().zip([&tools, &empty].into_iter().cycle()) {
+        let server = Scripted::declaring(capabilities.clone(), Vec::new());
+        let connected = Connected::new(way, server).await;
+        let context = TaskContext::new()
+            .with_wish(id("compact"))
+            .with_phase("debugging");
+        let view = connected.client.choose(&context);
+        assert_eq!(
+            view.choice().to_string(),
+            "no selector: the server offers no variants"
+        );
+        request_everything(&view).await;
+        assert!(selectors(&connected).iter().all(Option::is_none), "{way:?}");
+        let refused = connected.client.view(&id("compact")).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "variant `compact` is not offered; choose one of `Client::offers`"
+        );
+    }
+}
+
+/// EXT-6: offers are found where servers in the field put them.
+#[tokio::test]
+async fn offers_are_read_from_all_three_places() {
+    let settings = json!({"availableVariants": [{"id": "compact", "description": ""}]});
+    let places = [
+        json!({"extensions": {SERVER_VARIANTS: settings}}),
+        json!({"experimental": {SERVER_VARIANTS: settings}}),
+        json!({"experimental": {"extensions": {SERVER_VARIANTS: settings}}}),
+    ];
+    for (way, place) in WAYS.into_iter().zip(places.iter().cycle()) {
+        let server = Scripted::declaring(place.clone(), vec!["compact".to_owned()]);
+        let connected = Connected::new(way, server).await;
+        let offers = connected.client.offers();
+        assert_eq!(offers.first().unwrap().id, "compact", "{way:?}: {place}");
+    }
+}
+
+/// SV-19: a variant that is not advertised is asked for only if the server says that it has more.
+#[tokio::test]
+async fn a_hidden_variant_is_asked_for_where_there_are_more() {
+    for more in [true, false] {
+        let server = Scripted::offering(&json!({
+            "availableVariants": [{"id": "standard", "description": ""}],
+            "moreVariantsAvailable": more,
+        }));
+        let connected = Connected::new(WAYS[0], server).await;
+        match connected.client.view(&id("lab")) {
+            Ok(view) => assert!(more && view.tools().await.unwrap().fell_back()),
+            Err(error) => assert!(!more && matches!(error, Error::NotOffered(_))),
+        }
+    }
+}
+
+/// SV-19: two views of one client are used side by side, each in its own variant.
+#[tokio::test]
+async fn views_do_not_disturb_each_other() {
+    for way in WAYS {
+        let connected = Connected::new(way, Scripted::with_variants()).await;
+        let compact = connected.client.view(&id("compact")).unwrap();
+        let debug = connected
+            .client
+            .choose(&TaskContext::new().with_phase("debugging"));
+        let (one, other) = tokio::join!(compact.tools(), debug.tools());
+        let names = |tools: &[rmcp::model::Tool]| -> Vec<String> {
+            tools.iter().map(|tool| tool.name.to_string()).collect()
+        };
+        assert_eq!(
+            names(&one.unwrap()),
+            ["compact-a0", "compact-b0"],
+            "{way:?}"
+        );
+        assert_eq!(names(&other.unwrap()), ["debug-a0", "debug-b0"], "{way:?}");
+    }
+}
+
+/// SV-8: what a server asks meanwhile goes to the handler, and the answer to the same variant.
+#[tokio::test]
+async fn a_question_is_answered_in_the_same_variant() {
+    for way in WAYS.into_iter().filter(|way| way.modern) {
+        let connected = Connected::new(way, Scripted::with_variants()).await;
+        let view = connected.client.view(&id("compact")).unwrap();
+        let result = view
+            .call_tool(CallToolRequestParams::new("ask"))
+            .await
+            .unwrap();
+        let text = result.content[0].as_text().unwrap();
+        assert_eq!(text.text, r#"ask in compact"Ada""#, "{way:?}");
+        assert_eq!(
+            connected.server.selectors("tools/call"),
+            vec![Some(json!("compact")); 2]
+        );
+        let once = view
+            .call_tool_once(CallToolRequestParams::new("ask"))
+            .await
+            .unwrap();
+        assert!(
+            matches!(once, CallToolResponse::InputRequired(_)),
+            "{way:?}"
+        );
+    }
+}
+
+/// SV-8: the selector is added to what a modern request carries anyway.
+#[tokio::test]
+async fn a_modern_request_keeps_its_metadata() {
+    for way in WAYS.into_iter().filter(|way| way.modern) {
+        let connected = Connected::new(way, Scripted::with_variants()).await;
+        connected
+            .client
+            .view(&id("compact"))
+            .unwrap()
+            .tools()
+            .await
+            .unwrap();
+        let meta = &connected.server.seen()[0].meta;
+        assert_eq!(meta.protocol_version().unwrap().as_str(), "2026-07-28");
+        assert_eq!(meta.client_info().unwrap().name, "watcher");
+        assert!(meta.client_capabilities().is_some());
+    }
+}
+
+/// A call whose caller has gone is cancelled, so that the server does not work for nobody.
+#[tokio::test]
+async fn a_call_that_nobody_waits_for_is_cancelled() {
+    for way in WAYS.into_iter().filter(|way| !way.http) {
+        let connected = Connected::new(way, Scripted::with_variants()).await;
+        let mut cancelled = connected.server.cancellations();
+        let view = connected.client.view(&id("compact")).unwrap();
+        let call =
+            tokio::spawn(async move { view.call_tool(CallToolRequestParams::new("wait")).await });
+        while connected.server.seen().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        call.abort();
+        cancelled.recv().await.unwrap();
+    }
+}
