@@ -96,7 +96,7 @@ impl Answer {
         };
         match tool_result(&written, features, self.tool, &policy) {
             Shaped::Changed { result, applied } => {
-                tracing::debug!(format = applied.format.as_str(), "result shaped");
+                tracing::debug!(?applied, "result shaped");
                 serde_json::from_str(&result).unwrap_or(plain)
             }
             Shaped::Unchanged => plain,
