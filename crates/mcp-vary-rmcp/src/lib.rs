@@ -5,11 +5,11 @@
 //!
 //! # Content negotiation in ten lines
 //!
-//! Take [`Features`](server::Features) beside `Parameters`, and say an [`Answer`](server::Answer)
+//! Take [`Features`](server::Features) beside `Parameters`, and say an [`answer`](server::answer)
 //! the way this client wants it. A tool that does not care answers as before, byte for byte.
 //!
 //! ```
-//! use mcp_vary_rmcp::server::{Answer, Features, Vary};
+//! use mcp_vary_rmcp::server::{Features, Vary, answer};
 //! # use rmcp::model::CallToolResult;
 //! # use rmcp::{ErrorData, ServerHandler, tool, tool_handler, tool_router};
 //! # use serde_json::json;
@@ -19,8 +19,8 @@
 //! impl Weather {
 //!     #[tool(description = "The weather in Paris")]
 //!     async fn weather(&self, features: Features) -> Result<CallToolResult, ErrorData> {
-//!         let answer = Answer::new(json!({"celsius": 8}))?.with_markdown("**8 °C**");
-//!         Ok(features.answer(&answer))
+//!         let weather = answer(&json!({"celsius": 8}))?.with_markdown("**8 °C**");
+//!         Ok(features.answer(&weather))
 //!     }
 //! }
 //! # #[tool_handler]

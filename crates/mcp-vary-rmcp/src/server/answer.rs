@@ -1,136 +1,154 @@
-//! One value, said in the way that each client wants it.
+//! What an author says once, said in the way that each client wants it.
 
 use mcp_vary::error::Era;
-use mcp_vary::feature::Format;
-use mcp_vary::shape::{Policy, Shaped, ToolFacts, tool_result};
+use mcp_vary::predicate::Predicate;
+use mcp_vary::shape::{
+    Answer, Policy, PromptAlternative, Report, Representations, Shaped, prompt_result,
+    resource_result, tool_result,
+};
 use rmcp::ErrorData;
-use rmcp::model::{CallToolResult, ContentBlock};
+use rmcp::model::{CallToolResult, GetPromptResult, ReadResourceResult, ResultType};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::features::Features;
 
-/// What a tool has to say: one value, and the author's own words for it where there are some.
+/// What a tool has to say: `value`, to which an author adds words of their own.
 ///
-/// # Properties
+/// # Errors
 ///
-/// A client that negotiates nothing gets the value as JSON, in `content` and in
-/// `structuredContent`: what `CallToolResult::structured` gives it. The value is never altered.
-/// Where the author gave no markdown or text, it is rendered from the value.
+/// When `value` cannot be written as JSON. That is the server's fault: the client is told no more
+/// than that, and the log says why.
 ///
 /// # Examples
 ///
 /// ```
-/// use mcp_vary_rmcp::server::Answer;
+/// use mcp_vary_rmcp::server::answer;
 /// use serde_json::json;
 ///
-/// let answer = Answer::new(json!({"celsius": 8}))?.with_markdown("**8 °C**");
-///
-/// // What has no JSON is the server's fault, and the client is told no more than that.
-/// let keys_are_no_strings = std::collections::BTreeMap::from([((1, 2), 3)]);
-/// assert!(Answer::new(keys_are_no_strings).is_err());
-/// # Ok::<(), mcp_vary_rmcp::server::AnswerError>(())
+/// let weather = answer(&json!({"celsius": 8}))?
+///     .with_markdown("**8 °C**")
+///     .with_hint("8 °C suggests a jacket");
+/// # Ok::<(), rmcp::ErrorData>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
-    value: Value,
-    markdown: Option<String>,
-    text: Option<String>,
-    tool: ToolFacts,
+pub fn answer(value: &(impl Serialize + ?Sized)) -> Result<Answer, ErrorData> {
+    Answer::new(value).map_err(|error| {
+        tracing::error!(%error, "an answer could not be written");
+        ErrorData::internal_error("the answer cannot be written as JSON", None)
+    })
 }
 
-impl Answer {
-    /// The answer that consists of `value`.
+impl Features {
+    /// The result that says `answer` the way this client wants it.
     ///
-    /// # Errors
+    /// Behind [`Vary`](super::Vary), the value stays where the tool is listed with an `outputSchema`
+    /// or a user interface, if the handler implements `get_tool`, as `#[tool_handler]` does.
+    #[must_use]
+    pub fn answer(&self, answer: &Answer) -> CallToolResult {
+        // Only hints are held against the schema, so only then is it worth a copy.
+        let schema = self.output_schema().filter(|_| self.sampling());
+        let schema = schema.map(|schema| Value::Object((**schema).clone()));
+        let result = answer.to_result(self, self.tool(), schema.as_ref(), &self.policy());
+        match serde_json::from_str::<CallToolResult>(&result) {
+            Ok(mut result) => {
+                result.result_type = Some(ResultType::COMPLETE);
+                result.is_error = Some(false);
+                result
+            }
+            Err(error) => {
+                tracing::error!(%error, "an answer is no result of a tool");
+                CallToolResult::error(Vec::new())
+            }
+        }
+    }
+
+    /// The result of a tool that says it once, in the shape that this client wants: see
+    /// [`tool_result`].
     ///
-    /// When `value` cannot be written as JSON.
-    pub fn new(value: impl Serialize) -> Result<Self, AnswerError> {
-        Ok(Self {
-            value: serde_json::to_value(value).map_err(AnswerError)?,
-            markdown: None,
-            text: None,
-            tool: ToolFacts::default(),
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary_rmcp::server::Features;
+    /// use rmcp::model::CallToolResult;
+    /// use serde_json::json;
+    ///
+    /// fn rows(features: &Features) -> CallToolResult {
+    ///     features.shape(CallToolResult::structured(json!({"rows": [1, 2]})))
+    /// }
+    /// ```
+    #[must_use]
+    pub fn shape(&self, result: CallToolResult) -> CallToolResult {
+        shaped(result, |text| {
+            tool_result(text, self, self.tool(), &self.policy())
         })
     }
 
-    /// What a client reads that wants markdown.
+    /// The result of `resources/read` with the representation of each URI that this client wants:
+    /// see [`resource_result`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary::shape::{Rendering, Representation, Representations};
+    /// use mcp_vary_rmcp::server::Features;
+    /// use rmcp::model::{ReadResourceResult, ResourceContents};
+    ///
+    /// fn valley(features: &Features) -> ReadResourceResult {
+    ///     let point = r#"{"type": "Point", "coordinates": [7.65, 45.97]}"#;
+    ///     let served = ResourceContents::text(point, "map://valley").with_mime_type("application/json");
+    ///     let readable = Representations::default()
+    ///         .with(Representation::Rendered(Rendering::GeoMarkdown))
+    ///         .unwrap_or_default();
+    ///     features.resource(ReadResourceResult::new(vec![served]), |_uri| Some(&readable))
+    /// }
+    /// ```
     #[must_use]
-    pub fn with_markdown(mut self, markdown: impl Into<String>) -> Self {
-        self.markdown = Some(markdown.into());
-        self
+    pub fn resource<'r>(
+        &self,
+        result: ReadResourceResult,
+        representations: impl Fn(&str) -> Option<&'r Representations>,
+    ) -> ReadResourceResult {
+        shaped(result, |text| {
+            resource_result(text, self, representations, self.report())
+        })
     }
 
-    /// What a client reads that wants plain text.
+    /// The result of `prompts/get`, or the alternative that this client wants: see
+    /// [`prompt_result`].
     #[must_use]
-    pub fn with_text(mut self, text: impl Into<String>) -> Self {
-        self.text = Some(text.into());
-        self
+    pub fn prompt(
+        &self,
+        result: GetPromptResult,
+        alternatives: &[(Predicate, PromptAlternative)],
+    ) -> GetPromptResult {
+        shaped(result, |text| {
+            prompt_result(text, self, alternatives, self.report())
+        })
     }
 
-    /// What the list says of the tool. With an `outputSchema` or a user interface the value is
-    /// never left out.
-    #[must_use]
-    pub fn of_tool(mut self, tool: ToolFacts) -> Self {
-        self.tool = tool;
-        self
-    }
-
-    /// The value.
-    #[must_use]
-    pub fn value(&self) -> &Value {
-        &self.value
-    }
-
-    pub(super) fn shape(&self, features: &Features, variant: Option<&str>) -> CallToolResult {
-        let is_modern = features.era() == Era::Modern;
-        let plain = self.plain(features.choose_format(&Format::ALL), is_modern);
-        let Ok(written) = serde_json::to_string(&plain) else {
-            return plain;
-        };
-        let policy = Policy {
-            non_object_structured: is_modern,
-            report: features.is_negotiated(),
-            variant,
+    fn policy(&self) -> Policy<'_> {
+        Policy {
+            non_object_structured: self.era() == Era::Modern,
+            report: self.is_negotiated(),
+            variant: self.variant(),
             ..Policy::default()
-        };
-        match tool_result(&written, features, self.tool, &policy) {
-            Shaped::Changed { result, applied } => {
-                tracing::debug!(?applied, "result shaped");
-                serde_json::from_str(&result).unwrap_or(plain)
-            }
-            Shaped::Unchanged => plain,
         }
     }
 
-    /// The value, with the author's words for `format` or its JSON beside it.
-    fn plain(&self, format: Option<Format>, is_modern: bool) -> CallToolResult {
-        let mut result = CallToolResult::structured(self.value.clone());
-        // Before 2026-07-28 the structured value is an object, or is not there.
-        if !is_modern && !self.value.is_object() {
-            result.structured_content = None;
-        }
-        let words = match format {
-            Some(Format::Markdown) => self.markdown.as_ref(),
-            Some(Format::Text) => self.text.as_ref(),
-            _ => None,
-        };
-        if let Some(words) = words {
-            result.content = vec![ContentBlock::text(words)];
-        }
-        result
+    fn report(&self) -> Option<Report<'_>> {
+        let variant = self.variant();
+        self.is_negotiated().then_some(Report { variant })
     }
 }
 
-/// A value has no JSON.
-#[derive(Debug, thiserror::Error)]
-#[error("the answer cannot be written as JSON: {0}")]
-pub struct AnswerError(serde_json::Error);
-
-/// An internal error: its cause is the server's, and stays there.
-impl From<AnswerError> for ErrorData {
-    fn from(error: AnswerError) -> Self {
-        tracing::error!(%error, "an answer could not be written");
-        Self::internal_error("the answer cannot be written as JSON", None)
+/// `result` in another shape; as it is where that cannot be written or read.
+fn shaped<T: Serialize + DeserializeOwned>(result: T, shape: impl FnOnce(&str) -> Shaped) -> T {
+    let Ok(written) = serde_json::to_string(&result) else {
+        return result;
+    };
+    match shape(&written) {
+        Shaped::Unchanged => result,
+        Shaped::Changed { result: new, .. } => serde_json::from_str(&new).unwrap_or(result),
     }
 }

@@ -5,15 +5,19 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use mcp_vary::cursor::CursorKeys;
+use mcp_vary::error::Identifier;
 use mcp_vary::extension::ExtensionId;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::rank::{ADVERTISED, Weights};
 use mcp_vary::variant::{Date, Mistake, ServerVariant, VariantId, Variants};
 use rmcp::RoleServer;
+use rmcp::model::JsonObject;
 use rmcp::service::RequestContext;
+use serde::Serialize;
+use serde_json::Value;
 
 use super::face::Face;
-use super::offers::{Offers, Principal, Ranker, Sees};
+use super::offers::{Chosen, Offers, Permits, Principal, Ranker, Rankings, Sees};
 use super::vary::{Faces, Shared, Vary};
 
 /// Declares a server with variants: [`Vary::builder`].
@@ -68,6 +72,9 @@ pub struct Builder {
     required: Vec<ExtensionId>,
     weights: Weights,
     ranker: Option<Ranker>,
+    chosen: Option<Chosen>,
+    permits: Option<Permits>,
+    extensions: Vec<(ExtensionId, Option<JsonObject>)>,
     sees: Option<Sees>,
     principal: Option<Principal>,
     advertised: Option<usize>,
@@ -97,6 +104,17 @@ impl Builder {
         self
     }
 
+    /// Advertises any other extension, with settings that are written as a JSON object. What a
+    /// client declares for it is [`declared_by`](super::declared_by).
+    pub fn with_extension(mut self, id: ExtensionId, settings: impl Serialize) -> Self {
+        let settings = match serde_json::to_value(settings) {
+            Ok(Value::Object(settings)) => Some(settings),
+            _ => None,
+        };
+        self.extensions.push((id, settings));
+        self
+    }
+
     /// Refuses clients that do not declare `extension`: in `initialize`, and in each modern
     /// request but `server/discover`.
     pub fn with_required(mut self, extension: ExtensionId) -> Self {
@@ -121,6 +139,36 @@ impl Builder {
         rank: impl Fn(&[&ServerVariant], &VariantHints) -> Vec<usize> + Send + Sync + 'static,
     ) -> Self {
         self.ranker = Some(Arc::new(rank));
+        self
+    }
+
+    /// Chooses the default of a client from outside the message, such as from a header or its path,
+    /// and moves it to the front of the offers. What the client does not see is passed over.
+    ///
+    /// ```
+    /// # use mcp_vary_rmcp::server::Vary;
+    /// let builder = Vary::builder().with_default(|context| {
+    ///     let parts = context.extensions.get::<http::request::Parts>()?;
+    ///     let variant = parts.headers.get("MCP-Server-Variant")?;
+    ///     Some(variant.to_str().ok()?.to_owned())
+    /// });
+    /// ```
+    pub fn with_default(
+        mut self,
+        chosen: impl Fn(&RequestContext<RoleServer>) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.chosen = Some(Arc::new(chosen));
+        self
+    }
+
+    /// Permits tools, prompts and resources, whatever the variant. `permits` is asked with the
+    /// handler's own name of each, or its URI or template, when it is listed and when it is used;
+    /// what it refuses answers as if it did not exist.
+    pub fn with_permission(
+        mut self,
+        permits: impl Fn(&RequestContext<RoleServer>, &Identifier) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.permits = Some(Arc::new(permits));
         self
     }
 
@@ -203,6 +251,12 @@ impl Builder {
                     faces,
                     negotiates: self.negotiates,
                     required: self.required,
+                    extensions: self
+                        .extensions
+                        .into_iter()
+                        .filter_map(|(id, settings)| Some((id, settings?)))
+                        .collect(),
+                    permits: self.permits,
                     warnings,
                 }))
             }
@@ -215,8 +269,16 @@ impl Builder {
         match (&self.handler, self.variants.is_empty()) {
             (None, true) => mistakes.push(BuildMistake::Nothing),
             (Some(_), false) => mistakes.push(BuildMistake::HandlerAndVariants),
+            (Some(_), true) if self.has_rules_for_variants() => {
+                mistakes.push(BuildMistake::NoVariants);
+            }
             _ => {}
         }
+        let unsettled = self
+            .extensions
+            .iter()
+            .filter(|(_, settings)| settings.is_none());
+        mistakes.extend(unsettled.map(|(id, _)| BuildMistake::Settings(id.clone())));
         if self
             .advertised
             .is_some_and(|limit| !(2..=ADVERTISED).contains(&limit))
@@ -235,6 +297,19 @@ impl Builder {
             }));
         }
         mistakes
+    }
+
+    fn has_rules_for_variants(&self) -> bool {
+        self.ranker.is_some()
+            || self.chosen.is_some()
+            || self.sees.is_some()
+            || self.principal.is_some()
+            || self.advertised.is_some()
+            || self.advertised_only
+            || self.hides_available
+            || self.keys.is_some()
+            || self.page_size.is_some()
+            || self.weights != Weights::default()
     }
 
     fn offers(
@@ -263,6 +338,7 @@ impl Builder {
             faces,
             weights: std::mem::take(&mut self.weights),
             ranker: self.ranker.take(),
+            chosen: self.chosen.take(),
             sees: self.sees.take(),
             principal: self.principal.take(),
             advertised: self.advertised.unwrap_or(ADVERTISED),
@@ -270,6 +346,7 @@ impl Builder {
             enumerates: !self.hides_available,
             keys,
             page_size: self.page_size,
+            rankings: Rankings::default(),
         };
         (Some(Faces::Many(offers)), warnings)
     }
@@ -319,6 +396,12 @@ pub enum BuildMistake {
     /// There are both.
     #[error("there are variants and a handler of its own; keep one")]
     HandlerAndVariants,
+    /// There are rules for variants, and none of these.
+    #[error("there are rules for variants and no variant; add one")]
+    NoVariants,
+    /// The settings of an extension are no JSON object.
+    #[error("the settings of the extension `{0}` are not a JSON object")]
+    Settings(ExtensionId),
     /// The limit is out of range.
     #[error("2 to {ADVERTISED} variants are advertised; choose a number between them")]
     Advertised,

@@ -1,17 +1,18 @@
 //! What the client of a request declared: its features, and its settings for any other extension.
 
 use std::ops::Deref;
+use std::sync::Arc;
 
 use mcp_vary::error::Era;
 use mcp_vary::extension::{CLIENT_CAPABILITIES_META, Declaration, Declared, declared};
 use mcp_vary::feature;
+use mcp_vary::shape::ToolFacts;
 use rmcp::handler::server::common::{AsRequestContext, FromContextPart};
-use rmcp::model::{CallToolResult, ClientCapabilities, ProtocolVersion};
+use rmcp::model::{ClientCapabilities, JsonObject, ProtocolVersion, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
-use super::answer::Answer;
 use super::vary::ActiveVariant;
 
 /// How the client of a request wants its content.
@@ -28,7 +29,7 @@ use super::vary::ActiveVariant;
 /// # Examples
 ///
 /// ```
-/// use mcp_vary_rmcp::server::{Answer, Features, Vary};
+/// use mcp_vary_rmcp::server::{Features, Vary, answer};
 /// use rmcp::model::CallToolResult;
 /// use rmcp::{ErrorData, ServerHandler, tool, tool_handler, tool_router};
 /// use serde_json::json;
@@ -39,9 +40,9 @@ use super::vary::ActiveVariant;
 /// impl Weather {
 ///     #[tool(description = "The weather in Paris")]
 ///     async fn weather(&self, features: Features) -> Result<CallToolResult, ErrorData> {
-///         let answer = Answer::new(json!({"celsius": 8, "sky": "cloudy"}))?
+///         let weather = answer(&json!({"celsius": 8, "sky": "cloudy"}))?
 ///             .with_markdown("**8 °C**, cloudy");
-///         Ok(features.answer(&answer))
+///         Ok(features.answer(&weather))
 ///     }
 /// }
 ///
@@ -55,6 +56,7 @@ pub struct Features {
     declared: Declared<feature::Features>,
     era: Era,
     variant: Option<String>,
+    tool: Option<CalledTool>,
 }
 
 impl Features {
@@ -70,10 +72,19 @@ impl Features {
         self.era
     }
 
-    /// The result that says `answer` the way this client wants it.
-    #[must_use]
-    pub fn answer(&self, answer: &Answer) -> CallToolResult {
-        answer.shape(self, self.variant.as_deref())
+    pub(super) fn variant(&self) -> Option<&str> {
+        self.variant.as_deref()
+    }
+
+    pub(super) fn tool(&self) -> ToolFacts {
+        self.tool
+            .as_ref()
+            .map(|tool| tool.facts)
+            .unwrap_or_default()
+    }
+
+    pub(super) fn output_schema(&self) -> Option<&Arc<JsonObject>> {
+        self.tool.as_ref()?.output_schema.as_ref()
     }
 }
 
@@ -105,10 +116,12 @@ pub fn features(context: &RequestContext<RoleServer>) -> Features {
         tracing::debug!(ignored = %declared.ignored, "feature tags ignored");
     }
     let variant = context.extensions.get::<ActiveVariant>();
+    let tool = context.extensions.get::<CalledTool>();
     Features {
         declared,
         era: era(context),
         variant: variant.map(|active| active.id().as_str().to_owned()),
+        tool: tool.cloned(),
     }
 }
 
@@ -191,6 +204,31 @@ pub(super) fn era(context: &RequestContext<RoleServer>) -> Era {
 /// Whether the request brings its own capabilities, so that those of a handshake do not count.
 fn is_self_contained(context: &RequestContext<RoleServer>) -> bool {
     context.meta.contains_key(PROTOCOL_VERSION_META)
+}
+
+/// Whether the client of this request negotiates.
+pub(super) fn is_remembered(context: &RequestContext<RoleServer>) -> bool {
+    context.extensions.get::<Remembered>().is_some()
+}
+
+/// What is listed of the tool that is called.
+#[derive(Clone, Debug)]
+pub(super) struct CalledTool {
+    facts: ToolFacts,
+    output_schema: Option<Arc<JsonObject>>,
+}
+
+impl CalledTool {
+    pub(super) fn new(tool: Tool) -> Self {
+        let meta = tool.meta.as_ref();
+        Self {
+            facts: ToolFacts {
+                output_schema: tool.output_schema.is_some(),
+                ui: meta.is_some_and(|meta| meta.contains_key("ui")),
+            },
+            output_schema: tool.output_schema,
+        }
+    }
 }
 
 #[derive(Clone)]

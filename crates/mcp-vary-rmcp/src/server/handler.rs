@@ -18,7 +18,7 @@ use rmcp::model::{
     InitializeRequest, InitializeRequestParams, InitializeResult, InitializedNotification,
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ProgressNotification, ProgressNotificationParam, ProtocolVersion,
-    ReadResourceRequest, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceRequest, ReadResourceRequestParams, ReadResourceResponse, Reference,
     RootsListChangedNotification, ServerConfig, ServerResult, SetLevelRequest,
     SetLevelRequestParams, SubscribeRequest, SubscribeRequestParams, SubscriptionFilter,
     SubscriptionsListenRequest, SubscriptionsListenRequestParams, Tool, UnsubscribeRequest,
@@ -29,7 +29,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::json;
 
 use super::face::not_found;
-use super::features::era;
+use super::features::{CalledTool, era, is_remembered};
 use super::list::page;
 use super::offers::Active;
 use super::session::Unbound;
@@ -140,7 +140,10 @@ impl ServerHandler for Vary {
     ) -> Result<CallToolResponse, ErrorData> {
         let active = self.enter(&mut context)?;
         let missing = Identifier::Tool(request.name.to_string());
+        tell_of_tool(&active, &request.name, &mut context);
         let request = active.face.call(request, &context, active.variant).await?;
+        let own = Identifier::Tool(request.name.to_string());
+        active.check(&context, &own, &missing)?;
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(request));
         match ask(&active, request, missing, context).await? {
             ServerResult::CallToolResult(result) => Ok(result.into()),
@@ -161,6 +164,8 @@ impl ServerHandler for Vary {
             .face
             .prompt(request, &context, active.variant)
             .await?;
+        let own = Identifier::Prompt(request.name.clone());
+        active.check(&context, &own, &missing)?;
         let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(request));
         match ask(&active, request, missing, context).await? {
             ServerResult::GetPromptResult(result) => Ok(result.into()),
@@ -180,6 +185,7 @@ impl ServerHandler for Vary {
             .check_uri(&request.uri, &context, active.variant)?;
         let (uri, era) = (request.uri.clone(), era(&context));
         let missing = Identifier::Resource(uri.clone());
+        active.check(&context, &missing, &missing)?;
         let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(request));
         let answer = ask(&active, request, missing, context).await;
         match answer.map_err(|error| active.face.about_uri(error, &uri, era, active.variant))? {
@@ -205,6 +211,14 @@ impl ServerHandler for Vary {
             .face
             .reference(request.r#ref, &context, active.variant)
             .await?;
+        let named = match &request.r#ref {
+            Reference::Prompt(prompt) => Some(Identifier::Prompt(prompt.name.clone())),
+            Reference::Resource(template) => Some(Identifier::Resource(template.uri.clone())),
+            _ => None,
+        };
+        if let Some(named) = named {
+            active.check(&context, &named, &named)?;
+        }
         let request = ClientRequest::CompleteRequest(CompleteRequest::new(request));
         let answer = active.face.handler.request(request, context).await;
         match answer.map_err(|error| with_active_variant(error, active.variant))? {
@@ -224,15 +238,18 @@ impl ServerHandler for Vary {
             .face
             .check_uri(&request.uri, &context, active.variant)?;
         let uri = request.uri.clone();
-        if let Some(variant) = active.variant {
-            self.sessions
-                .subscribe(&client, &uri, variant)
-                .map_err(|unbound| not_bound(&unbound, &uri, variant))?;
-        }
         let missing = Identifier::SubscribedResource(uri.clone());
+        active.check(&context, &missing, &missing)?;
+        let is_new = match active.variant {
+            None => false,
+            Some(variant) => self
+                .sessions
+                .subscribe(&client, &uri, variant)
+                .map_err(|unbound| not_bound(&unbound, &uri, variant))?,
+        };
         let request = ClientRequest::SubscribeRequest(SubscribeRequest::new(request));
         let answer = ask(&active, request, missing, context).await;
-        if answer.is_err() {
+        if answer.is_err() && is_new {
             self.sessions.unsubscribe(&client, &uri);
         }
         answer.map(drop)
@@ -500,6 +517,16 @@ async fn ask(
         }
         _ => with_active_variant(error, active.variant),
     })
+}
+
+/// Tells a handler whose client negotiates what is listed of the tool that is called.
+fn tell_of_tool(active: &Active<'_>, name: &str, context: &mut RequestContext<RoleServer>) {
+    if !is_remembered(context) {
+        return;
+    }
+    if let Some(tool) = active.face.tool(name) {
+        context.extensions.insert(CalledTool::new(tool));
+    }
 }
 
 fn not_bound(unbound: &Unbound, uri: &str, active: &VariantId) -> ErrorData {

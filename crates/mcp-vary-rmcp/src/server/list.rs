@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use mcp_vary::cursor::{Binding, open, seal};
-use mcp_vary::error::Era;
+use mcp_vary::error::{Era, Identifier};
 use rmcp::model::{
     CacheScope, ClientRequest, ListPromptsRequest, ListPromptsResult, ListResourceTemplatesRequest,
     ListResourceTemplatesResult, ListResourcesRequest, ListResourcesResult, ListToolsRequest,
@@ -30,10 +30,11 @@ pub(super) trait List: Default {
     fn cursor(&mut self) -> &mut Option<String>;
     fn caching(&mut self) -> (&mut Option<u64>, &mut Option<CacheScope>);
     fn shown(item: Self::Item, view: &View) -> Option<Self::Item>;
+    fn identify(item: &Self::Item) -> Identifier;
 }
 
 macro_rules! list {
-    ($result:ident, $request:ident, $method:literal, $items:ident: $item:ty, $shown:expr) => {
+    ($result:ident, $request:ident, $method:literal, $items:ident: $item:ty, $kind:ident($name:ident), $shown:expr) => {
         impl List for $result {
             const METHOD: &'static str = $method;
             type Item = $item;
@@ -68,15 +69,19 @@ macro_rules! list {
                 let shown: fn($item, &View) -> Option<$item> = $shown;
                 shown(item, view)
             }
+
+            fn identify(item: &Self::Item) -> Identifier {
+                Identifier::$kind(item.$name.to_string())
+            }
         }
     };
 }
 
-list!(ListToolsResult, ListToolsRequest, "tools/list", tools: Tool, |tool, view| view.tool(tool));
-list!(ListPromptsResult, ListPromptsRequest, "prompts/list", prompts: Prompt, |prompt, view| {
+list!(ListToolsResult, ListToolsRequest, "tools/list", tools: Tool, Tool(name), |tool, view| view.tool(tool));
+list!(ListPromptsResult, ListPromptsRequest, "prompts/list", prompts: Prompt, Prompt(name), |prompt, view| {
     view.prompt(prompt)
 });
-list!(ListResourcesResult, ListResourcesRequest, "resources/list", resources: Resource, |resource, view| {
+list!(ListResourcesResult, ListResourcesRequest, "resources/list", resources: Resource, Resource(uri), |resource, view| {
     view.shows_resource(&resource.uri).then_some(resource)
 });
 list!(
@@ -84,6 +89,7 @@ list!(
     ListResourceTemplatesRequest,
     "resources/templates/list",
     resource_templates: ResourceTemplate,
+    Resource(uri_template),
     |template, view| view.shows_resource(&template.uri_template).then_some(template)
 );
 
@@ -156,13 +162,15 @@ async fn one<L: List>(
     params: Option<PaginatedRequestParams>,
     context: RequestContext<RoleServer>,
 ) -> Result<L, ErrorData> {
-    let face = active.face;
-    let result = face.handler.request(L::request(params), context).await?;
+    let request = L::request(params);
+    let result = active
+        .face
+        .handler
+        .request(request, context.clone())
+        .await?;
     let mut list = L::read(result).ok_or_else(unexpected)?;
-    if let Some(view) = &face.view {
-        let items = std::mem::take(list.items());
-        *list.items() = show::<L>(items, view);
-    }
+    let items = std::mem::take(list.items());
+    *list.items() = show::<L>(items, active, &context);
     Ok(list)
 }
 
@@ -173,10 +181,8 @@ async fn cut<L: List>(
     size: NonZeroUsize,
     context: &RequestContext<RoleServer>,
 ) -> Result<L, ErrorData> {
-    let mut items = gather::<L>(&*active.face.handler, context).await?;
-    if let Some(view) = &active.face.view {
-        items = show::<L>(items, view);
-    }
+    let items = gather::<L>(&*active.face.handler, context).await?;
+    let items = show::<L>(items, active, context);
     // Sealed by us, so a number; a list that has become shorter ends here.
     let first = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
     let end = size.get().saturating_add(first);
@@ -186,11 +192,22 @@ async fn cut<L: List>(
     Ok(list)
 }
 
-fn show<L: List>(items: Vec<L::Item>, view: &View) -> Vec<L::Item> {
-    items
-        .into_iter()
-        .filter_map(|item| L::shown(item, view))
-        .collect()
+/// What the client may see of `items`, as the face shows it.
+fn show<L: List>(
+    mut items: Vec<L::Item>,
+    active: &Active<'_>,
+    context: &RequestContext<RoleServer>,
+) -> Vec<L::Item> {
+    if let Some(permits) = active.permits {
+        items.retain(|item| permits(context, &L::identify(item)));
+    }
+    match &active.face.view {
+        None => items,
+        Some(view) => items
+            .into_iter()
+            .filter_map(|item| L::shown(item, view))
+            .collect(),
+    }
 }
 
 /// How many pages of a handler are gathered, so that one that repeats its cursor does no harm.

@@ -37,7 +37,7 @@ mod vary;
 mod view;
 mod wire;
 
-pub use self::answer::{Answer, AnswerError};
+pub use self::answer::answer;
 pub use self::builder::{BuildError, BuildMistake, Builder};
 pub use self::face::Face;
 pub use self::features::{Features, declared_by, features};

@@ -1,11 +1,12 @@
 //! What is offered to whom: the variants, their order for a client, and the one that is active.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp_vary::cursor::CursorKeys;
-use mcp_vary::error::Error;
+use mcp_vary::error::{Error, Identifier};
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::rank::{Ranking, Weights, rank};
@@ -15,13 +16,16 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 
-use super::face::Face;
-use super::features::declared_by;
+use super::face::{Face, not_found};
+use super::features::{declared_by, era};
 use super::wire::to_error_data;
 
 pub(super) type Ranker = Arc<dyn Fn(&[&ServerVariant], &VariantHints) -> Vec<usize> + Send + Sync>;
 pub(super) type Sees =
     Arc<dyn Fn(&RequestContext<RoleServer>, &ServerVariant) -> bool + Send + Sync>;
+pub(super) type Permits =
+    Arc<dyn Fn(&RequestContext<RoleServer>, &Identifier) -> bool + Send + Sync>;
+pub(super) type Chosen = Arc<dyn Fn(&RequestContext<RoleServer>) -> Option<String> + Send + Sync>;
 pub(super) type Principal = Arc<dyn Fn(&RequestContext<RoleServer>) -> String + Send + Sync>;
 
 /// The variants of a server, and the rules by which they are offered.
@@ -31,6 +35,7 @@ pub(super) struct Offers {
     pub(super) faces: Vec<Face>,
     pub(super) weights: Weights,
     pub(super) ranker: Option<Ranker>,
+    pub(super) chosen: Option<Chosen>,
     pub(super) sees: Option<Sees>,
     pub(super) principal: Option<Principal>,
     pub(super) advertised: usize,
@@ -38,12 +43,14 @@ pub(super) struct Offers {
     pub(super) enumerates: bool,
     pub(super) keys: CursorKeys,
     pub(super) page_size: Option<NonZeroUsize>,
+    pub(super) rankings: Rankings,
 }
 
 /// The face that answers a request, and the variant that it belongs to.
 pub(super) struct Active<'a> {
     pub(super) variant: Option<&'a VariantId>,
     pub(super) face: &'a Face,
+    pub(super) permits: Option<&'a Permits>,
     visible: Vec<&'a ServerVariant>,
 }
 
@@ -53,7 +60,23 @@ impl<'a> Active<'a> {
         Self {
             variant: None,
             face,
+            permits: None,
             visible: Vec::new(),
+        }
+    }
+
+    /// Whether `own` is permitted, or the answer that `shown` does not exist.
+    pub(super) fn check(
+        &self,
+        context: &RequestContext<RoleServer>,
+        own: &Identifier,
+        shown: &Identifier,
+    ) -> Result<(), ErrorData> {
+        match self.permits {
+            Some(permits) if !permits(context, own) => {
+                Err(not_found(shown.clone(), self.variant, era(context)))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -81,14 +104,12 @@ impl Offers {
             return Err(to_error_data(&Error::VariantsNotSupported));
         }
         let found = match selector {
-            None => self.rank(&visible, &hints(context)).first().cloned(),
+            None => self.rank(&visible, context).first().cloned(),
             Some(Value::String(id)) => visible
                 .iter()
                 .map(|variant| &variant.id)
                 .find(|visible| *visible == id.as_str())
-                .filter(|id| {
-                    !self.advertised_only || self.is_advertised(id, &visible, &hints(context))
-                })
+                .filter(|id| !self.advertised_only || self.is_advertised(id, &visible, context))
                 .cloned(),
             Some(_) => None,
         };
@@ -99,18 +120,17 @@ impl Offers {
             Some((variant, face)) => Ok(Active {
                 variant: Some(&variant.id),
                 face,
+                permits: None,
                 visible,
             }),
-            None => Err(self.invalid(selector, &visible, &hints(context))),
+            None => Err(self.invalid(selector, &visible, context)),
         }
     }
 
     /// The settings that advertise what this client may choose from; none when that is nothing.
     pub(super) fn advertise(&self, context: &RequestContext<RoleServer>) -> Option<JsonObject> {
         let visible = self.visible(context);
-        let (ids, more) = self
-            .rank(&visible, &hints(context))
-            .advertise(self.advertised);
+        let (ids, more) = self.rank(&visible, context).advertise(self.advertised);
         let sees = |id: &VariantId| visible.iter().any(|variant| variant.id == *id);
         let offered: Vec<ServerVariant> = ids
             .iter()
@@ -130,8 +150,24 @@ impl Offers {
             .collect()
     }
 
-    /// The order for a client. What a ranker loses is appended, what it invents is not there.
-    fn rank(&self, visible: &[&ServerVariant], hints: &VariantHints) -> Ranking {
+    /// The order for a client, with what was chosen for it from outside at the front.
+    fn rank(&self, visible: &[&ServerVariant], context: &RequestContext<RoleServer>) -> Ranking {
+        let hints = declared_by::<VariantHints>(context).value;
+        let mut ranking = match visible.len() == self.variants.as_slice().len() {
+            true => self.rankings.of(hints, |hints| self.order(visible, hints)),
+            // Depends on who asks, so that there is one for everybody.
+            false => self.order(visible, &hints),
+        };
+        if let Some(chosen) = self.chosen.as_ref().and_then(|chosen| chosen(context))
+            && let Some(variant) = visible.iter().find(|variant| variant.id == *chosen)
+        {
+            ranking.put_first(&variant.id);
+        }
+        ranking
+    }
+
+    /// The order by hints. What a ranker loses is appended, what it invents is not there.
+    fn order(&self, visible: &[&ServerVariant], hints: &VariantHints) -> Ranking {
         let mut ranking = rank(visible.iter().copied(), hints, &self.weights);
         // Where nothing can be the default, an order changes nothing.
         if let Some(ranker) = &self.ranker
@@ -153,9 +189,9 @@ impl Offers {
         &self,
         id: &VariantId,
         visible: &[&ServerVariant],
-        hints: &VariantHints,
+        context: &RequestContext<RoleServer>,
     ) -> bool {
-        self.rank(visible, hints)
+        self.rank(visible, context)
             .advertise(self.advertised)
             .0
             .contains(id)
@@ -165,10 +201,10 @@ impl Offers {
         &self,
         selector: Option<&Value>,
         visible: &[&ServerVariant],
-        hints: &VariantHints,
+        context: &RequestContext<RoleServer>,
     ) -> ErrorData {
         let available = self.enumerates.then(|| {
-            let ranking = self.rank(visible, hints);
+            let ranking = self.rank(visible, context);
             match self.advertised_only {
                 true => ranking.advertise(self.advertised).0,
                 false => ranking.ids().cloned().collect(),
@@ -188,8 +224,25 @@ impl fmt::Debug for Offers {
     }
 }
 
-fn hints(context: &RequestContext<RoleServer>) -> VariantHints {
-    declared_by::<VariantHints>(context).value
+/// The rankings of those who see every variant, by their hints.
+#[derive(Default)]
+pub(super) struct Rankings(Mutex<BTreeMap<VariantHints, Ranking>>);
+
+impl Rankings {
+    fn of(&self, hints: VariantHints, rank: impl FnOnce(&VariantHints) -> Ranking) -> Ranking {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ranking) = known().get(&hints) {
+            return ranking.clone();
+        }
+        // Not while it is locked: a ranker of the author's may take its time.
+        let ranking = rank(&hints);
+        let mut known = known();
+        if known.len() >= MAX_RANKINGS {
+            known.clear();
+        }
+        known.insert(hints, ranking.clone());
+        ranking
+    }
 }
 
 /// The best that may be the default: a stable one, or an experimental one for a client that asks.
@@ -203,3 +256,6 @@ fn default(ranking: &Ranking, hints: &VariantHints) -> Option<VariantId> {
     let first = entries.iter().find(|entry| may_be_default(entry.status))?;
     Some(first.id.clone())
 }
+
+/// How many rankings are kept. Hints have at most 70 KiB; those of real clients have few words.
+const MAX_RANKINGS: usize = 64;

@@ -55,25 +55,25 @@ impl Sessions {
         .unwrap_or_else(|| client.clone())
     }
 
-    /// Binds the subscription to `uri` to `variant`.
+    /// Binds the subscription to `uri` to `variant`, and says whether it is a new one.
     pub(super) fn subscribe(
         &self,
         client: &Peer<RoleServer>,
         uri: &str,
         variant: &VariantId,
-    ) -> Result<(), Unbound> {
+    ) -> Result<bool, Unbound> {
         self.with(client, |session| match session.subscriptions.get(uri) {
-            Some(bound) if bound == variant => Ok(()),
+            Some(bound) if bound == variant => Ok(false),
             Some(bound) => Err(Unbound::Elsewhere(bound.clone())),
             None if session.subscriptions.len() >= MAX_SUBSCRIPTIONS => Err(Unbound::TooMany),
             None => {
                 session
                     .subscriptions
                     .insert(uri.to_owned(), variant.clone());
-                Ok(())
+                Ok(true)
             }
         })
-        .unwrap_or(Ok(()))
+        .unwrap_or(Ok(false))
     }
 
     /// Ends the subscription to `uri`, and says which variant it was of.

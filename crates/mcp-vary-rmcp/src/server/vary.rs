@@ -1,6 +1,8 @@
 //! The handler that speaks both extensions in front of others.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use mcp_vary::error::{Era, Error};
@@ -12,7 +14,7 @@ use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::{VariantId, Warning};
 use rmcp::RoleServer;
 use rmcp::handler::server::common::{AsRequestContext, FromContextPart};
-use rmcp::model::{ClientCapabilities, ServerCapabilities};
+use rmcp::model::{ClientCapabilities, JsonObject, ServerCapabilities};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, ServerHandler};
 use serde_json::{Map, Value, json};
@@ -21,7 +23,7 @@ use super::builder::Builder;
 use super::face::Face;
 use super::features::{declared_by, declared_in, era, remember};
 use super::inner::Inner;
-use super::offers::{Active, Offers};
+use super::offers::{Active, Offers, Permits};
 use super::session::Sessions;
 use super::wire::to_error_data;
 
@@ -50,12 +52,24 @@ pub struct Vary {
     pub(super) sessions: Sessions,
 }
 
-#[derive(Debug)]
 pub(super) struct Shared {
     pub(super) faces: Faces,
     pub(super) negotiates: bool,
     pub(super) required: Vec<ExtensionId>,
+    pub(super) extensions: BTreeMap<ExtensionId, JsonObject>,
+    pub(super) permits: Option<Permits>,
     pub(super) warnings: Vec<Warning>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("faces", &self.faces)
+            .field("negotiates", &self.negotiates)
+            .field("required", &self.required)
+            .field("extensions", &self.extensions)
+            .finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
@@ -74,6 +88,8 @@ impl Vary {
             faces: Faces::One(Face::new(handler)),
             negotiates: true,
             required: Vec::new(),
+            extensions: BTreeMap::new(),
+            permits: None,
             warnings: Vec::new(),
         })
     }
@@ -145,13 +161,15 @@ impl Vary {
         &self,
         context: &RequestContext<RoleServer>,
     ) -> Result<Active<'_>, ErrorData> {
-        match &self.shared.faces {
-            Faces::Many(offers) => offers.select(context),
+        let mut active = match &self.shared.faces {
+            Faces::Many(offers) => offers.select(context)?,
             Faces::One(_) if context.meta.contains_key(SERVER_VARIANT_META) => {
-                Err(to_error_data(&Error::VariantsNotSupported))
+                return Err(to_error_data(&Error::VariantsNotSupported));
             }
-            Faces::One(face) => Ok(Active::alone(face)),
-        }
+            Faces::One(face) => Active::alone(face),
+        };
+        active.permits = self.shared.permits.as_ref();
+        Ok(active)
     }
 
     /// A modern client declares what is required with each request.
@@ -205,6 +223,10 @@ impl Vary {
             extensions
                 .entry(CONTENT_NEGOTIATION.to_owned())
                 .or_default();
+        }
+        for (id, settings) in &self.shared.extensions {
+            let extensions = all.extensions.get_or_insert_default();
+            extensions.insert(id.as_str().to_owned(), settings.clone());
         }
         all
     }

@@ -1,10 +1,16 @@
 //! Content negotiation as a handler and its clients see it.
 
-use mcp_vary_rmcp::server::{Answer, Features, Vary, features};
+use mcp_vary::extension::Declaration;
+use mcp_vary::ignored::Ignored;
+use mcp_vary::shape::{
+    PromptAlternative, Rendering, Representation, Representations, Role as Says,
+};
+use mcp_vary_rmcp::server::{Features, Vary, answer, declared_by, features};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{
     CallToolResult, ContentBlock, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
-    PromptMessage, RequestMetaObject, Role,
+    ListToolsResult, PaginatedRequestParams, PromptMessage, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, RequestMetaObject, ResourceContents, Role,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, tool, tool_handler, tool_router};
@@ -33,10 +39,10 @@ impl Weather {
         Parameters(City { city }): Parameters<City>,
         features: Features,
     ) -> Result<CallToolResult, ErrorData> {
-        let answer = Answer::new(json!({"city": city, "celsius": 8}))?
+        let weather = answer(&json!({"city": city, "celsius": 8}))?
             .with_markdown(format!("**{city}**: 8 °C"))
             .with_text(format!("{city}: 8 °C"));
-        Ok(features.answer(&answer))
+        Ok(features.answer(&weather))
     }
 
     /// The tags of the client, with `_meta` taken before.
@@ -44,6 +50,18 @@ impl Weather {
     async fn tags(&self, meta: RequestMetaObject, features: Features) -> String {
         drop(meta);
         said(&features)
+    }
+
+    /// Is listed with an output schema.
+    #[tool(output_schema = object())]
+    async fn listed(&self, features: Features) -> Result<CallToolResult, ErrorData> {
+        Ok(features.answer(&answer(&json!({"a": 1}))?.with_hint("one")))
+    }
+
+    /// Says it once, as it always did.
+    #[tool]
+    async fn rows(&self, features: Features) -> CallToolResult {
+        features.shape(CallToolResult::structured(json!({"rows": 2})))
     }
 
     /// Does not care who asks.
@@ -55,6 +73,11 @@ impl Weather {
             .push(ContentBlock::image("AAAA", "image/png"));
         result
     }
+}
+
+fn object() -> std::sync::Arc<rmcp::model::JsonObject> {
+    let schema = json!({"type": "object"});
+    std::sync::Arc::new(schema.as_object().unwrap().clone())
 }
 
 fn said(features: &Features) -> String {
@@ -69,8 +92,29 @@ impl ServerHandler for Weather {
         _request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let text = said(&features(&context));
-        Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)]).into())
+        let features = features(&context);
+        let message = PromptMessage::new_text(Role::User, said(&features));
+        let plan = PromptAlternative::new(Says::User, "1. Plan");
+        let alternatives = [("agent & sampling".parse().unwrap(), plan)];
+        Ok(features
+            .prompt(GetPromptResult::new(vec![message]), &alternatives)
+            .into())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let point = r#"{"type":"Point","coordinates":[7.5,45.5]}"#;
+        let served = ResourceContents::text(point, request.uri).with_mime_type("application/json");
+        let readable = Representations::default()
+            .with(Representation::Rendered(Rendering::GeoMarkdown))
+            .unwrap();
+        let result = ReadResourceResult::new(vec![served]);
+        Ok(features(&context)
+            .resource(result, |_uri| Some(&readable))
+            .into())
     }
 }
 
@@ -125,12 +169,29 @@ async fn a_person_gets_the_authors_words() {
     answers(&["format=text"], &text("Paris: 8 °C"), None).await;
 }
 
+/// CN-10, TR-4: a client that was given an `outputSchema` keeps the value.
+#[tokio::test]
+async fn the_value_stays_where_a_schema_is_listed() {
+    for way in WAYS {
+        let capabilities = declaring(&["human"], json!({}));
+        let client = connect_with(&Vary::new(Weather), way, capabilities).await;
+        let result = client.call("", "listed", json!({})).await;
+        assert_eq!(result["content"], text("- **a**: 1"), "{way:?}");
+        assert_eq!(result["structuredContent"], json!({"a": 1}), "{way:?}");
+    }
+}
+
 /// CN-7, CN-11: the third and fourth test cases.
 #[tokio::test]
 async fn what_cannot_be_used_changes_nothing() {
-    answers(&[], &text(PARIS), paris()).await;
-    answers(&["@#$%", "format==json"], &text(PARIS), paris()).await;
-    answers(&["interactive", "x-acme"], &text(PARIS), paris()).await;
+    answers(&[], &text("**Paris**: 8 °C"), paris()).await;
+    answers(&["@#$%", "format==json"], &text("**Paris**: 8 °C"), paris()).await;
+    answers(
+        &["interactive", "x-acme"],
+        &text("**Paris**: 8 °C"),
+        paris(),
+    )
+    .await;
 }
 
 /// CN-7: the handler's own answer, byte for byte, to clients of either kind in both eras.
@@ -167,6 +228,72 @@ async fn negotiation_is_advertised_when_it_is_switched_on() {
         );
         let capabilities = connect(&silent, way).await.capabilities();
         assert_eq!(capabilities.get("extensions"), None, "{way:?}");
+    }
+}
+
+/// CN-8, CN-9, CN-10: a result that was said once is shaped, too.
+#[tokio::test]
+async fn an_ordinary_result_is_shaped() {
+    let cases = [
+        (&["human"][..], text("- **rows**: 2"), None),
+        (
+            &["agent", "format=json"],
+            json!([]),
+            Some(json!({"rows": 2})),
+        ),
+        (&[], text(r#"{"rows":2}"#), Some(json!({"rows": 2}))),
+    ];
+    for way in WAYS {
+        for (tags, content, structured) in &cases {
+            let client = connect_with(&Vary::new(Weather), way, declaring(tags, json!({}))).await;
+            let result = client.call("", "rows", json!({})).await;
+            assert_eq!(result["content"], *content, "{way:?} {tags:?}");
+            assert_eq!(
+                result.get("structuredContent"),
+                structured.as_ref(),
+                "{way:?} {tags:?}"
+            );
+        }
+    }
+}
+
+/// CN-8, CN-15: resources and prompts have alternatives, too.
+#[tokio::test]
+async fn resources_and_prompts_have_alternatives() {
+    for way in WAYS {
+        let read = async |tags: &[&str]| {
+            let client = connect_with(&Vary::new(Weather), way, declaring(tags, json!({}))).await;
+            let uri = json!({"uri": "map://valley"});
+            let read = client.under("", "resources/read", uri).await.unwrap();
+            let prompt = client
+                .under("", "prompts/get", json!({"name": "any"}))
+                .await
+                .unwrap();
+            let content = &read["contents"][0];
+            [
+                &content["mimeType"],
+                &content["text"],
+                &prompt["messages"][0]["content"]["text"],
+            ]
+            .map(|said| said.as_str().unwrap().to_owned())
+        };
+        let markdown = ["text/markdown", "- **coordinates**: 45.5°N, 7.5°E", "human"];
+        assert_eq!(read(&["human"]).await, markdown, "{way:?}");
+        let point = r#"{"type":"Point","coordinates":[7.5,45.5]}"#;
+        let json = ["application/json", point, "1. Plan"];
+        assert_eq!(read(&["agent", "sampling"]).await, json, "{way:?}");
+        assert_eq!(read(&[]).await, ["application/json", point, ""], "{way:?}");
+    }
+}
+
+/// CN-14: a hint goes where the tool's schema lets it, for those who sample.
+#[tokio::test]
+async fn a_hint_is_held_against_the_listed_schema() {
+    for way in WAYS {
+        let capabilities = declaring(&["agent", "format=json", "sampling"], json!({}));
+        let client = connect_with(&Vary::new(Weather), way, capabilities).await;
+        let result = client.call("", "listed", json!({})).await;
+        assert_eq!(result["structuredContent"], json!({"a": 1}), "{way:?}");
     }
 }
 
@@ -304,6 +431,58 @@ async fn a_required_extension_is_asked_for() {
         let required = &error.data.unwrap()["requiredCapabilities"];
         assert_eq!(*required, json!({"extensions": {NEGOTIATION: {}}}));
     }
+}
+
+#[derive(Default)]
+struct Units {
+    metric: bool,
+}
+
+impl Declaration for Units {
+    const ID: &'static str = "com.example/units";
+
+    fn read(settings: &Value) -> (Option<Self>, Ignored) {
+        let metric = settings["metric"] == true;
+        (Some(Self { metric }), Ignored::default())
+    }
+}
+
+struct Metric;
+
+impl ServerHandler for Metric {
+    async fn list_tools(
+        &self,
+        _params: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let metric = declared_by::<Units>(&context).value.metric;
+        Err(ErrorData::internal_error(format!("metric: {metric}"), None))
+    }
+}
+
+/// EXT-2, EXT-8: any other extension is declared by either side, beside or without the two.
+#[tokio::test]
+async fn another_extension_has_settings_of_its_own() {
+    let server = Vary::builder()
+        .with_handler(Metric)
+        .with_extension(Units::ID.parse().unwrap(), json!({"any": true}))
+        .with_required(Units::ID.parse().unwrap())
+        .build()
+        .unwrap();
+    for way in WAYS {
+        let capabilities = json!({"extensions": {Units::ID: {"metric": true}}});
+        let client = connect_with(&server, way, capabilities).await;
+        let advertised = client.capabilities();
+        assert_eq!(
+            advertised["extensions"],
+            json!({Units::ID: {"any": true}}),
+            "{way:?}"
+        );
+        let error = client.under("", "tools/list", json!({})).await.unwrap_err();
+        assert_eq!(error.message, "metric: true", "{way:?}");
+    }
+    let refused = try_connect(&server, (Era::Legacy, Wire::Pipe), json!({})).await;
+    assert!(refused.is_err());
 }
 
 /// SV-10: a selector where there are no variants.

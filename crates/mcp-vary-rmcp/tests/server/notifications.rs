@@ -2,8 +2,13 @@
 
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_rmcp::server::{Face, Vary, View};
-use rmcp::model::{ServerNotification, SubscriptionFilter};
+use rmcp::model::{
+    ListToolsResult, PaginatedRequestParams, ServerNotification, SubscriptionFilter,
+};
+use rmcp::service::{Peer, RequestContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
 use crate::shop::{Shop, WAS_CANCELLED};
 use crate::support::{
@@ -58,6 +63,43 @@ async fn a_change_reaches_its_client_only() {
     one.call("b", "put_resource", json!({})).await;
     assert_eq!(one.hear().await, changed("resource", "b"));
     assert!(other.told.try_recv().is_err());
+}
+
+struct Keeper(mpsc::UnboundedSender<Peer<RoleServer>>);
+
+impl ServerHandler for Keeper {
+    async fn list_tools(
+        &self,
+        _params: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        self.0.send(context.peer).unwrap();
+        Ok(ListToolsResult::default())
+    }
+}
+
+/// A session has one peer for each variant that was used, and leaves nothing behind when it ends,
+/// even where a handler has kept that.
+#[tokio::test]
+async fn a_session_takes_its_peers_along() {
+    let (sender, mut peers) = mpsc::unbounded_channel();
+    let keeper = Face::new(Keeper(sender));
+    let variant = |id: &str| ServerVariant::new(id.parse().unwrap(), "");
+    let server = Vary::builder()
+        .with_variant(variant("a"), keeper.clone())
+        .with_variant(variant("b"), keeper);
+    let server = server.build().unwrap();
+    let client = connect(&server, (Era::Legacy, Wire::Pipe)).await;
+    for id in ["a", "b", "a"] {
+        client.names(id, "tools").await;
+    }
+    client.service.cancel().await.unwrap();
+    for _ in 0..3 {
+        let peer = peers.recv().await.unwrap();
+        while !peer.is_transport_closed() {
+            tokio::task::yield_now().await;
+        }
+    }
 }
 
 /// SV-14: nothing is told of a resource that the variant does not show.

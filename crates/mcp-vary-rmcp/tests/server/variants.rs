@@ -1,8 +1,12 @@
 //! Variants as a client sees them.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mcp_vary::cursor::CursorKeys;
+use mcp_vary::error::Identifier;
+use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status};
 use mcp_vary_rmcp::server::{Builder, Face, PromptView, ToolView, Vary, View};
 use rmcp::model::Tool;
@@ -283,9 +287,7 @@ async fn the_variants_need_not_be_enumerated() {
 }
 
 fn sees(context: &RequestContext<RoleServer>, variant: &ServerVariant) -> bool {
-    let parts = context.extensions.get::<http::request::Parts>();
-    let role = parts.and_then(|parts| parts.headers.get("x-role"));
-    variant.id != *"rich" || role.is_some_and(|role| role == "admin")
+    variant.id != *"rich" || role(context) == Some("admin")
 }
 
 /// SV-2, SV-9, SV-20: a variant that a principal does not see does not exist for it.
@@ -330,6 +332,121 @@ async fn what_a_principal_does_not_see_does_not_exist() {
             answers.push(serde_json::to_string(&error).unwrap().replace(id, "…"));
         }
         assert_eq!(answers[0], answers[1]);
+    }
+}
+
+fn role(context: &RequestContext<RoleServer>) -> Option<&str> {
+    let parts = context.extensions.get::<http::request::Parts>()?;
+    parts.headers.get("x-role")?.to_str().ok()
+}
+
+/// SV-20: what a principal may use is decided by a rule of its own, whatever the variant.
+#[tokio::test]
+async fn a_permission_holds_in_every_variant() {
+    let permits = |context: &RequestContext<RoleServer>, what: &Identifier| {
+        let is_public = match what {
+            Identifier::Tool(name) => !name.starts_with("put_"),
+            Identifier::Prompt(name) => name == "greet",
+            Identifier::Resource(uri) | Identifier::SubscribedResource(uri) => uri == "shop:///all",
+            _ => false,
+        };
+        is_public || role(context) == Some("admin")
+    };
+    let server = serve_http(shops().with_permission(permits).build().unwrap()).await;
+    for era in [Era::Legacy, Era::Modern] {
+        let admin = join(&server.url, era, json!({}), &[("x-role", "admin")])
+            .await
+            .unwrap();
+        let guest = join(&server.url, era, json!({}), &[]).await.unwrap();
+        let admins = admin.names("rich", "tools").await;
+        assert_eq!(admins.len(), 7);
+        assert_eq!(
+            guest.names("rich", "tools").await,
+            ["get_who", "get_arguments", "get_rich"]
+        );
+        assert_eq!(
+            guest.names("small", "tools").await,
+            ["who", "get_arguments"]
+        );
+        assert_eq!(guest.names("small", "prompts").await, ["hello"]);
+        assert_eq!(guest.names("rich", "resources").await, ["all"]);
+
+        admin.call("rich", "put_tools", json!({})).await;
+        guest.call("small", "who", json!({})).await;
+        for (variant, method, params) in [
+            ("rich", "tools/call", json!({"name": "put_tools"})),
+            ("small", "tools/call", json!({"name": "put_tools"})),
+            ("rich", "prompts/get", json!({"name": "rich"})),
+            ("rich", "resources/read", json!({"uri": "shop:///rich"})),
+        ] {
+            let error = guest.under(variant, method, params).await.unwrap_err();
+            assert_eq!(data(error)["activeVariant"], variant, "{era:?} {method}");
+        }
+    }
+}
+
+/// SV-2, SV-18: a header chooses the default, which stands first in the offers; `_meta` wins.
+#[tokio::test]
+async fn the_default_can_be_chosen_from_outside() {
+    let chosen = |context: &RequestContext<RoleServer>| {
+        let parts = context.extensions.get::<http::request::Parts>()?;
+        Some(
+            parts
+                .headers
+                .get("mcp-server-variant")?
+                .to_str()
+                .ok()?
+                .to_owned(),
+        )
+    };
+    let server = serve_http(shops().with_default(chosen).build().unwrap()).await;
+    for era in [Era::Legacy, Era::Modern] {
+        let header = [("mcp-server-variant", "rich")];
+        let client = join(&server.url, era, json!({}), &header).await.unwrap();
+        assert_eq!(
+            ids(&client.capabilities()),
+            ["rich", "plain", "small"],
+            "{era:?}"
+        );
+        assert_eq!(
+            said(&client.call("", "get_who", json!({})).await),
+            json!(["rich", "rich"])
+        );
+        assert_eq!(
+            said(&client.call("plain", "get_who", json!({})).await),
+            json!(["plain", "plain"])
+        );
+        let header = [("mcp-server-variant", "none")];
+        let client = join(&server.url, era, json!({}), &header).await.unwrap();
+        assert_eq!(
+            ids(&client.capabilities()),
+            ["plain", "small", "rich"],
+            "{era:?}"
+        );
+    }
+}
+
+/// SV-7: a ranking is made once for all clients with the same hints, and again for others.
+#[tokio::test]
+async fn rankings_are_kept() {
+    let made = Arc::new(AtomicUsize::new(0));
+    let counter = made.clone();
+    let ranking = move |_: &[&ServerVariant], _: &VariantHints| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        vec![1, 0]
+    };
+    let server = shops().with_ranking(ranking).build().unwrap();
+    for (hints, expected) in [
+        (json!({}), 1),
+        (json!({"useCase": "planning"}), 2),
+        (json!({}), 2),
+    ] {
+        for way in WAYS {
+            let client = connect_with(&server, way, declaring(&[], hints.clone())).await;
+            assert_eq!(ids(&client.capabilities())[0], "small");
+            client.names("", "tools").await;
+        }
+        assert_eq!(made.load(Ordering::Relaxed), expected, "{hints}");
     }
 }
 
@@ -706,6 +823,14 @@ fn is_refused(builder: Builder, expected: &str) {
 #[test]
 fn a_wrong_declaration_is_refused_with_all_mistakes() {
     is_refused(Vary::builder(), "there is nothing to serve; add a variant");
+    is_refused(
+        Vary::builder()
+            .with_handler(Empty)
+            .with_advertised_only()
+            .with_extension("com.example/x".parse().unwrap(), 1),
+        "there are rules for variants and no variant; add one; \
+         the settings of the extension `com.example/x` are not a JSON object",
+    );
     let experimental = variant("a").with_status(Status::Experimental);
     is_refused(
         Vary::builder()
