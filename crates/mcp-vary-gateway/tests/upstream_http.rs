@@ -767,6 +767,7 @@ async fn what_the_server_asks_is_answered_or_refused() {
 type Senders = mpsc::UnboundedReceiver<mpsc::UnboundedSender<bytes::Bytes>>;
 
 /// A server that opens a stream for `method`, which the test writes; before that, it refuses as `refusals` say.
+/// It knows no event `gone`.
 async fn streams(
     method: &'static str,
     refusals: impl IntoIterator<Item = fn(&Seen) -> Reply>,
@@ -776,6 +777,9 @@ async fn streams(
     let peer = Peer::start(move |seen| match seen.method() {
         "server/discover" if method != "GET" => Some(discover(seen)),
         asked if asked == method => {
+            if seen.header("last-event-id") == Some("gone") {
+                return Some(Reply::new(400, "text/plain", "no such event"));
+            }
             if let Some(refusal) = refusals.lock().unwrap().pop_front() {
                 return Some(refusal(seen));
             }
@@ -862,6 +866,23 @@ async fn a_stream_that_cannot_be_resumed_is_opened_anew() {
     let _sender = streams.recv().await.unwrap();
     told(&mut events, &ALL).await;
     assert_eq!(peer.of("GET")[1].header("last-event-id"), None);
+}
+
+#[tokio::test]
+async fn a_stream_whose_last_event_is_forgotten_is_opened_anew() {
+    let (peer, mut streams) = streams("GET", []).await;
+    let upstream = connect(&peer).await;
+    let mut events = upstream.events();
+    let sender = streams.recv().await.unwrap();
+    told(&mut events, &ALL).await;
+    let piece = format!("retry: 1\nid: gone\n{}", changed("tools"));
+    sender.send(piece.into()).unwrap();
+    told(&mut events, &[Kind::Tools]).await;
+    drop(sender);
+    let _sender = streams.recv().await.unwrap();
+    told(&mut events, &ALL).await;
+    assert_eq!(peer.of("GET")[1].header("last-event-id"), Some("gone"));
+    assert_eq!(peer.of("GET")[2].header("last-event-id"), None);
 }
 
 #[tokio::test]

@@ -83,7 +83,7 @@ async fn hear(connection: &Arc<Connection>, bookmark: &mut Bookmark) -> Heard {
         return Heard::Nothing;
     };
     if let Some(refused) = refused(&response, is_resumed) {
-        if is_resumed && response.status().is_client_error() {
+        if is_resumed && !may_pass(response.status()) {
             // Perhaps it does not know the event any more.
             bookmark.last_id = None;
         }
