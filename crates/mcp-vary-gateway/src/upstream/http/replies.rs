@@ -151,7 +151,12 @@ impl Connection {
 /// Where `location` points, seen from `here`, without its path, which may hold a key.
 fn described(location: &str, here: &Uri) -> String {
     let Ok(there) = location.parse::<Uri>() else {
-        return "nowhere".to_owned();
+        let where_to = if location.is_empty() {
+            "nowhere"
+        } else {
+            "another address"
+        };
+        return where_to.to_owned();
     };
     if there.host().is_some() && origin(&there) != origin(here) {
         return format!("`{}`", origin(&there));
