@@ -6,6 +6,7 @@
 //! | see what there is | [`Client::offers`] |
 //! | choose | [`Client::choose`] by [`Rules`], [`Client::choose_with`] a [`Model`], [`Client::view`] by name |
 //! | ask | [`View`]: lists, calls and reads in that variant |
+//! | show a result | [`forward`]: the one field that its reader gets |
 //! | look back | [`Client::choices`] |
 //!
 //! Everything works on a connection of either era. A [`View`] is bound to its variant: a tool is
@@ -40,6 +41,7 @@
 mod choose;
 mod declare;
 mod error;
+mod forward;
 mod inputs;
 mod list;
 mod listen;
@@ -65,12 +67,14 @@ use tokio::time::Instant;
 pub use self::choose::{Choice, ModelFailure, Reason, Rule, Rules, TaskContext};
 pub use self::declare::Declaring;
 pub use self::error::Error;
+pub use self::forward::{Forwarded, forward};
 pub use self::list::Listed;
 pub use self::listen::Listening;
 pub use self::model::{Model, PATIENCE};
 pub use self::offers::{MAX_VARIANTS, Offers};
 pub use self::switch::{RECORDS, Record, SwitchLimit};
 pub use self::view::View;
+pub use mcp_vary::visibility::Experience;
 
 use self::memory::{Memory, Selected};
 use self::switch::Switching;

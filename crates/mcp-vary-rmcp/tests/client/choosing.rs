@@ -114,7 +114,6 @@ async fn rules_are_the_applications() {
     );
     let daring = connected
         .client
-        .clone()
         .with_rules(Rules::new([Rule::Phase]).with_experimental());
     chooses(
         &daring,

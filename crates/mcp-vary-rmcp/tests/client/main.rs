@@ -12,3 +12,4 @@ mod listening;
 mod remembering;
 mod scripted;
 mod selecting;
+mod together;

@@ -23,7 +23,7 @@ use rmcp::transport::{
 use rmcp::{ClientHandler, ErrorData, ServerHandler};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// How a client comes to a server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -472,23 +472,44 @@ impl ClientHandler for Watcher {
     }
 }
 
-/// A client that is connected to a scripted server.
-pub(crate) struct Connected {
+/// A client that is connected to a server.
+pub(crate) struct Connected<S = Scripted> {
     pub(crate) client: Client,
-    pub(crate) server: Scripted,
+    pub(crate) server: S,
     pub(crate) heard: mpsc::UnboundedReceiver<&'static str>,
     pub(crate) running: RunningService<RoleClient, Declaring<Watcher>>,
-    stop: CancellationToken,
+    _stop: DropGuard,
 }
 
-impl Drop for Connected {
-    fn drop(&mut self) {
-        self.stop.cancel();
+/// Connects to the server that `make` makes, with what `declare` declares beside the capabilities
+/// for elicitation and sampling.
+pub(crate) async fn connect<S: ServerHandler>(
+    way: Way,
+    make: impl Fn() -> S + Clone + Send + Sync + 'static,
+    declare: impl FnOnce(Declaring<Watcher>) -> Declaring<Watcher>,
+) -> Connected<()> {
+    let (sender, heard) = mpsc::unbounded_channel();
+    let capabilities = json!({"elicitation": {}, "sampling": {}});
+    let watcher = Watcher {
+        capabilities: serde_json::from_value(capabilities).unwrap(),
+        heard: sender,
+    };
+    let stop = CancellationToken::new();
+    let running = serve(way, make, declare(Declaring::new(watcher)), &stop).await;
+    let client = Client::new(running.peer(), running.service())
+        .await
+        .with_timeout(Duration::from_secs(60));
+    Connected {
+        client,
+        server: (),
+        heard,
+        running,
+        _stop: stop.drop_guard(),
     }
 }
 
 impl Connected {
-    /// Connects with nothing declared but elicitation.
+    /// Connects with no tags and no hints.
     pub(crate) async fn new(way: Way, server: Scripted) -> Self {
         Self::declaring(way, server, |declaring| declaring).await
     }
@@ -499,24 +520,14 @@ impl Connected {
         server: Scripted,
         declare: impl FnOnce(Declaring<Watcher>) -> Declaring<Watcher>,
     ) -> Self {
-        let (sender, heard) = mpsc::unbounded_channel();
-        let elicitation = json!({"elicitation": {}, "sampling": {}});
-        let watcher = Watcher {
-            capabilities: serde_json::from_value(elicitation).unwrap(),
-            heard: sender,
-        };
-        let declaring = declare(Declaring::new(watcher));
-        let stop = CancellationToken::new();
-        let running = serve(way, &server, declaring, &stop).await;
-        let client = Client::new(running.peer(), running.service())
-            .await
-            .with_timeout(Duration::from_secs(60));
+        let served = server.clone();
+        let connected = connect(way, move || served.clone(), declare).await;
         Self {
-            client,
+            client: connected.client,
             server,
-            heard,
-            running,
-            stop,
+            heard: connected.heard,
+            running: connected.running,
+            _stop: connected._stop,
         }
     }
 
@@ -531,15 +542,17 @@ impl Connected {
         self.client.default_view().call_tool(params).await.unwrap();
         self.heard.recv().await.unwrap();
     }
+}
 
+impl<S> Connected<S> {
     pub(crate) fn peer(&self) -> &Peer<RoleClient> {
         self.running.peer()
     }
 }
 
-async fn serve(
+async fn serve<S: ServerHandler>(
     way: Way,
-    server: &Scripted,
+    make: impl Fn() -> S + Clone + Send + Sync + 'static,
     declaring: Declaring<Watcher>,
     stop: &CancellationToken,
 ) -> RunningService<RoleClient, Declaring<Watcher>> {
@@ -550,16 +563,14 @@ async fn serve(
         },
     };
     if way.http {
-        let transport = StreamableHttpClientTransport::from_uri(serve_http(server, stop).await);
-        return declaring
-            .serve_with_lifecycle(transport, lifecycle)
-            .await
-            .unwrap();
+        let transport = StreamableHttpClientTransport::from_uri(serve_http(make, stop).await);
+        let running = declaring.serve_with_lifecycle(transport, lifecycle);
+        return running.await.unwrap();
     }
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
-    let (server, stop) = (server.clone(), stop.clone());
+    let stop = stop.clone();
     tokio::spawn(async move {
-        let running = server.serve_with_ct(theirs, stop).await.unwrap();
+        let running = make().serve_with_ct(theirs, stop).await.unwrap();
         running.waiting().await.unwrap();
     });
     declaring
@@ -569,14 +580,13 @@ async fn serve(
 }
 
 /// Serves until `stop`, and says where.
-async fn serve_http(server: &Scripted, stop: &CancellationToken) -> String {
-    let server = server.clone();
+async fn serve_http<S: ServerHandler>(
+    make: impl Fn() -> S + Clone + Send + Sync + 'static,
+    stop: &CancellationToken,
+) -> String {
     let config = StreamableHttpServerConfig::default().with_cancellation_token(stop.child_token());
-    let service = StreamableHttpService::new(
-        move || Ok(server.clone()),
-        Arc::new(LocalSessionManager::default()),
-        config,
-    );
+    let sessions = Arc::new(LocalSessionManager::default());
+    let service = StreamableHttpService::new(move || Ok(make()), sessions, config);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let accepting = stop.clone();

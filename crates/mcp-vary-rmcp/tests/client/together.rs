@@ -1,0 +1,156 @@
+//! Our client before our server: what each says, the other understands.
+
+use mcp_vary::extension::CONTENT_NEGOTIATION;
+use mcp_vary::feature::Features as Tags;
+use mcp_vary::hints::VariantHints;
+use mcp_vary::variant::ServerVariant;
+use mcp_vary_rmcp::client::{Experience, TaskContext, View, forward};
+use mcp_vary_rmcp::server::{Answer, Vary, features};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, JsonObject, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::json;
+
+use crate::scripted::{Connected, WAYS, Way, connect, id};
+
+/// A server of weather, in one variant.
+#[derive(Clone)]
+struct Weather {
+    label: &'static str,
+}
+
+impl ServerHandler for Weather {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .build();
+        ServerConfig::new(capabilities)
+    }
+
+    async fn list_tools(
+        &self,
+        _params: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tool = |name| Tool::new(name, self.label, JsonObject::new());
+        let tools = ["weather", "change"].map(tool);
+        Ok(ListToolsResult::with_all_items(tools.into()))
+    }
+
+    async fn call_tool(
+        &self,
+        params: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        if params.name == "change" {
+            let told = context.peer.notify_tool_list_changed().await;
+            told.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        }
+        let answer = Answer::new(json!({"celsius": 8, "from": self.label}))?
+            .with_markdown(format!("**8 °C** from {}", self.label));
+        Ok(features(&context).answer(&answer).into())
+    }
+}
+
+/// A client that says `tags` and plans, of a server with a variant for planning.
+async fn connected(way: Way, tags: &'static str) -> Connected<()> {
+    let make = move || {
+        let handler = |label| Weather { label };
+        let standard = ServerVariant::new(id("standard"), "all");
+        let planning = ServerVariant::new(id("planner"), "plans").with_hint("useCase", "planning");
+        let compact =
+            ServerVariant::new(id("compact"), "short").with_hint("contextSize", "compact");
+        Vary::builder()
+            .with_negotiation()
+            .with_variant(standard, handler("standard"))
+            .with_variant(planning, handler("planner"))
+            .with_variant(compact, handler("compact"))
+            .build()
+            .unwrap()
+    };
+    connect(way, make, |declaring| {
+        let (hints, _) = VariantHints::from_pairs([("useCase", "planning")]);
+        let (tags, _) = Tags::from_tags(tags.split(','));
+        declaring.with_hints(hints).with_features(tags)
+    })
+    .await
+}
+
+async fn says(view: &View) -> String {
+    let result = view
+        .call_tool(CallToolRequestParams::new("weather"))
+        .await
+        .unwrap();
+    forward(&result, Experience::Conversation).text()
+}
+
+/// SV-4, SV-8, SV-19: hints put a variant first, the client takes it or another, and each answers.
+#[tokio::test]
+async fn the_server_ranks_and_the_client_chooses() {
+    for way in WAYS {
+        let connected = connected(way, "human").await;
+        let client = &connected.client;
+        let ids: Vec<_> = client
+            .offers()
+            .iter()
+            .map(|offer| offer.id.to_string())
+            .collect();
+        assert_eq!(ids[0], "planner", "{way:?}");
+        assert_eq!(
+            says(&client.default_view()).await,
+            "**8 °C** from planner",
+            "{way:?}"
+        );
+        let tight = client.choose(&TaskContext::new().with_remaining_tokens(100));
+        assert_eq!(says(&tight).await, "**8 °C** from compact", "{way:?}");
+        let named = client.view(&id("standard")).unwrap();
+        let tools = named.tools().await.unwrap();
+        assert_eq!(tools[0].description.as_deref(), Some("standard"), "{way:?}");
+    }
+}
+
+/// CN-17, TR-1: what the client declares shapes the answer, and one field of it goes to the reader.
+#[tokio::test]
+async fn tags_shape_what_is_forwarded() {
+    for way in WAYS {
+        let agent = connected(way, "agent,format=json").await;
+        let info = agent.peer().peer_info().unwrap();
+        let extensions = info.capabilities.extensions.clone().unwrap();
+        assert!(extensions[CONTENT_NEGOTIATION].is_empty(), "{way:?}");
+        let said = says(&agent.client.default_view()).await;
+        assert_eq!(said, r#"{"celsius":8,"from":"planner"}"#, "{way:?}");
+        let human = connected(way, "human,format=markdown").await;
+        let said = says(&human.client.default_view()).await;
+        assert_eq!(said, "**8 °C** from planner", "{way:?}");
+    }
+}
+
+/// SV-16: a change that a server's variant tells ends the client's list of that variant.
+#[tokio::test]
+async fn a_change_is_told_with_its_variant() {
+    for way in WAYS.into_iter().filter(|way| !way.modern) {
+        let mut connected = connected(way, "agent").await;
+        let compact = connected.client.view(&id("compact")).unwrap();
+        let standard = connected.client.view(&id("standard")).unwrap();
+        let before = [
+            compact.tools().await.unwrap(),
+            standard.tools().await.unwrap(),
+        ];
+        compact
+            .call_tool(CallToolRequestParams::new("change"))
+            .await
+            .unwrap();
+        assert_eq!(connected.heard.recv().await, Some("tools"), "{way:?}");
+        let after = [
+            compact.tools().await.unwrap(),
+            standard.tools().await.unwrap(),
+        ];
+        let kept = std::array::from_fn(|at| std::ptr::eq(&*before[at], &*after[at]));
+        // A list that was not asked for again is the same in memory.
+        assert_eq!(kept, [false, true], "{way:?}");
+    }
+}
