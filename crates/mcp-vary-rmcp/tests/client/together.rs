@@ -5,7 +5,7 @@ use mcp_vary::feature::Features as Tags;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_rmcp::client::{Experience, TaskContext, View, forward};
-use mcp_vary_rmcp::server::{Answer, Vary, features};
+use mcp_vary_rmcp::server::{Vary, answer, features};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, JsonObject, ListToolsResult, PaginatedRequestParams,
     ServerCapabilities, ServerConfig, Tool,
@@ -50,9 +50,9 @@ impl ServerHandler for Weather {
             let told = context.peer.notify_tool_list_changed().await;
             told.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         }
-        let answer = Answer::new(json!({"celsius": 8, "from": self.label}))?
+        let weather = answer(&json!({"celsius": 8, "from": self.label}))?
             .with_markdown(format!("**8 °C** from {}", self.label));
-        Ok(features(&context).answer(&answer).into())
+        Ok(features(&context).answer(&weather).into())
     }
 }
 
