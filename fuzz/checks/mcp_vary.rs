@@ -11,6 +11,7 @@ use mcp_vary::hints::{MAX_DESCRIPTION, MAX_KEY, MAX_KEYS, MAX_VALUE, MAX_VALUES,
 use mcp_vary::json::{Json, Members, elements};
 use mcp_vary::predicate::Predicate;
 use mcp_vary::rank::{Weights, rank};
+use mcp_vary::render::{Limits, compact, compact_columns, compact_structured};
 use mcp_vary::shape::{
     Policy, PromptAlternative, Rendering, Report, Representation, Representations, Role, Shaped,
     ToolFacts, prompt_result, resource_result, tool_result,
@@ -187,7 +188,25 @@ pub(crate) fn json(data: &[u8]) {
     if let Ok(value) = Json::parse(text) {
         assert!(valid);
         let written = value.to_json();
-        assert_eq!(Json::parse(&written), Ok(value));
+        assert_eq!(Json::parse(&written).as_ref(), Ok(&value));
+        compacted(&value);
+    }
+}
+
+/// In fewer words twice is once, and what comes out is JSON.
+fn compacted(value: &Json<'_>) {
+    let limits = Limits::default()
+        .with_rows(4)
+        .with_detailed(2)
+        .with_elements(1)
+        .with_text(8);
+    let once = compact(value, &limits).value;
+    assert_eq!(compact(&once, &limits).value, once);
+    let columns = compact_columns(value, &limits).value.to_json();
+    assert!(columns.len() <= once.to_json().len());
+    assert!(serde_json::from_str::<&RawValue>(&columns).is_ok());
+    if let Some(short) = compact_structured(value, None, &limits) {
+        assert!(!short.left_out.is_empty());
     }
 }
 

@@ -15,8 +15,10 @@ use mcp_vary::extension::{
 };
 use mcp_vary::feature::{FeatureTag, Features, Form, Format, Presence};
 use mcp_vary::hints::VariantHints;
+use mcp_vary::json::Json;
 use mcp_vary::predicate::{Alternatives, Predicate};
 use mcp_vary::rank::{ADVERTISED, Weight, Weights, rank};
+use mcp_vary::render::{Limits, compact, compact_columns, compact_structured};
 use mcp_vary::shape::{
     Answer, Policy, PromptAlternative, Rendering, Report, Representation, Representations, Shaped,
     ToolFacts, prompt_result, resource_result,
@@ -176,6 +178,38 @@ fn answers() {
         let features = features(&input["features"]);
         let result = answer(&input["answer"]).to_result(&features, tool, output_schema, &policy);
         serde_json::from_str(&result).unwrap()
+    });
+}
+
+/// CN-13, TR-4: a value in fewer words, and what of it was left out.
+#[test]
+fn compaction() {
+    holds("compaction.json", |input| {
+        let mut limits = Limits::default();
+        for (name, limit) in input["limits"].as_object().into_iter().flatten() {
+            let limit = usize::try_from(limit.as_u64().unwrap()).unwrap();
+            limits = match name.as_str() {
+                "rows" => limits.with_rows(limit),
+                "detailed" => limits.with_detailed(limit),
+                "elements" => limits.with_elements(limit),
+                "text" => limits.with_text(limit),
+                other => unreachable!("{other} is no limit"),
+            };
+        }
+        let written = input["value"].to_string();
+        let value = Json::parse(&written).unwrap();
+        let short = match string(&input["form"]) {
+            "same" => Some(compact(&value, &limits)),
+            "columns" => Some(compact_columns(&value, &limits)),
+            "structured" => compact_structured(&value, input.get("schema"), &limits),
+            other => unreachable!("{other} is no form"),
+        };
+        let Some(short) = short else {
+            return Value::Null;
+        };
+        let value: Value = serde_json::from_str(&short.value.to_json()).unwrap();
+        let left_out: Value = short.left_out.iter().map(ToString::to_string).collect();
+        json!({"value": value, "left_out": left_out})
     });
 }
 

@@ -1,6 +1,6 @@
-//! JSON values as text for people: [`markdown`] and [`text`].
+//! JSON values as text for people: [`markdown`] and [`text`]; and in fewer words: [`compact`].
 //!
-//! Both are total and lossless in what they say: every key and every scalar of the value appears,
+//! The first two are total and lossless in what they say: every key and every scalar of the value appears,
 //! numbers, dates and unicode as they are spelled. They are neutral to language: no word is added,
 //! no date rewritten, no number grouped or rounded. The output is linear in the input.
 //!
@@ -9,10 +9,17 @@
 //! more than [`MOST_COLUMNS`] columns, a cell over [`LONGEST_CELL`] bytes, rows that are mostly
 //! holes. What nests deeper than sections go stands on one line, as `key: value, key: value`.
 
+mod columns;
+mod compact;
 mod geo;
 mod markdown;
+mod schema;
 mod text;
 
+pub use self::compact::{
+    Compact, ELLIPSIS, LeftOut, Limits, META_LEFT_OUT, Rule, compact, compact_columns,
+    compact_structured, notice,
+};
 pub use self::geo::geo_json;
 pub use self::markdown::markdown;
 pub use self::text::text;

@@ -1,0 +1,289 @@
+//! What holds of every value that is said in fewer words (CN-13, TR-4).
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a value that cannot be read fails its test"
+)]
+
+use std::collections::BTreeMap;
+
+use mcp_vary::json::Json;
+use mcp_vary::render::{
+    ELLIPSIS, Limits, META_LEFT_OUT, Rule, compact, compact_columns, compact_structured, notice,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn fixtures() -> Value {
+    serde_json::from_str(include_str!("fixtures/many_rows.json")).unwrap()
+}
+
+/// CN-13: many rows in less than half of their bytes, the key of each still readable.
+#[test]
+fn rows_are_short_and_keep_their_keys() {
+    for (name, rows) in fixtures().as_object().unwrap() {
+        let (key, at) = (
+            rows["key"].as_str().unwrap(),
+            rows["rows"].as_str().unwrap(),
+        );
+        let written = rows["value"].to_string();
+        let value = Json::parse(&written).unwrap();
+        let short = compact_columns(&value, &Limits::default());
+        let told = format!("{}\n{}", short.value.to_json(), notice(&short.left_out));
+        assert!(told.len() * 2 < written.len(), "{name}: {}", told.len());
+        let short: Value = serde_json::from_str(&short.value.to_json()).unwrap();
+        let keys: Vec<Value> = read(&short[at])
+            .iter()
+            .map(|row| serde_json::from_str(&row[key]).unwrap())
+            .collect();
+        let expected: Vec<_> = rows["value"][at].as_array().unwrap().iter().collect();
+        assert_eq!(keys.len(), expected.len(), "{name}");
+        assert!(
+            keys.iter()
+                .zip(expected)
+                .all(|(kept, row)| *kept == row[key])
+        );
+    }
+}
+
+/// CN-13: the whole of a short set, as a reader sees it.
+#[test]
+fn issues_in_few_words() {
+    let mut rows = fixtures()["issues"]["value"].clone();
+    rows["issues"].as_array_mut().unwrap().truncate(4);
+    let written = rows.to_string();
+    let value = Json::parse(&written).unwrap();
+    let short = compact_columns(&value, &Limits::default().with_detailed(3));
+    let lines = short
+        .value
+        .to_json()
+        .replace("],[", "],\n[")
+        .replace("],\"", "],\n\"");
+    insta::assert_snapshot!(format!("{lines}\n\n{}", notice(&short.left_out)));
+}
+
+/// The rows of `table` by label, cells as JSON, as a reader puts them together again.
+fn read(table: &Value) -> Vec<BTreeMap<String, String>> {
+    let Some(columns) = table["columns"].as_array() else {
+        let rows = table.as_array().unwrap().iter();
+        return rows.map(|row| flat(row, "")).collect();
+    };
+    let mut rows = Vec::new();
+    for cells in table["rows"].as_array().unwrap() {
+        let mut row = BTreeMap::new();
+        for (key, value) in table["each"].as_object().into_iter().flatten() {
+            row.insert(key.clone(), value.to_string());
+        }
+        for (label, cell) in columns.iter().zip(cells.as_array().unwrap()) {
+            if !cell.is_null() {
+                row.insert(label.as_str().unwrap().to_owned(), cell.to_string());
+            }
+        }
+        for (key, template) in table["from"].as_object().into_iter().flatten() {
+            let template = template.as_str().unwrap();
+            let (before, rest) = template.split_once('{').unwrap();
+            let (source, after) = rest.split_once('}').unwrap();
+            let cell: Value = serde_json::from_str(&row[source]).unwrap();
+            let plain = cell
+                .as_str()
+                .map_or_else(|| cell.to_string(), str::to_owned);
+            row.insert(
+                key.clone(),
+                json!(format!("{before}{plain}{after}")).to_string(),
+            );
+        }
+        rows.push(row);
+    }
+    for (key, values) in table["others"].as_object().into_iter().flatten() {
+        for value in values.as_array().unwrap() {
+            rows.push(BTreeMap::from([(key.clone(), value.to_string())]));
+        }
+    }
+    rows
+}
+
+/// `value` with labels like `from.station`, without cells that are null.
+fn flat(value: &Value, prefix: &str) -> BTreeMap<String, String> {
+    let mut row = BTreeMap::new();
+    for (key, value) in value.as_object().unwrap() {
+        let label = format!("{prefix}{key}");
+        match value {
+            Value::Null => {}
+            Value::Object(members) if !members.is_empty() => {
+                row.extend(flat(value, &format!("{label}.")));
+            }
+            _ => {
+                row.insert(label, value.to_string());
+            }
+        }
+    }
+    row
+}
+
+fn scalar() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        1 => Just(Value::Null),
+        1 => any::<bool>().prop_map(Value::from),
+        2 => (0..50_i32).prop_map(Value::from),
+        2 => "[a-zé. /]{0,40}".prop_map(Value::from),
+    ]
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    scalar().prop_recursive(4, 60, 8, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..8).prop_map(Value::from),
+            prop::collection::btree_map("[a-d/~]", inner, 0..5)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    (0..6_usize, 0..4_usize, 0..4_usize, 0..30_usize).prop_map(
+        |(rows, detailed, elements, text)| {
+            Limits::default()
+                .with_rows(rows)
+                .with_detailed(detailed)
+                .with_elements(elements)
+                .with_text(text)
+        },
+    )
+}
+
+/// Rows of which some share a value, some are made from another and some lack one.
+fn rows() -> impl Strategy<Value = Vec<Value>> {
+    let row = (0..1000_u32, any::<[bool; 2]>(), scalar(), "[a-z]{1,3}");
+    prop::collection::vec(row, 0..12).prop_map(|rows| {
+        let row = |(at, (number, has, any, name)): (usize, (u32, [bool; 2], Value, String))| {
+            let id = u32::try_from(at).unwrap() * 1000 + number;
+            let mut row = json!({
+                "id": id, "kind": "x", "url": format!("https://a.test/{id}"), "at": {"name": name, "deep": {"n": number}},
+            });
+            if has[0] {
+                row["any"] = any;
+            }
+            if has[1] {
+                row["list"] = json!([number]);
+            }
+            row
+        };
+        rows.into_iter().enumerate().map(row).collect()
+    })
+}
+
+/// Whether `short` says nothing that `whole` does not, in the same places.
+fn is_part(short: &Value, whole: &Value) -> bool {
+    match (short, whole) {
+        (Value::Object(short), Value::Object(whole)) => short
+            .iter()
+            .all(|(key, value)| whole.get(key).is_some_and(|whole| is_part(value, whole))),
+        (Value::Array(short), Value::Array(whole)) => {
+            short.len() <= whole.len() && short.iter().zip(whole).all(|(s, w)| is_part(s, w))
+        }
+        (Value::String(short), Value::String(whole)) => {
+            let kept = short.strip_suffix(ELLIPSIS);
+            short == whole || kept.is_some_and(|kept| whole.starts_with(kept))
+        }
+        (short, whole) => short == whole,
+    }
+}
+
+/// A schema that `value` meets; `strict` where it names what must be there.
+fn schema_of(value: &Value, strict: bool) -> Value {
+    match value {
+        Value::Object(members) => {
+            let properties = members
+                .iter()
+                .map(|(key, value)| (key.clone(), schema_of(value, !strict)));
+            let mut schema = json!({"type": "object", "properties": properties.collect::<serde_json::Map<_, _>>()});
+            if strict {
+                schema["required"] = members.keys().cloned().collect();
+            }
+            schema
+        }
+        Value::Array(elements) => {
+            let least = if strict { elements.len() } else { 0 };
+            let mut schema = json!({"type": "array", "minItems": least});
+            if !elements.is_empty() {
+                schema["prefixItems"] = elements.iter().map(|one| schema_of(one, strict)).collect();
+            }
+            schema
+        }
+        Value::String(text) if strict => {
+            json!({"type": "string", "minLength": text.chars().count()})
+        }
+        Value::String(text) => json!({"type": "string", "maxLength": text.chars().count()}),
+        scalar => json!({"const": scalar}),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// CN-13: what is left is a part of the whole, in its place, and what is missing is said.
+    #[test]
+    fn what_is_left_is_a_part_of_the_whole(value in value(), limits in limits()) {
+        let written = value.to_string();
+        let short = compact(&Json::parse(&written).unwrap(), &limits);
+        let left: Value = serde_json::from_str(&short.value.to_json()).unwrap();
+        prop_assert!(is_part(&left, &value), "{} of {}", left, value);
+        prop_assert_eq!(short.left_out.is_empty(), left == value);
+        for one in &short.left_out {
+            let first = value.pointer(&one.first);
+            let is_row = one.rule == Rule::Details;
+            prop_assert!(first.is_some_and(|first| is_row || is_part(&json!(null), first) || !first.is_number()), "{}", one);
+            prop_assert!(one.kept < one.of && one.places > 0);
+        }
+    }
+
+    /// CN-13: twice is once.
+    #[test]
+    fn a_short_value_stays_as_it_is(value in value(), limits in limits()) {
+        let written = value.to_string();
+        let once = compact(&Json::parse(&written).unwrap(), &limits).value;
+        let twice = compact(&once, &limits).value;
+        prop_assert_eq!(once, twice);
+    }
+
+    /// CN-13: columns say the same as the rows that they are made of.
+    #[test]
+    fn columns_can_be_read_back(rows in rows(), limits in limits()) {
+        let written = Value::from(rows).to_string();
+        let value = Json::parse(&written).unwrap();
+        let same: Value = serde_json::from_str(&compact(&value, &limits).value.to_json()).unwrap();
+        let columns = compact_columns(&value, &limits).value.to_json();
+        prop_assert_eq!(read(&serde_json::from_str(&columns).unwrap()), read(&same), "{}", columns);
+        prop_assert!(columns.len() <= same.to_string().len());
+    }
+
+    /// TR-4: a structured value is cut only as its schema allows, and says so itself.
+    #[test]
+    fn a_short_structured_value_meets_its_schema(value in value(), limits in limits(), strict in any::<bool>()) {
+        let schema = schema_of(&value, strict);
+        let written = value.to_string();
+        let whole = Json::parse(&written).unwrap();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        prop_assert!(validator.is_valid(&value));
+        if let Some(short) = compact_structured(&whole, Some(&schema), &limits) {
+            let left: Value = serde_json::from_str(&short.value.to_json()).unwrap();
+            prop_assert!(validator.is_valid(&left), "{} of {} under {}", left, value, schema);
+            prop_assert_eq!(left[META_LEFT_OUT].as_array().unwrap().len(), short.left_out.len());
+        }
+    }
+}
+
+/// CN-13: long keys and many rows take time in proportion to their size.
+#[test]
+fn a_hostile_value_is_compacted_within_limits() {
+    let key = "k".repeat(200_000);
+    let list = vec!["null,\"\",[null]"; 20_000].join(",");
+    let text = format!(
+        r#"{{"{key}":[{list}],"rows":[{}]}}"#,
+        vec![r#"{"a":null}"#; 20_000].join(",")
+    );
+    let value = Json::parse(&text).unwrap();
+    let short = compact_columns(&value, &Limits::default());
+    assert_eq!(short.left_out.len(), 3);
+    assert!(short.value.to_json().len() < text.len() / 2);
+}
