@@ -13,8 +13,8 @@ use mcp_vary::predicate::Predicate;
 use mcp_vary::rank::{Weights, rank};
 use mcp_vary::render::{Limits, compact, compact_columns, compact_structured};
 use mcp_vary::shape::{
-    Policy, PromptAlternative, Rendering, Report, Representation, Representations, Role, Shaped,
-    ToolFacts, prompt_result, resource_result, tool_result,
+    Compaction, Policy, PromptAlternative, Rendering, Report, Representation, Representations,
+    Role, Shaped, ToolFacts, compact_tool_result, prompt_result, resource_result, tool_result,
 };
 use mcp_vary::variant::{ServerVariant, Status, VariantId};
 use mcp_vary::visibility::{Experience, Forward, MAX_NAMED, compare, forward};
@@ -232,6 +232,10 @@ pub(crate) fn result(data: &[u8]) {
         let (features, _) = Features::from_tags(tags);
         once(text, |text| {
             tool_result(text, &features, ToolFacts::default(), &policy)
+        });
+        once(text, |text| {
+            let compaction = Compaction::default();
+            compact_tool_result(text, &features, ToolFacts::default(), &policy, &compaction).0
         });
         once(text, |text| {
             resource_result(text, &features, |_| Some(&representations), Some(report))

@@ -8,7 +8,7 @@ mod compare;
 pub use self::compare::{Field, Finding, LARGER, MAX_NAMED, SMALLEST_LARGE, compare};
 
 use crate::json::{Json, JsonError, Members, elements};
-use crate::shape::{META_APPLIED, Relation, blocks, meta, relations, texts};
+use crate::shape::{META_APPLIED, Relation, blocks, meta, relations, text_of, texts};
 
 /// Who reads a result.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -95,7 +95,10 @@ pub fn forward(result: &str, experience: Experience) -> Result<Forward<'_>, Json
     let structured = members
         .get_written("structuredContent")
         .filter(|value| *value != "null");
-    let is_negotiated = negotiated_json(&members)?;
+    let is_negotiated = match structured {
+        Some(value) => negotiated_json(&members)? && !has_other_json(value, &content)?,
+        None => false,
+    };
     let reads_content = match experience {
         _ if members.get("isError") == Some("true") => !content.is_empty(),
         _ if is_negotiated => false,
@@ -129,6 +132,16 @@ fn negotiated_json(result: &Members<'_>) -> Result<bool, JsonError> {
         .ok()
         .and_then(|a| a.get_str("format"));
     Ok(format.as_deref() == Some("json"))
+}
+
+/// Whether a text of `content` is JSON of its own: the value in fewer words.
+fn has_other_json(value: &str, content: &[&str]) -> Result<bool, JsonError> {
+    let is_json = |block: &&str| {
+        let text = text_of(block);
+        text.is_some_and(|text| text.starts_with(['{', '[']) && Json::parse(&text).is_ok())
+    };
+    let all = not_repeating(value, content.to_vec())?;
+    Ok(all.iter().any(is_json))
 }
 
 /// The blocks of `content` that say more than `value`.

@@ -7,10 +7,12 @@
 
 use std::collections::BTreeMap;
 
+use mcp_vary::feature::Features;
 use mcp_vary::json::Json;
 use mcp_vary::render::{
     ELLIPSIS, Limits, META_LEFT_OUT, Rule, compact, compact_columns, compact_structured, notice,
 };
+use mcp_vary::shape::{Compaction, Policy, Shaped, ToolFacts, compact_tool_result, tool_result};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -269,6 +271,53 @@ proptest! {
             let left: Value = serde_json::from_str(&short.value.to_json()).unwrap();
             prop_assert!(validator.is_valid(&left), "{} of {} under {}", left, value, schema);
             prop_assert_eq!(left[META_LEFT_OUT].as_array().unwrap().len(), short.left_out.len());
+        }
+    }
+}
+
+const TAGS: &[&str] = &[
+    "agent",
+    "human",
+    "format=json",
+    "format=markdown",
+    "format=text",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// CN-8, CN-13, TR-4: a result in few words keeps its images, meets its schema, and is shorter once.
+    #[test]
+    fn a_result_in_few_words_keeps_what_it_must(
+        rows in rows(), limits in limits(), prose in any::<bool>(), strict in any::<Option<bool>>(),
+        tags in prop::sample::subsequence(TAGS, 0..3).prop_shuffle(),
+    ) {
+        let value = json!({"rows": rows, "next": null});
+        let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
+        let text = if prose { "prose".to_owned() } else { value.to_string() };
+        let result = json!({
+            "content": [image, {"type": "text", "text": text}, image],
+            "structuredContent": value,
+        }).to_string();
+        let (features, _) = Features::from_tags(tags.into_iter().chain(["verbosity=compact"]));
+        let schema = strict.map(|strict| schema_of(&value, strict));
+        let tool = ToolFacts { output_schema: schema.is_some(), ui: false };
+        let policy = Policy { report: true, ..Policy::default() };
+        let compaction = Compaction { limits, output_schema: schema.as_ref(), whole: None };
+        let shape = |result: &str| compact_tool_result(result, &features, tool, &policy, &compaction);
+        let (Shaped::Changed { result: short, .. }, left_out) = shape(&result) else { return Ok(()) };
+        if let Shaped::Changed { result: plain, .. } = tool_result(&result, &features, tool, &policy) {
+            prop_assert!(short.len() <= plain.len());
+        }
+        prop_assert_eq!(shape(&short), (Shaped::Unchanged, Vec::new()));
+        let short: Value = serde_json::from_str(&short).unwrap();
+        let content = short["content"].as_array().unwrap();
+        prop_assert_eq!(content.iter().filter(|block| **block == image).count(), 2);
+        let said = notice(&left_out);
+        prop_assert!(left_out.is_empty() || content.iter().any(|block| block["text"] == said));
+        if let Some(schema) = schema {
+            let validator = jsonschema::validator_for(&schema).unwrap();
+            prop_assert!(validator.is_valid(&short["structuredContent"]), "{} under {}", short, schema);
         }
     }
 }

@@ -20,8 +20,9 @@ use mcp_vary::predicate::{Alternatives, Predicate};
 use mcp_vary::rank::{ADVERTISED, Weight, Weights, rank};
 use mcp_vary::render::{Limits, compact, compact_columns, compact_structured};
 use mcp_vary::shape::{
-    Answer, Policy, PromptAlternative, Rendering, Report, Representation, Representations, Shaped,
-    ToolFacts, prompt_result, resource_result,
+    Answer, Compaction, Policy, PromptAlternative, Rendering, Report, Representation,
+    Representations, Shaped, ToolFacts, compact_tool_result, prompt_result, resource_result,
+    tool_result,
 };
 use mcp_vary::variant::{Mistake, ServerVariant, VariantId, Variants, Warning};
 use mcp_vary::visibility::{Experience, Forward, compare, forward};
@@ -196,6 +197,9 @@ fn compaction() {
                 other => unreachable!("{other} is no limit"),
             };
         }
+        if input["form"] == "result" {
+            return compact_result(input, limits);
+        }
         let written = input["value"].to_string();
         let value = Json::parse(&written).unwrap();
         let short = match string(&input["form"]) {
@@ -211,6 +215,32 @@ fn compaction() {
         let left_out: Value = short.left_out.iter().map(ToString::to_string).collect();
         json!({"value": value, "left_out": left_out})
     });
+}
+
+fn compact_result(input: &Value, limits: Limits) -> Value {
+    let whole = input.get("whole").map(Value::to_string);
+    let tool = ToolFacts {
+        output_schema: input.get("schema").is_some(),
+        ui: input["ui"] == json!(true),
+    };
+    let policy = Policy {
+        report: input["report"] == json!(true),
+        ..Policy::default()
+    };
+    let compaction = Compaction {
+        limits,
+        output_schema: input.get("schema"),
+        whole: whole.as_deref(),
+    };
+    let result = input["result"].to_string();
+    let features = features(&input["features"]);
+    let plain = tool_result(&result, &features, tool, &policy);
+    let (short, left_out) = compact_tool_result(&result, &features, tool, &policy, &compaction);
+    if short == plain {
+        assert!(left_out.is_empty());
+        return Value::Null;
+    }
+    shaped(short)
 }
 
 fn answer(value: &Value) -> Answer {

@@ -5,6 +5,7 @@
 
 mod answer;
 mod applied;
+mod compact;
 mod content;
 mod prompt;
 mod repeat;
@@ -12,11 +13,12 @@ mod resource;
 mod tool_result;
 
 pub(crate) use self::applied::meta;
-pub(crate) use self::content::{blocks, texts};
+pub(crate) use self::content::{blocks, text_of, texts};
 pub(crate) use self::repeat::{Relation, candidates, relations};
 
 pub use self::answer::{Answer, HINTS};
 pub use self::applied::{Applied, META_APPLIED, Report, Shaped};
+pub use self::compact::{Compaction, compact_tool_result};
 pub use self::prompt::{PromptAlternative, PromptError, Role, prompt_result};
 pub use self::resource::{
     MAX_MEDIA_TYPE, MediaType, MediaTypeError, Rendering, Representation, RepresentationError,

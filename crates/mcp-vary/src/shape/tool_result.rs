@@ -285,7 +285,7 @@ impl Outcome {
 }
 
 /// Whether `result` is what a tool answered in the end, and went well.
-fn is_shapeable(result: &Members<'_>) -> bool {
+pub(super) fn is_shapeable(result: &Members<'_>) -> bool {
     is_complete(result)
         && matches!(result.get("isError"), None | Some("false" | "null"))
         && !result.contains("task")
@@ -293,7 +293,7 @@ fn is_shapeable(result: &Members<'_>) -> bool {
 }
 
 /// The object or array that the one text of `texts` is.
-fn document<'t>(texts: &[&'t str]) -> Option<Json<'t>> {
+pub(super) fn document<'t>(texts: &[&'t str]) -> Option<Json<'t>> {
     match texts {
         [text] => container(text),
         _ => None,
