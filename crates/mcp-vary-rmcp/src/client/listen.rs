@@ -6,9 +6,11 @@ use rmcp::model::{
     SubscriptionsListenRequestParams,
 };
 use rmcp::service::{RequestHandle, RoleClient, ServiceError};
+use tokio::sync::watch;
 
 use super::Client;
 use super::error::Error;
+use super::memory::Acknowledged;
 use super::request::Unfinished;
 
 /// A subscription in one variant. Dropping it ends it.
@@ -26,27 +28,43 @@ impl Listening {
         filter: SubscriptionFilter,
         variant: Option<&VariantId>,
     ) -> Result<Self, Error> {
-        let mut acknowledged = client.shared.memory.acknowledged.subscribe();
+        let changes = client.shared.memory.acknowledged.subscribe();
         let params = SubscriptionsListenRequestParams::new(filter);
         let request = SubscriptionsListenRequest::new(params);
         let request = ClientRequest::SubscriptionsListenRequest(request);
-        let mut request = client.start(request, variant).await?;
-        let unfinished = Unfinished::new(client.peer(), &request.id);
-        let id = request.id.to_string();
+        let request = client.start(request, variant).await?;
+        let mut listening = Self {
+            unfinished: Unfinished::new(client.peer(), &request.id),
+            request,
+            acknowledged: SubscriptionFilter::default(),
+            variant: variant.cloned(),
+        };
+        let begun = listening.acknowledgement(changes);
+        listening.acknowledged = match client.timeout {
+            None => begun.await?,
+            Some(timeout) => match tokio::time::timeout(timeout, begun).await {
+                Ok(begun) => begun?,
+                Err(_) => return Err(ServiceError::Timeout { timeout }.into()),
+            },
+        };
+        Ok(listening)
+    }
+
+    /// What the server agrees to, once it does.
+    async fn acknowledgement(
+        &mut self,
+        mut changes: watch::Receiver<Acknowledged>,
+    ) -> Result<SubscriptionFilter, Error> {
+        let id = self.request.id.to_string();
         tokio::select! {
             biased;
-            ended = &mut request.rx => {
-                let ended = ended.map_err(|_| ServiceError::TransportClosed)?;
-                match ended {
-                    Ok(_) => Err(ServiceError::UnexpectedResponse.into()),
-                    Err(error) => Err(Error::of(error, variant)),
-                }
+            ended = self.end() => {
+                ended?;
+                Err(ServiceError::UnexpectedResponse.into())
             }
-            filters = acknowledged.wait_for(|filters| filters.contains_key(&id)) => {
+            filters = changes.wait_for(|filters| filters.contains_key(&id)) => {
                 let filters = filters.map_err(|_| ServiceError::TransportClosed)?;
-                let acknowledged = filters.get(&id).cloned().unwrap_or_default();
-                let variant = variant.cloned();
-                Ok(Self { request, unfinished, acknowledged, variant })
+                Ok(filters.get(&id).cloned().unwrap_or_default())
             }
         }
     }
@@ -68,7 +86,12 @@ impl Listening {
     /// # Errors
     ///
     /// When it ends otherwise than by the server's result.
-    pub async fn ended(&mut self) -> Result<(), Error> {
+    pub async fn ended(mut self) -> Result<(), Error> {
+        self.end().await
+    }
+
+    /// Not to be called again once it has returned.
+    async fn end(&mut self) -> Result<(), Error> {
         let ended = (&mut self.request.rx).await;
         self.unfinished.finish();
         match ended.map_err(|_| ServiceError::TransportClosed)? {

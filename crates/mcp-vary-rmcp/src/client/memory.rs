@@ -16,6 +16,9 @@ use tokio::time::Instant;
 /// What a request selected: none is the server's default, whichever that is.
 pub(super) type Selected = Option<VariantId>;
 
+/// What the server agreed to tell on each stream, by the identifier of its request.
+pub(super) type Acknowledged = BTreeMap<String, SubscriptionFilter>;
+
 /// How many lists of one kind are kept.
 const LISTS: usize = 64;
 
@@ -36,8 +39,7 @@ pub(super) struct Memory {
     pub(super) resources: Shelf<Selected, Arc<[Resource]>>,
     pub(super) templates: Shelf<Selected, Arc<[ResourceTemplate]>>,
     pub(super) reads: Shelf<(Selected, String), ReadResourceResult>,
-    /// The streams that the server acknowledged, by the identifier of their request.
-    pub(super) acknowledged: watch::Sender<BTreeMap<String, SubscriptionFilter>>,
+    pub(super) acknowledged: watch::Sender<Acknowledged>,
 }
 
 impl Default for Memory {

@@ -12,6 +12,9 @@
 //! Everything works on a connection of either era. A [`View`] is bound to its variant: a tool is
 //! called in the variant in which it was listed, and no cursor meets another variant.
 //!
+//! With the feature `openai`, `ChatCompletions` is a [`Model`] behind an endpoint that speaks
+//! OpenAI's chat completions.
+//!
 //! # Examples
 //!
 //! ```no_run
@@ -48,6 +51,8 @@ mod listen;
 mod memory;
 mod model;
 mod offers;
+#[cfg(feature = "openai")]
+mod openai;
 mod request;
 mod subscribe;
 mod switch;
@@ -72,6 +77,8 @@ pub use self::list::Listed;
 pub use self::listen::Listening;
 pub use self::model::{Model, PATIENCE};
 pub use self::offers::{MAX_VARIANTS, Offers};
+#[cfg(feature = "openai")]
+pub use self::openai::{ChatCompletions, ChatError};
 pub use self::switch::{RECORDS, Record, SwitchLimit};
 pub use self::view::View;
 pub use mcp_vary::visibility::Experience;

@@ -65,9 +65,11 @@ impl Client {
             return self.settle(by_rules, &offers);
         }
         let key = rounded(context);
+        // Clones share what is remembered, and may have other rules.
         let remembered = self.remembered(&key).filter(|choice| {
             let id = choice.variant.as_ref();
-            id.is_some_and(|id| offers.get(id.as_str()).is_some())
+            let variant = id.and_then(|id| offers.get(id.as_str()));
+            variant.is_some_and(|variant| may_take(variant, &offers, &self.rules))
         });
         if let Some(choice) = remembered {
             return self.settle(choice, &offers);

@@ -208,6 +208,28 @@ async fn a_model_is_asked_only_when_it_must_be() {
     assert_eq!(asked(), 3);
 }
 
+/// SV-19: what a model chose by daring rules is no choice by careful ones.
+#[tokio::test]
+async fn a_remembered_choice_is_held_to_the_rules() {
+    let server = Scripted::offering(&json!({"availableVariants": [
+        {"id": "standard", "description": ""},
+        {"id": "lab", "description": "", "status": "experimental"},
+    ]}));
+    let careful = Connected::new(WAYS[0], server).await.client;
+    let daring = careful
+        .clone()
+        .with_rules(Rules::default().with_experimental());
+    let scribe = Scribe::new(Ok(r#"{"selected": "lab", "reasoning": "new"}"#));
+    let context = TaskContext::new();
+    let view = daring.choose_with(&scribe, &context).await;
+    assert_eq!(view.choice().to_string(), "`lab`: chosen by the model: new");
+    let view = careful.choose_with(&scribe, &context).await;
+    ends_with(
+        &view.choice().to_string(),
+        "it named `lab`, which is not stable",
+    );
+}
+
 /// SV-19: the client's own switching is limited; what the user or the application names is not.
 #[tokio::test(start_paused = true)]
 async fn switching_has_a_limit() {

@@ -40,7 +40,7 @@ async fn listening_never_falls_back() {
     connected.server.retire("compact");
     // The SDK acknowledges before its handler sees the request, so the refusal may come as the end.
     let error = match view.listen(filter()).await {
-        Ok(mut listening) => listening.ended().await.unwrap_err(),
+        Ok(listening) => listening.ended().await.unwrap_err(),
         Err(error) => error,
     };
     assert!(matches!(error, Error::Refused { .. }), "{error:?}");
@@ -53,11 +53,13 @@ async fn listening_never_falls_back() {
 /// A subscription ends when it is dropped.
 #[tokio::test]
 async fn a_dropped_subscription_is_cancelled() {
-    let connected = Connected::new(WAYS[1], Scripted::with_variants()).await;
-    let mut cancelled = connected.server.cancellations();
-    let view = connected.client.view(&id("compact")).unwrap();
-    drop(view.listen(filter()).await.unwrap());
-    cancelled.recv().await.unwrap();
+    for way in WAYS.into_iter().filter(|way| way.modern) {
+        let connected = Connected::new(way, Scripted::with_variants()).await;
+        let mut cancelled = connected.server.cancellations();
+        let view = connected.client.view(&id("compact")).unwrap();
+        drop(view.listen(filter()).await.unwrap());
+        cancelled.recv().await.unwrap();
+    }
 }
 
 /// SV-14, SV-19: the same URI in another variant is unsubscribed first; in the same it is not.

@@ -9,6 +9,7 @@ mod choosing;
 mod declaring;
 mod falling_back;
 mod listening;
+mod openai;
 mod remembering;
 mod scripted;
 mod selecting;

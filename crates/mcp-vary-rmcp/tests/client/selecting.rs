@@ -202,7 +202,7 @@ async fn a_modern_request_keeps_its_metadata() {
 /// A call whose caller has gone is cancelled, so that the server does not work for nobody.
 #[tokio::test]
 async fn a_call_that_nobody_waits_for_is_cancelled() {
-    for way in WAYS.into_iter().filter(|way| !way.http) {
+    for way in WAYS {
         let connected = Connected::new(way, Scripted::with_variants()).await;
         let mut cancelled = connected.server.cancellations();
         let view = connected.client.view(&id("compact")).unwrap();
