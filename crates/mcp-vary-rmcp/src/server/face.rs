@@ -6,8 +6,8 @@ use std::sync::Arc;
 use mcp_vary::error::{Era, Error, Identifier};
 use mcp_vary::variant::VariantId;
 use rmcp::model::{
-    CallToolRequestParams, ErrorCode, GetPromptRequestParams, ListPromptsResult, ListToolsResult,
-    Reference, Tool,
+    CallToolRequestParams, GetPromptRequestParams, ListPromptsResult, ListToolsResult, Reference,
+    Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -130,41 +130,30 @@ impl Face {
                 Ok(Reference::Prompt(prompt))
             }
             Reference::Resource(resource) => {
-                self.check_uri(&resource.uri, context, active)?;
+                self.check_uri(
+                    &Identifier::Resource(resource.uri.clone()),
+                    era(context),
+                    active,
+                )?;
                 Ok(Reference::Resource(resource))
             }
             reference => Ok(reference),
         }
     }
 
-    /// Whether the face shows what is at `uri`, or the answer that it does not.
+    /// Whether the face shows the resource `what`, or the answer that it does not.
     pub(super) fn check_uri(
         &self,
-        uri: &str,
-        context: &RequestContext<RoleServer>,
-        active: Option<&VariantId>,
-    ) -> Result<(), ErrorData> {
-        match &self.view {
-            Some(view) if !view.shows_resource(uri) => {
-                Err(resource_not_found(uri, context, active))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// An error of the handler about `uri`. Under a view it is the same as for what the view hides.
-    pub(super) fn about_uri(
-        &self,
-        error: ErrorData,
-        uri: &str,
+        what: &Identifier,
         era: Era,
         active: Option<&VariantId>,
-    ) -> ErrorData {
+    ) -> Result<(), ErrorData> {
+        let (Identifier::Resource(uri) | Identifier::SubscribedResource(uri)) = what else {
+            return Ok(());
+        };
         match &self.view {
-            Some(_) if error.code == ErrorCode::RESOURCE_NOT_FOUND => {
-                not_found(Identifier::Resource(uri.to_owned()), active, era)
-            }
-            _ => error,
+            Some(view) if !view.shows_resource(uri) => Err(not_found(what.clone(), active, era)),
+            _ => Ok(()),
         }
     }
 
@@ -208,12 +197,4 @@ pub(super) fn not_found(what: Identifier, active: Option<&VariantId>, era: Era) 
         active: active.cloned(),
         era,
     })
-}
-
-fn resource_not_found(
-    uri: &str,
-    context: &RequestContext<RoleServer>,
-    active: Option<&VariantId>,
-) -> ErrorData {
-    not_found(Identifier::Resource(uri.to_owned()), active, era(context))
 }

@@ -18,17 +18,16 @@ use rmcp::model::{
     InitializeRequest, InitializeRequestParams, InitializeResult, InitializedNotification,
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ProgressNotification, ProgressNotificationParam, ProtocolVersion,
-    ReadResourceRequest, ReadResourceRequestParams, ReadResourceResponse, Reference,
-    RootsListChangedNotification, ServerConfig, ServerResult, SetLevelRequest,
-    SetLevelRequestParams, SubscribeRequest, SubscribeRequestParams, SubscriptionFilter,
-    SubscriptionsListenRequest, SubscriptionsListenRequestParams, Tool, UnsubscribeRequest,
-    UnsubscribeRequestParams, UpdateTaskParams, UpdateTaskRequest,
+    ReadResourceRequestParams, ReadResourceResponse, Reference, RootsListChangedNotification,
+    ServerConfig, ServerResult, SetLevelRequest, SetLevelRequestParams, SubscribeRequest,
+    SubscribeRequestParams, SubscriptionFilter, SubscriptionsListenRequest,
+    SubscriptionsListenRequestParams, Tool, UnsubscribeRequest, UnsubscribeRequestParams,
+    UpdateTaskParams, UpdateTaskRequest,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::json;
 
-use super::face::not_found;
 use super::features::{CalledTool, era, is_remembered};
 use super::list::page;
 use super::offers::Active;
@@ -180,25 +179,19 @@ impl ServerHandler for Vary {
         mut context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let active = self.enter(&mut context)?;
-        active
-            .face
-            .check_uri(&request.uri, &context, active.variant)?;
-        let (uri, era) = (request.uri.clone(), era(&context));
-        let missing = Identifier::Resource(uri.clone());
+        let era = era(&context);
+        let missing = Identifier::Resource(request.uri.clone());
+        active.face.check_uri(&missing, era, active.variant)?;
         active.check(&context, &missing, &missing)?;
-        let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(request));
-        let answer = ask(&active, request, missing, context).await;
-        match answer.map_err(|error| active.face.about_uri(error, &uri, era, active.variant))? {
-            ServerResult::ReadResourceResult(mut result) => {
-                if active.variant.is_some() && era == Era::Modern {
-                    result.ttl_ms = Some(0);
-                    result.cache_scope = Some(CacheScope::Private);
-                }
-                Ok(result.into())
-            }
-            ServerResult::InputRequiredResult(result) => Ok(result.into()),
-            _ => Err(unexpected()),
+        let answer = active.face.handler.read(request, context).await;
+        let mut answer = answer.map_err(|error| active.about(error, missing, era))?;
+        if let ReadResourceResponse::Complete(result) = &mut answer
+            && active.variant.is_some()
+            && era == Era::Modern
+        {
+            (result.ttl_ms, result.cache_scope) = (Some(0), Some(CacheScope::Private));
         }
+        Ok(answer)
     }
 
     async fn complete(
@@ -234,11 +227,11 @@ impl ServerHandler for Vary {
     ) -> Result<(), ErrorData> {
         let client = context.peer.clone();
         let active = self.enter(&mut context)?;
-        active
-            .face
-            .check_uri(&request.uri, &context, active.variant)?;
         let uri = request.uri.clone();
         let missing = Identifier::SubscribedResource(uri.clone());
+        active
+            .face
+            .check_uri(&missing, Era::Legacy, active.variant)?;
         active.check(&context, &missing, &missing)?;
         let is_new = match active.variant {
             None => false,
@@ -248,11 +241,18 @@ impl ServerHandler for Vary {
                 .map_err(|unbound| not_bound(&unbound, &uri, variant))?,
         };
         let request = ClientRequest::SubscribeRequest(SubscribeRequest::new(request));
-        let answer = ask(&active, request, missing, context).await;
+        let answer = active.face.handler.request(request, context).await;
         if answer.is_err() && is_new {
             self.sessions.unsubscribe(&client, &uri);
         }
-        answer.map(drop)
+        let about = |error| active.about(error, missing, Era::Legacy);
+        answer.map(drop).map_err(about).map_err(|mut error| {
+            // Only a read has a code of its own for what is not there.
+            if active.variant.is_some() && error.code == ErrorCode::RESOURCE_NOT_FOUND {
+                error.code = ErrorCode::INVALID_PARAMS;
+            }
+            error
+        })
     }
 
     async fn unsubscribe(
@@ -510,13 +510,7 @@ async fn ask(
 ) -> Result<ServerResult, ErrorData> {
     let era = era(&context);
     let answer = active.face.handler.request(request, context).await;
-    answer.map_err(|error| match active.variant {
-        // The server has the method, and this variant nothing of its kind.
-        Some(_) if error.code == ErrorCode::METHOD_NOT_FOUND => {
-            not_found(what, active.variant, era)
-        }
-        _ => with_active_variant(error, active.variant),
-    })
+    answer.map_err(|error| active.about(error, what, era))
 }
 
 /// Tells a handler whose client negotiates what is listed of the tool that is called.

@@ -4,21 +4,28 @@ use std::borrow::Cow;
 use std::pin::Pin;
 
 use rmcp::model::{
-    ClientNotification, ClientRequest, ProtocolVersion, ServerConfig, ServerResult,
-    SubscriptionFilter, Tool,
+    ClientNotification, ClientRequest, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, ServerConfig, ServerResult, SubscriptionFilter, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext, Service, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 pub(super) type Answering<'a, T> = Pin<Box<dyn Future<Output = Result<T, ErrorData>> + Send + 'a>>;
 
-/// `rmcp::service::DynService` lacks the last three.
+/// `rmcp::service::DynService` lacks what asks the handler itself.
 pub(super) trait Inner: Send + Sync {
     fn request(
         &self,
         request: ClientRequest,
         context: RequestContext<RoleServer>,
     ) -> Answering<'_, ServerResult>;
+    /// Straight to the handler: by [`request`](Self::request), rmcp would already have given a modern
+    /// client's "not found" the code of any wrong parameter.
+    fn read(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Answering<'_, ReadResourceResponse>;
     fn notification(
         &self,
         notification: ClientNotification,
@@ -38,6 +45,14 @@ impl<H: ServerHandler> Inner for H {
         context: RequestContext<RoleServer>,
     ) -> Answering<'_, ServerResult> {
         Box::pin(self.handle_request(request, context))
+    }
+
+    fn read(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Answering<'_, ReadResourceResponse> {
+        Box::pin(self.read_resource(request, context))
     }
 
     fn notification(

@@ -6,19 +6,19 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp_vary::cursor::CursorKeys;
-use mcp_vary::error::{Error, Identifier};
+use mcp_vary::error::{Era, Error, Identifier};
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::rank::{Ranking, Weights, rank};
 use mcp_vary::variant::{ServerVariant, Status, VariantId, Variants, to_settings};
-use rmcp::model::JsonObject;
+use rmcp::model::{ErrorCode, JsonObject};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 
 use super::face::{Face, not_found};
 use super::features::{declared_by, era};
-use super::wire::to_error_data;
+use super::wire::{to_error_data, with_active_variant};
 
 pub(super) type Ranker = Arc<dyn Fn(&[&ServerVariant], &VariantHints) -> Vec<usize> + Send + Sync>;
 pub(super) type Sees =
@@ -77,6 +77,21 @@ impl<'a> Active<'a> {
                 Err(not_found(shown.clone(), self.variant, era(context)))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// An error of the handler about `what`, with the active variant.
+    ///
+    /// Where something may be hidden, what is not there answers as that does.
+    pub(super) fn about(&self, error: ErrorData, what: Identifier, era: Era) -> ErrorData {
+        let hides = self.face.view.is_some() || self.permits.is_some();
+        match error.code {
+            ErrorCode::RESOURCE_NOT_FOUND if hides => not_found(what, self.variant, era),
+            // The server has the method, and this variant nothing of its kind.
+            ErrorCode::METHOD_NOT_FOUND if self.variant.is_some() => {
+                not_found(what, self.variant, era)
+            }
+            _ => with_active_variant(error, self.variant),
         }
     }
 

@@ -1,5 +1,7 @@
 //! What leaves a handler on its own: tagged with the variant, in order, to the right client.
 
+use std::sync::Arc;
+
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_rmcp::server::{Face, Vary, View};
 use rmcp::model::{
@@ -12,7 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::shop::{Shop, WAS_CANCELLED};
 use crate::support::{
-    Era, Told, VARIANT, Wire, connect, connect_with, declaring, join, serve_http,
+    Era, Told, VARIANT, Wire, connect, connect_to, connect_with, declaring, join, serve_http,
 };
 
 fn server() -> Vary {
@@ -143,6 +145,7 @@ async fn a_subscription_is_bound_to_its_variant() {
         // Not in this variant; and so not bound, either.
         let only_b = json!({"uri": "shop:///b"});
         let error = subscribe("a", &only_b).await.unwrap_err();
+        assert_eq!(error.code.0, -32602);
         assert_eq!(error.data.unwrap()["activeVariant"], "a");
         subscribe("b", &only_b).await.unwrap();
 
@@ -156,7 +159,76 @@ async fn a_subscription_is_bound_to_its_variant() {
             .await
             .unwrap();
         subscribe("b", &all).await.unwrap();
+
+        // What is refused the second time is still bound by the first.
+        let once = json!({"uri": "shop:///once"});
+        subscribe("a", &once).await.unwrap();
+        subscribe("a", &once).await.unwrap_err();
+        let error = subscribe("b", &once).await.unwrap_err();
+        assert_eq!(error.data.unwrap()["subscribedVariant"], "a");
     }
+}
+
+/// SV-14: hidden and unknown are the same to a subscriber.
+#[tokio::test]
+async fn what_is_hidden_cannot_be_subscribed_to() {
+    let view = View::new().with_resources_where(|uri| uri != "shop:///all");
+    let server = Vary::builder().with_variant(
+        ServerVariant::new("a".parse().unwrap(), ""),
+        Face::new(Shop::new("a")).with_view(view),
+    );
+    let client = connect(&server.build().unwrap(), (Era::Legacy, Wire::Pipe)).await;
+    let mut answers = Vec::new();
+    for uri in ["shop:///all", "shop:///none"] {
+        let params = json!({"uri": uri});
+        let error = client
+            .under("a", "resources/subscribe", params)
+            .await
+            .unwrap_err();
+        assert_eq!(error.code.0, -32602);
+        answers.push(serde_json::to_string(&error).unwrap().replace(uri, "…"));
+    }
+    assert_eq!(answers[0], answers[1]);
+}
+
+/// SV-16: even where sessions share the handler itself, a change reaches its own client.
+#[tokio::test]
+async fn sessions_may_share_a_handler() {
+    let server = Arc::new(server());
+    let mut one = connect_to(server.clone(), Era::Legacy).await;
+    let mut other = connect_to(server, Era::Legacy).await;
+    for client in [&mut one, &mut other] {
+        client.call("a", "put_tools", json!({})).await;
+        assert_eq!(client.hear().await, changed("tools", "a"));
+    }
+    assert!(one.told.try_recv().is_err() && other.told.try_recv().is_err());
+}
+
+/// A legacy session has a task for each variant that was used; modern requests leave none.
+#[tokio::test]
+async fn tasks_are_few() {
+    for (era, expected) in [(Era::Legacy, 2), (Era::Modern, 0)] {
+        let client = connect(&server(), (era, Wire::Pipe)).await;
+        // The first modern request makes rmcp serve the connection in a task of its own.
+        if era == Era::Modern {
+            client.names("a", "tools").await;
+        }
+        let before = settled_tasks().await;
+        for variant in ["a", "b", "a", "b", "a"] {
+            client.names(variant, "tools").await;
+        }
+        assert_eq!(settled_tasks().await - before, expected, "{era:?}");
+    }
+}
+
+/// How many tasks there are once those have ended that were about to.
+async fn settled_tasks() -> usize {
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+    }
+    tokio::runtime::Handle::current()
+        .metrics()
+        .num_alive_tasks()
 }
 
 /// SV-15: every notification on a modern stream carries its variant and its subscription.

@@ -1,15 +1,18 @@
 //! A server with some of everything, which says who was asked.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use mcp_vary_rmcp::server::ActiveVariant;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
-    CompletionInfo, ContentBlock, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProgressNotificationParam, Prompt, PromptMessage,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
-    ResourceContents, ResourceTemplate, ResourceUpdatedNotificationParam, Role, ServerCapabilities,
-    ServerConfig, ServerRequest, SubscribeRequestParams, SubscriptionFilter, Tool,
-    UnsubscribeRequestParams,
+    CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams,
+    CompleteResult, CompletionInfo, ContentBlock, DiscoverResult, GetPromptRequestParams,
+    GetPromptResponse, GetPromptResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+    Prompt, PromptMessage, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+    ResourceUpdatedNotificationParam, Role, ServerCapabilities, ServerConfig, ServerRequest,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -20,11 +23,16 @@ use serde_json::{Value, json};
 pub(crate) struct Shop {
     label: &'static str,
     page: usize,
+    is_taken: Arc<AtomicBool>,
 }
 
 impl Shop {
     pub(crate) fn new(label: &'static str) -> Self {
-        Self { label, page: 100 }
+        Self {
+            label,
+            page: 100,
+            is_taken: Arc::default(),
+        }
     }
 
     /// Lists this many items to a page.
@@ -66,6 +74,9 @@ impl Shop {
     }
 }
 
+/// What a server says that knows nothing of variants.
+const FOREVER: (Option<u64>, Option<CacheScope>) = (Some(60_000), Some(CacheScope::Public));
+
 const TOOLS: &[&str] = &[
     "get_who",
     "get_arguments",
@@ -80,7 +91,7 @@ fn tool(name: &'static str) -> Tool {
     let mut tool = Tool::default();
     tool.name = name.into();
     tool.description = Some("As the handler has it".into());
-    tool.input_schema = std::sync::Arc::new(schema.as_object().unwrap().clone());
+    tool.input_schema = Arc::new(schema.as_object().unwrap().clone());
     tool
 }
 
@@ -95,6 +106,17 @@ impl ServerHandler for Shop {
             .enable_completions()
             .build();
         ServerConfig::new(capabilities)
+    }
+
+    async fn discover(
+        &self,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<DiscoverResult, ErrorData> {
+        let versions = vec![ProtocolVersion::V_2025_11_25, ProtocolVersion::V_2026_07_28];
+        let result = DiscoverResult::from_server_info(versions, self.get_info());
+        Ok(result
+            .with_ttl_ms(60_000)
+            .with_cache_scope(CacheScope::Public))
     }
 
     async fn list_tools(
@@ -112,6 +134,7 @@ impl ServerHandler for Shop {
         let (tools, next) = self.cut(tools, params)?;
         let mut list = ListToolsResult::with_all_items(tools);
         list.next_cursor = next;
+        (list.ttl_ms, list.cache_scope) = FOREVER;
         Ok(list)
     }
 
@@ -170,6 +193,7 @@ impl ServerHandler for Shop {
         let (prompts, next) = self.cut(prompts.into(), params)?;
         let mut list = ListPromptsResult::with_all_items(prompts);
         list.next_cursor = next;
+        (list.ttl_ms, list.cache_scope) = FOREVER;
         Ok(list)
     }
 
@@ -197,6 +221,7 @@ impl ServerHandler for Shop {
         let (resources, next) = self.cut(resources, params)?;
         let mut list = ListResourcesResult::with_all_items(resources);
         list.next_cursor = next;
+        (list.ttl_ms, list.cache_scope) = FOREVER;
         Ok(list)
     }
 
@@ -209,6 +234,7 @@ impl ServerHandler for Shop {
         let (templates, next) = self.cut(vec![template], params)?;
         let mut list = ListResourceTemplatesResult::with_all_items(templates);
         list.next_cursor = next;
+        (list.ttl_ms, list.cache_scope) = FOREVER;
         Ok(list)
     }
 
@@ -219,7 +245,9 @@ impl ServerHandler for Shop {
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.knows_uri(&request.uri)?;
         let contents = ResourceContents::text(self.label, request.uri);
-        Ok(ReadResourceResult::new(vec![contents]).into())
+        let mut result = ReadResourceResult::new(vec![contents]);
+        (result.ttl_ms, result.cache_scope) = FOREVER;
+        Ok(result.into())
     }
 
     async fn complete(
@@ -238,6 +266,9 @@ impl ServerHandler for Shop {
         request: SubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        if request.uri == "shop:///once" && !self.is_taken.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
         self.knows_uri(&request.uri)
     }
 
@@ -258,6 +289,11 @@ impl ServerHandler for Shop {
 
     /// Says at once that the tools and the resource have changed.
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let request = context.request_context();
+        // A handler knows its variant here, too.
+        if request.extensions.get::<ActiveVariant>().is_none() {
+            return Ok(());
+        }
         let sink = context.sink();
         // Whether it was asked for is the sink's to know.
         let _ = sink.notify_tool_list_changed().await;

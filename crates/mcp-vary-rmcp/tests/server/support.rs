@@ -149,19 +149,7 @@ pub(crate) async fn try_connect(
     capabilities: Value,
 ) -> Result<Client, ClientInitializeError> {
     match wire {
-        Wire::Pipe => {
-            let (ours, theirs) = tokio::io::duplex(64 * 1024);
-            let server = server.clone();
-            tokio::spawn(async move {
-                // What ends a connection is seen by the client.
-                if let Ok(running) = server.serve(theirs).await {
-                    let _ = running.waiting().await;
-                }
-            });
-            let (listener, told) = listener(capabilities);
-            let service = listener.serve_with_lifecycle(ours, lifecycle(era)).await?;
-            Ok(Client::new(service, told, None).await)
-        }
+        Wire::Pipe => pipe(server.clone(), era, capabilities).await,
         Wire::Http => {
             let http = serve_http(server.clone()).await;
             let mut client = join(&http.url, era, capabilities, &[]).await?;
@@ -169,6 +157,28 @@ pub(crate) async fn try_connect(
             Ok(client)
         }
     }
+}
+
+/// Connects to the handler itself, on a pipe.
+pub(crate) async fn connect_to(server: impl ServerHandler, era: Era) -> Client {
+    pipe(server, era, json!({})).await.unwrap()
+}
+
+async fn pipe(
+    server: impl ServerHandler,
+    era: Era,
+    capabilities: Value,
+) -> Result<Client, ClientInitializeError> {
+    let (ours, theirs) = tokio::io::duplex(64 * 1024);
+    tokio::spawn(async move {
+        // What ends a connection is seen by the client.
+        if let Ok(running) = server.serve(theirs).await {
+            let _ = running.waiting().await;
+        }
+    });
+    let (listener, told) = listener(capabilities);
+    let service = listener.serve_with_lifecycle(ours, lifecycle(era)).await?;
+    Ok(Client::new(service, told, None).await)
 }
 
 /// Connects to what is served at `url`, with `headers` in every request.

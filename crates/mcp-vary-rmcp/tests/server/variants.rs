@@ -1,5 +1,6 @@
 //! Variants as a client sees them.
 
+use std::borrow::Cow;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,15 +10,15 @@ use mcp_vary::error::Identifier;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status};
 use mcp_vary_rmcp::server::{Builder, Face, PromptView, ToolView, Vary, View};
-use rmcp::model::Tool;
+use rmcp::model::{ProtocolVersion, Tool};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
 use crate::shop::Shop;
 use crate::support::{
-    Client, Era, VARIANT, VARIANTS, WAYS, Wire, connect, connect_with, declaring, join, names,
-    serve_http,
+    Client, Era, VARIANT, VARIANTS, WAYS, Wire, connect, connect_with, declaring, initialize, join,
+    lines, modern, names, serve_http,
 };
 
 fn variant(id: &str) -> ServerVariant {
@@ -35,11 +36,11 @@ fn shops() -> Builder {
         )
         .with_tool(
             "get_arguments",
-            ToolView::new().with_argument("b", json!(7)),
+            ToolView::new().with_argument("a", json!(7)),
         )
         .with_prompts(["greet"])
         .with_prompt("greet", PromptView::new().with_name("hello"))
-        .with_resources_where(|uri| uri == "shop:///all");
+        .with_resources_where(|uri| uri != "shop:///plain");
     Vary::builder()
         .with_variant(
             variant("plain").with_hint("contextSize", "standard"),
@@ -481,7 +482,7 @@ async fn a_view_shows_a_handler_in_another_way() {
             .await
             .unwrap();
         assert_eq!(list["tools"][0]["description"], "Short");
-        let schema = json!({"type": "object", "properties": {"a": {}}, "required": ["a"]});
+        let schema = json!({"type": "object", "properties": {"b": {}}, "required": []});
         assert_eq!(list["tools"][1]["inputSchema"], schema);
 
         assert_eq!(
@@ -491,12 +492,40 @@ async fn a_view_shows_a_handler_in_another_way() {
         let arguments = client
             .call("small", "get_arguments", json!({"a": 1, "b": 2}))
             .await;
-        assert_eq!(said(&arguments), json!({"a": 1, "b": 7}));
+        assert_eq!(said(&arguments), json!({"a": 7, "b": 2}));
         let prompt = client
             .under("small", "prompts/get", json!({"name": "hello"}))
             .await
             .unwrap();
         assert_eq!(prompt["messages"][0]["content"]["text"], "greet of plain");
+    }
+}
+
+/// SV-11: a name that a view gives away is no longer its first owner's.
+#[tokio::test]
+async fn a_name_is_given_once() {
+    let view = View::new()
+        .with_tool("get_who", ToolView::new().with_name("get_arguments"))
+        .with_prompt("a", PromptView::new().with_name("greet"));
+    let face = Face::new(Shop::new("a")).with_view(view);
+    let server = Vary::builder()
+        .with_variant(variant("a"), face)
+        .build()
+        .unwrap();
+    for way in WAYS {
+        let client = connect(&server, way).await;
+        let tools = client.names("a", "tools").await;
+        assert_eq!(tools[..2], ["get_arguments", "put_tools"], "{way:?}");
+        assert_eq!(
+            said(&client.call("a", "get_arguments", json!({})).await),
+            json!(["a", "a"])
+        );
+        assert_eq!(client.names("a", "prompts").await, ["greet"]);
+        let prompt = client
+            .under("a", "prompts/get", json!({"name": "greet"}))
+            .await
+            .unwrap();
+        assert_eq!(prompt["messages"][0]["content"]["text"], "a of a");
     }
 }
 
@@ -602,6 +631,31 @@ async fn a_variant_that_lacks_a_kind_lists_none_of_it() {
         );
         assert_eq!(data(error), json!({"activeVariant": "empty"}));
     }
+}
+
+struct Old;
+
+impl ServerHandler for Old {
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(&[ProtocolVersion::V_2025_06_18])
+    }
+}
+
+/// SV-11: a server speaks the revisions that all its handlers speak.
+#[tokio::test]
+async fn the_revision_is_one_of_every_handlers() {
+    let server = Vary::builder()
+        .with_variant(variant("new"), Empty)
+        .with_variant(variant("old"), Old)
+        .build()
+        .unwrap();
+    let answers = lines(server.clone(), &[initialize(json!({}))]).await;
+    assert!(
+        answers[0].contains(r#""protocolVersion":"2025-06-18""#),
+        "{answers:?}"
+    );
+    let answers = lines(server, &[modern(1, "tools/list", json!({}), json!({}))]).await;
+    assert!(answers[0].contains("-32022"), "{answers:?}");
 }
 
 fn paged() -> Vary {
@@ -773,12 +827,12 @@ async fn modern_lists_are_not_to_be_cached() {
                 (&json!(0), &json!("private"))
             );
         }
-        let client = connect(&server(), (Era::Legacy, wire)).await;
-        let result = client
-            .under("plain", "tools/list", json!({}))
-            .await
-            .unwrap();
-        assert_eq!(result.get("ttlMs"), None);
+        let uri = json!({"uri": "shop:///all"});
+        let result = client.under("plain", "resources/read", uri).await.unwrap();
+        assert_eq!(
+            (&result["ttlMs"], &result["cacheScope"]),
+            (&json!(0), &json!("private"))
+        );
     }
 }
 
