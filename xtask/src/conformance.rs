@@ -39,14 +39,16 @@ const SUITES: &[Suite] = &[
         arguments: &["--requirements", "2025-11-25"],
     },
     Suite {
-        name: "2026-07-28",
-        script: "node_modules/@modelcontextprotocol/conformance/dist/index.js",
-        arguments: &["--requirements", "2026-07-28"],
-    },
-    Suite {
         name: "0.1.16",
         script: "node_modules/conformance-2025/dist/index.js",
         arguments: &["--suite", "all", "--spec-version", "2025-11-25"],
+    },
+    // The last one: it hangs up on calls, and what a server on stdio may still log about those keeps Vary
+    // from telling whose the log messages of other clients' calls are.
+    Suite {
+        name: "2026-07-28",
+        script: "node_modules/@modelcontextprotocol/conformance/dist/index.js",
+        arguments: &["--requirements", "2026-07-28"],
     },
 ];
 

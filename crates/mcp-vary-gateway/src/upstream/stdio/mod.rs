@@ -296,7 +296,7 @@ impl Shared {
             Lost::Nothing => {}
             Lost::Anything => {
                 let now = Instant::now();
-                let until = now + self.limits.idle;
+                let until = now + LINGERS;
                 self.flights().fail_all(&error, until, now);
             }
             Lost::Answer(id) => {
@@ -332,6 +332,12 @@ impl Route {
         }
     }
 }
+
+/// How long what a server logs may still be about a call that was cancelled.
+///
+/// > Servers SHOULD stop work on a cancelled request as soon as practical and MUST NOT send any further
+/// > messages for it. (MCP 2026-07-28, transports/stdio, "Cancellation")
+const LINGERS: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// One request to a process, until its answer.
 #[derive(Debug)]
@@ -378,7 +384,7 @@ impl Exchange {
         self.is_over = true;
         let now = Instant::now();
         let was_open = if self.sent {
-            let until = now + self.shared.limits.idle;
+            let until = now + LINGERS;
             self.shared.flights().abandon(self.id, until, now)
         } else {
             self.shared.flights().take(self.id).is_some()
