@@ -21,7 +21,7 @@ pub enum Error {
         error: Box<ErrorData>,
     },
     /// The server's: its list goes on for ever, or in a circle.
-    #[error("the server's list does not end after {0} pages")]
+    #[error("the server's list does not end; {0} pages of it were read")]
     Endless(usize),
     /// Everything that can go wrong without variants too.
     #[error(transparent)]

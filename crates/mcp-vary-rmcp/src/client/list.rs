@@ -174,7 +174,9 @@ impl Client {
     ) -> Result<(Vec<T>, Duration), Error> {
         let (mut items, mut time) = (Vec::new(), Duration::MAX);
         let mut cursor = None;
-        for _ in 0..PAGES {
+        let mut read = 0;
+        while read < PAGES {
+            read += 1;
             let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
             let result = self.send(T::request(params), variant).await?;
             let page = T::page(result).ok_or(ServiceError::UnexpectedResponse)?;
@@ -187,7 +189,7 @@ impl Client {
                 next => cursor = next,
             }
         }
-        Err(Error::Endless(PAGES))
+        Err(Error::Endless(read))
     }
 
     fn time_of<T: Listing>(&self, ttl: Option<u64>) -> Duration {

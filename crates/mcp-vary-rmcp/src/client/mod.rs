@@ -17,26 +17,47 @@
 //!
 //! # Examples
 //!
-//! ```no_run
+//! ```
 //! use mcp_vary::feature::Features;
 //! use mcp_vary::hints::VariantHints;
 //! use mcp_vary_rmcp::client::{Client, Declaring, TaskContext};
 //! use rmcp::ServiceExt as _;
-//! use rmcp::model::CallToolRequestParams;
+//! # use mcp_vary::variant::ServerVariant;
+//! # use mcp_vary_rmcp::server::Vary;
+//! # use rmcp::model::{ServerCapabilities, ServerConfig};
+//! # use rmcp::ServerHandler;
+//! # struct Cloud;
+//! # impl ServerHandler for Cloud {
+//! #     fn get_info(&self) -> ServerConfig {
+//! #         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+//! #     }
+//! # }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let server = Vary::builder()
+//! #     .with_variant(ServerVariant::new("plan".parse()?, "").with_hint("useCase", "planning"), Cloud)
+//! #     .with_variant(ServerVariant::new("run".parse()?, "").with_hint("useCase", "execution"), Cloud)
+//! #     .build()?;
+//! # let (transport, theirs) = tokio::io::duplex(4096);
+//! # let serving = tokio::spawn(async move { server.serve(theirs).await.unwrap().waiting().await });
 //!
-//! # async fn example(transport: tokio::io::DuplexStream) -> Result<(), Box<dyn std::error::Error>> {
+//! // Once: declare, connect.
 //! let (features, _) = Features::from_tags(["agent", "format=json"]);
 //! let (hints, _) = VariantHints::from_pairs([("useCase", "planning"), ("useCase", "execution")]);
 //! let handler = Declaring::new(()).with_features(features).with_hints(hints);
 //! let running = handler.serve(transport).await?;
 //! let client = Client::new(running.peer(), running.service()).await;
 //!
+//! // Per phase: choose, and ask in what was chosen.
 //! let planning = client.choose(&TaskContext::new().with_phase("planning"));
 //! let tools = planning.tools().await?;
-//! println!("{} tools in {}", tools.len(), planning.choice());
+//! assert_eq!(planning.choice().to_string(), "`plan`: made for the phase planning");
 //!
 //! let executing = client.choose(&TaskContext::new().with_phase("execution"));
-//! executing.call_tool(CallToolRequestParams::new("deploy")).await?;
+//! assert_eq!(executing.variant().unwrap().as_str(), "run");
+//! # assert!(tools.is_empty());
+//! # running.cancel().await?;
+//! # serving.await??;
 //! # Ok(())
 //! # }
 //! ```

@@ -26,9 +26,9 @@ async fn a_modern_client_listens_in_a_variant() {
             [Some(json!("compact"))]
         );
         assert_eq!(view.tools().await.unwrap()[0].name, "compact-a0");
-        connected.change("tools", Some("compact")).await;
+        connected.change_and_hear("tools", Some("compact")).await;
         assert_eq!(view.tools().await.unwrap()[0].name, "compact-a1", "{way:?}");
-        connected.change("test://a", Some("compact")).await;
+        connected.change_and_hear("test://a", Some("compact")).await;
     }
 }
 
@@ -95,4 +95,46 @@ async fn a_legacy_client_unsubscribes_before_it_changes_the_variant() {
         ];
         assert_eq!(seen, expected, "{way:?}");
     }
+}
+
+/// SV-16: what comes through the SDK's own subscription, which can select no variant, is passed on.
+#[tokio::test]
+async fn the_sdks_subscription_can_be_passed_on() {
+    for way in WAYS.into_iter().filter(|way| way.modern) {
+        let connected = Connected::new(way, Scripted::with_variants()).await;
+        let view = connected.client.default_view();
+        let mut subscription = connected.peer().listen(filter()).await.unwrap();
+        assert_eq!(
+            view.tools().await.unwrap()[0].name,
+            "standard-a0",
+            "{way:?}"
+        );
+        connected.change("tools", None).await;
+        let notification = subscription.next().await.unwrap().unwrap();
+        assert_eq!(
+            view.tools().await.unwrap()[0].name,
+            "standard-a0",
+            "{way:?}"
+        );
+        connected.client.hear(&notification);
+        assert_eq!(
+            view.tools().await.unwrap()[0].name,
+            "standard-a1",
+            "{way:?}"
+        );
+        assert_eq!(
+            connected.server.selectors("subscriptions/listen"),
+            [None],
+            "{way:?}"
+        );
+    }
+}
+
+/// SV-16: fails when the SDK gives a notification's metadata to its handler, as it should; then
+/// `declare.rs` need not look for it elsewhere.
+#[tokio::test]
+async fn the_sdk_still_hides_the_metadata_of_notifications() {
+    let mut connected = Connected::new(WAYS[0], Scripted::with_variants()).await;
+    let heard = connected.change_and_hear("tools", Some("compact")).await;
+    assert_eq!(heard, "tools");
 }

@@ -107,11 +107,11 @@ async fn a_change_ends_the_lists_that_it_names() {
             [one, two, first_tool(&default).await].join(" ")
         };
         assert_eq!(lists().await, "compact-a0 debug-a0 standard-a0", "{way:?}");
-        connected.change("tools", Some("compact")).await;
+        connected.change_and_hear("tools", Some("compact")).await;
         assert_eq!(lists().await, "compact-a1 debug-a0 standard-a1", "{way:?}");
-        connected.change("tools", None).await;
+        connected.change_and_hear("tools", None).await;
         assert_eq!(lists().await, "compact-a2 debug-a2 standard-a2", "{way:?}");
-        connected.change("tools", Some("")).await;
+        connected.change_and_hear("tools", Some("")).await;
         assert_eq!(lists().await, "compact-a3 debug-a3 standard-a3", "{way:?}");
     }
 }
@@ -127,7 +127,7 @@ async fn an_updated_resource_is_read_again() {
             text(view, "test://a").await;
             text(view, "test://b").await;
         }
-        connected.change("test://a", Some("compact")).await;
+        connected.change_and_hear("test://a", Some("compact")).await;
         assert_eq!(
             text(&compact, "test://a").await,
             "compact, version 1",
@@ -155,4 +155,17 @@ async fn everything_can_be_forgotten() {
     connected.client.forget();
     view.tools().await.unwrap();
     assert_eq!(connected.server.selectors("tools/list").len(), 4);
+}
+
+/// SV-17: a legacy list whose changes nobody tells is not kept.
+#[tokio::test]
+async fn a_list_without_time_or_promise_is_asked_for_again() {
+    for way in WAYS.into_iter().filter(|way| !way.modern) {
+        let silent = Scripted::declaring(serde_json::json!({"tools": {}}), Vec::new());
+        let connected = Connected::new(way, silent.with_ttl(None)).await;
+        let view = connected.client.default_view();
+        view.tools().await.unwrap();
+        view.tools().await.unwrap();
+        assert_eq!(connected.server.selectors("tools/list").len(), 4, "{way:?}");
+    }
 }

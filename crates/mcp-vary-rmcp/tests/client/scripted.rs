@@ -63,6 +63,8 @@ struct Script {
     /// The variants that selectors may name, the default first.
     known: Mutex<Vec<String>>,
     ttl: Option<u64>,
+    /// Whether lists go in a circle.
+    circling: bool,
     /// The methods that always fail, and how.
     failing: Mutex<BTreeMap<&'static str, ErrorData>>,
     seen: Mutex<Vec<Seen>>,
@@ -108,6 +110,7 @@ impl Scripted {
             capabilities: Mutex::new(serde_json::from_value(capabilities).unwrap()),
             known: Mutex::new(known),
             ttl: Some(3_600_000),
+            circling: false,
             failing: Mutex::default(),
             seen: Mutex::default(),
             declared: Mutex::default(),
@@ -122,6 +125,12 @@ impl Scripted {
     /// Says `ttl` of every list and resource.
     pub(crate) fn with_ttl(mut self, ttl: Option<u64>) -> Self {
         Arc::get_mut(&mut self.script).unwrap().ttl = ttl;
+        self
+    }
+
+    /// Has every page of a list be followed by its second.
+    pub(crate) fn circling(mut self) -> Self {
+        Arc::get_mut(&mut self.script).unwrap().circling = true;
         self
     }
 
@@ -205,6 +214,9 @@ impl Scripted {
         let second = format!("second page of {variant}");
         match params.and_then(|params| params.cursor) {
             None => Ok((vec![format!("{variant}-a{version}")], Some(second))),
+            Some(cursor) if cursor == second && self.script.circling => {
+                Ok((vec![format!("{variant}-b{version}")], Some(second)))
+            }
             Some(cursor) if cursor == second => Ok((vec![format!("{variant}-b{version}")], None)),
             Some(_) => Err(ErrorData::invalid_params(
                 "Cursor invalid for requested variant",
@@ -459,8 +471,11 @@ impl ClientHandler for Watcher {
         Ok(result.with_content(json!({"name": "Ada"})))
     }
 
-    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        let _ = self.heard.send("tools");
+    async fn on_tool_list_changed(&self, context: NotificationContext<RoleClient>) {
+        let tagged = context.meta.contains_key(SERVER_VARIANT_META);
+        let _ = self
+            .heard
+            .send(if tagged { "tagged tools" } else { "tools" });
     }
 
     async fn on_resource_updated(
@@ -532,7 +547,7 @@ impl Connected {
     }
 
     /// Has the server change its tools, or the resource of a URI, in one variant or in all.
-    pub(crate) async fn change(&mut self, what: &str, variant: Option<&str>) {
+    pub(crate) async fn change(&self, what: &str, variant: Option<&str>) {
         let mut arguments = JsonObject::new();
         arguments.insert("what".to_owned(), what.into());
         if let Some(variant) = variant {
@@ -540,7 +555,16 @@ impl Connected {
         }
         let params = CallToolRequestParams::new("change").with_arguments(arguments);
         self.client.default_view().call_tool(params).await.unwrap();
-        self.heard.recv().await.unwrap();
+    }
+
+    /// Has the server change something, and waits until the client has heard.
+    pub(crate) async fn change_and_hear(
+        &mut self,
+        what: &str,
+        variant: Option<&str>,
+    ) -> &'static str {
+        self.change(what, variant).await;
+        self.heard.recv().await.unwrap()
     }
 }
 

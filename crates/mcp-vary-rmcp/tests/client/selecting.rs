@@ -6,6 +6,7 @@ use rmcp::model::{
     ArgumentInfo, CallToolRequestParams, CallToolResponse, CompleteRequestParams,
     GetPromptRequestParams, Reference,
 };
+use rmcp::service::ServiceError;
 use serde_json::{Value, json};
 
 use crate::scripted::{Connected, Scripted, WAYS, id};
@@ -214,4 +215,35 @@ async fn a_call_that_nobody_waits_for_is_cancelled() {
         call.abort();
         cancelled.recv().await.unwrap();
     }
+}
+
+/// A list that goes in a circle is an error, not a loop.
+#[tokio::test]
+async fn a_list_in_a_circle_ends() {
+    for way in WAYS {
+        let connected = Connected::new(way, Scripted::with_variants().circling()).await;
+        let error = connected.client.default_view().tools().await.unwrap_err();
+        let expected = "the server's list does not end; 2 pages of it were read";
+        assert_eq!(error.to_string(), expected, "{way:?}");
+    }
+}
+
+/// A request has only the client's time.
+#[tokio::test(start_paused = true)]
+async fn a_request_that_takes_too_long_fails() {
+    let connected = Connected::new(WAYS[1], Scripted::with_variants()).await;
+    let mut cancelled = connected.server.cancellations();
+    let client = connected
+        .client
+        .clone()
+        .with_timeout(std::time::Duration::from_secs(5));
+    let call = client
+        .default_view()
+        .call_tool(CallToolRequestParams::new("wait"))
+        .await;
+    assert!(
+        matches!(call, Err(Error::Service(ServiceError::Timeout { .. }))),
+        "{call:?}"
+    );
+    cancelled.recv().await.unwrap();
 }
