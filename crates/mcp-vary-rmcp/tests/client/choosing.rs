@@ -290,3 +290,25 @@ async fn choices_are_on_record() {
     }
     assert_eq!(client.choices().len(), mcp_vary_rmcp::client::RECORDS);
 }
+
+/// SV-19: offers that were asked for anew are chosen from anew.
+#[tokio::test]
+async fn new_offers_are_a_new_question() {
+    let connected = connected().await;
+    let scribe = Scribe::new(Ok(r#"{"selected": "compact", "reasoning": "short"}"#));
+    let context = TaskContext::new();
+    for times in [1, 1, 2] {
+        if times == 2 {
+            connected.client.refresh_offers().await.unwrap();
+        }
+        connected.client.choose_with(&scribe, &context).await;
+        assert_eq!(scribe.asked.lock().unwrap().len(), times);
+    }
+    connected.server.retire("compact");
+    connected.client.refresh_offers().await.unwrap();
+    let view = connected.client.choose_with(&scribe, &context).await;
+    ends_with(
+        &view.choice().to_string(),
+        "it named `compact`, which is not offered",
+    );
+}

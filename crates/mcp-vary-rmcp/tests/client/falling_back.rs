@@ -151,3 +151,22 @@ async fn offers_are_refreshed_where_the_era_knows_how() {
         );
     }
 }
+
+/// SV-17, SV-19: an answer of the default is not remembered as the refused variant's.
+#[tokio::test]
+async fn what_fell_back_is_not_remembered_for_the_variant() {
+    for way in WAYS {
+        let (connected, view) = gone(way).await;
+        for _ in 0..2 {
+            view.read_resource("test://a").await.unwrap();
+            assert!(view.tools().await.unwrap().fell_back(), "{way:?}");
+        }
+        assert_eq!(
+            connected.server.selectors("resources/read").len(),
+            4,
+            "{way:?}"
+        );
+        // The default's own list is remembered as such.
+        assert_eq!(connected.server.selectors("tools/list").len(), 4, "{way:?}");
+    }
+}
