@@ -288,6 +288,7 @@ impl ServerHandler for Vary {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.check_required(context.request_context())?;
         let active = self.select(context.request_context())?;
         let Some(variant) = active.variant else {
             return active.face.handler.listen(context).await;
@@ -486,6 +487,7 @@ impl Vary {
         context: RequestContext<RoleServer>,
         unknown: ErrorCode,
     ) -> Result<ServerResult, ErrorData> {
+        self.check_required(&context)?;
         let mut first = None;
         for handler in self.handlers() {
             match handler.request(request.clone(), context.clone()).await {

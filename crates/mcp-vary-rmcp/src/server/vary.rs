@@ -173,7 +173,10 @@ impl Vary {
     }
 
     /// A modern client declares what is required with each request.
-    fn check_required(&self, context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
+    pub(super) fn check_required(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
         if self.shared.required.is_empty() || era(context) == Era::Legacy {
             return Ok(());
         }

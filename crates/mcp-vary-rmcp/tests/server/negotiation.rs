@@ -124,6 +124,10 @@ async fn answers(tags: &[&str], content: &Value, structured: Option<Value>) {
     for way in WAYS {
         let client = connect_with(&server, way, declaring(tags, json!({}))).await;
         let result = client.call("", "weather", json!({"city": "Paris"})).await;
+        if way.0 == Era::Modern {
+            assert_eq!(result["resultType"], "complete");
+        }
+        assert_eq!(result["isError"], false);
         assert_eq!(result["content"], *content, "{way:?} {tags:?}");
         assert_eq!(
             result.get("structuredContent").cloned(),
@@ -428,6 +432,11 @@ async fn a_required_extension_is_asked_for() {
         let client = connect(&server, (Era::Modern, wire)).await;
         let error = client.under("", "tools/list", json!({})).await.unwrap_err();
         assert_eq!(error.code.0, -32021, "{wire:?}");
+        let custom = client
+            .under("", "com.example/any", json!({}))
+            .await
+            .unwrap_err();
+        assert_eq!(custom.code.0, -32021, "{wire:?}");
         let required = &error.data.unwrap()["requiredCapabilities"];
         assert_eq!(*required, json!({"extensions": {NEGOTIATION: {}}}));
     }

@@ -275,6 +275,22 @@ async fn an_invalid_selector_is_refused() {
     }
 }
 
+/// SV-28: a method that knows no variants ignores the selector.
+#[tokio::test]
+async fn other_methods_ignore_the_selector() {
+    for way in WAYS {
+        let client = connect(&server(), way).await;
+        let error = client
+            .under("unknown", "com.example/any", json!({}))
+            .await
+            .unwrap_err();
+        assert_eq!(error.code.0, -32601, "{way:?}");
+        if way.0 == Era::Legacy {
+            client.under("unknown", "ping", json!({})).await.unwrap();
+        }
+    }
+}
+
 /// SV-9: which variants there are need not be said.
 #[tokio::test]
 async fn the_variants_need_not_be_enumerated() {
