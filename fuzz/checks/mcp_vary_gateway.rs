@@ -3,6 +3,9 @@
 //! Included by the fuzz targets, and by `crates/mcp-vary-gateway/tests/corpora.rs`, which replays the
 //! corpora.
 
+use mcp_vary::json::Members;
+use mcp_vary_gateway::call_headers;
+use mcp_vary_gateway::catalog::derive;
 use mcp_vary_gateway::upstream::Answer;
 use mcp_vary_gateway::upstream::sse::{self, Parser};
 use mcp_vary_gateway::wire::{self, Message};
@@ -15,6 +18,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ("answer", answer),
     ("envelope", envelope),
     ("events", events),
+    ("tool", tool),
 ];
 
 /// An answer is kept as it came, and its payload is a part of it.
@@ -74,6 +78,31 @@ pub(crate) fn events(data: &[u8]) {
         assert_eq!(pieces, whole);
     }
     assert!(pieces.iter().all(|event| event.data.len() <= LIMIT));
+}
+
+/// What a server lists becomes smaller, stays JSON, and keeps its name and its annotations' meaning.
+pub(crate) fn tool(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let _ = derive::first_sentence(text);
+    let _ = call_headers(text, text);
+    for compacted in [derive::compact_prompt(text), derive::compact_resource(text)] {
+        assert!(compacted.is_ok_and(|json| Members::parse(&json).is_ok()) || !is_object(text));
+    }
+    let Ok(compact) = derive::compact_tool(text) else {
+        assert!(!is_object(text));
+        return;
+    };
+    let (before, after) = (Members::parse(text), Members::parse(&compact));
+    if let (Ok(before), Ok(after)) = (before, after) {
+        assert_eq!(before.get("name"), after.get("name"));
+    }
+    assert_eq!(derive::is_read_only(text), derive::is_read_only(&compact));
+}
+
+fn is_object(text: &str) -> bool {
+    Members::parse(text).is_ok()
 }
 
 const LIMIT: usize = 256;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use mcp_vary_gateway::catalog::derive::compact_tool;
 use mcp_vary_gateway::upstream::{Answer, sse};
 use mcp_vary_gateway::wire::Message;
 
@@ -55,6 +56,9 @@ fn the_corpora_reach_both_outcomes() {
         Answer::parse(data.to_vec().into()).is_some()
     });
     parsed("envelope", |data| Message::read(data).is_ok());
+    parsed("tool", |data| {
+        std::str::from_utf8(data).is_ok_and(|text| compact_tool(text).is_ok())
+    });
     parsed("events", |data| {
         !sse::parse(data, 256).is_ok_and(|all| all.is_empty())
     });
