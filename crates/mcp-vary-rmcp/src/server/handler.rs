@@ -16,13 +16,13 @@ use rmcp::model::{
     CustomRequest, CustomResult, DiscoverRequest, DiscoverResult, ErrorCode, GetPromptRequest,
     GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskRequest, GetTaskResult,
     InitializeRequest, InitializeRequestParams, InitializeResult, InitializedNotification,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProgressNotification, ProgressNotificationParam, ProtocolVersion,
-    ReadResourceRequestParams, ReadResourceResponse, Reference, RootsListChangedNotification,
-    ServerConfig, ServerResult, SetLevelRequest, SetLevelRequestParams, SubscribeRequest,
-    SubscribeRequestParams, SubscriptionFilter, SubscriptionsListenRequest,
-    SubscriptionsListenRequestParams, Tool, UnsubscribeRequest, UnsubscribeRequestParams,
-    UpdateTaskParams, UpdateTaskRequest,
+    InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProgressNotification, ProgressNotificationParam,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, Reference,
+    RootsListChangedNotification, ServerConfig, ServerResult, SetLevelRequest,
+    SetLevelRequestParams, SubscribeRequest, SubscribeRequestParams, SubscriptionFilter,
+    SubscriptionsListenRequest, SubscriptionsListenRequestParams, Tool, UnsubscribeRequest,
+    UnsubscribeRequestParams, UpdateTaskParams, UpdateTaskRequest,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -32,6 +32,7 @@ use super::features::{CalledTool, era, is_remembered};
 use super::list::page;
 use super::offers::Active;
 use super::session::Unbound;
+use super::state::StateSeal;
 use super::tag::{Outlet, tagging_peer};
 use super::vary::{ActiveVariant, Faces, Vary};
 use super::wire::{unexpected, with_active_variant};
@@ -140,13 +141,15 @@ impl ServerHandler for Vary {
         let active = self.enter(&mut context)?;
         let missing = Identifier::Tool(request.name.to_string());
         tell_of_tool(&active, &request.name, &mut context);
-        let request = active.face.call(request, &context, active.variant).await?;
+        let mut request = active.face.call(request, &context, active.variant).await?;
         let own = Identifier::Tool(request.name.to_string());
         active.check(&context, &own, &missing)?;
+        let seal = StateSeal::new(self.offers(), &active, &own, &context);
+        open_state(seal.as_ref(), &mut request.request_state)?;
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(request));
         match ask(&active, request, missing, context).await? {
             ServerResult::CallToolResult(result) => Ok(result.into()),
-            ServerResult::InputRequiredResult(result) => Ok(result.into()),
+            ServerResult::InputRequiredResult(result) => Ok(sealed(seal.as_ref(), result).into()),
             ServerResult::CreateTaskResult(result) => Ok(CallToolResponse::Task(result)),
             _ => Err(unexpected()),
         }
@@ -159,23 +162,25 @@ impl ServerHandler for Vary {
     ) -> Result<GetPromptResponse, ErrorData> {
         let active = self.enter(&mut context)?;
         let missing = Identifier::Prompt(request.name.clone());
-        let request = active
+        let mut request = active
             .face
             .prompt(request, &context, active.variant)
             .await?;
         let own = Identifier::Prompt(request.name.clone());
         active.check(&context, &own, &missing)?;
+        let seal = StateSeal::new(self.offers(), &active, &own, &context);
+        open_state(seal.as_ref(), &mut request.request_state)?;
         let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(request));
         match ask(&active, request, missing, context).await? {
             ServerResult::GetPromptResult(result) => Ok(result.into()),
-            ServerResult::InputRequiredResult(result) => Ok(result.into()),
+            ServerResult::InputRequiredResult(result) => Ok(sealed(seal.as_ref(), result).into()),
             _ => Err(unexpected()),
         }
     }
 
     async fn read_resource(
         &self,
-        request: ReadResourceRequestParams,
+        mut request: ReadResourceRequestParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let active = self.enter(&mut context)?;
@@ -183,15 +188,19 @@ impl ServerHandler for Vary {
         let missing = Identifier::Resource(request.uri.clone());
         active.face.check_uri(&missing, era, active.variant)?;
         active.check(&context, &missing, &missing)?;
+        let seal = StateSeal::new(self.offers(), &active, &missing, &context);
+        open_state(seal.as_ref(), &mut request.request_state)?;
         let answer = active.face.handler.read(request, context).await;
-        let mut answer = answer.map_err(|error| active.about(error, missing, era))?;
-        if let ReadResourceResponse::Complete(result) = &mut answer
-            && active.variant.is_some()
-            && era == Era::Modern
-        {
-            (result.ttl_ms, result.cache_scope) = (Some(0), Some(CacheScope::Private));
+        match answer.map_err(|error| active.about(error, missing, era))? {
+            ReadResourceResponse::Complete(mut result) => {
+                if active.variant.is_some() && era == Era::Modern {
+                    (result.ttl_ms, result.cache_scope) = (Some(0), Some(CacheScope::Private));
+                }
+                Ok(result.into())
+            }
+            ReadResourceResponse::InputRequired(result) => Ok(sealed(seal.as_ref(), result).into()),
+            answer => Ok(answer),
         }
-        Ok(answer)
     }
 
     async fn complete(
@@ -513,6 +522,17 @@ async fn ask(
     let era = era(&context);
     let answer = active.face.handler.request(request, context).await;
     answer.map_err(|error| active.about(error, what, era))
+}
+
+fn open_state(seal: Option<&StateSeal<'_>>, state: &mut Option<String>) -> Result<(), ErrorData> {
+    seal.map_or(Ok(()), |seal| seal.open(state))
+}
+
+fn sealed(seal: Option<&StateSeal<'_>>, mut result: InputRequiredResult) -> InputRequiredResult {
+    if let Some(seal) = seal {
+        seal.seal(&mut result);
+    }
+    result
 }
 
 /// Tells a handler whose client negotiates what is listed of the tool that is called.

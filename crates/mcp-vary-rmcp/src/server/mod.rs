@@ -20,8 +20,9 @@
 //! | refuse such a request before it is acknowledged | the same | the error comes after the acknowledgement |
 //! | check `Mcp-Param-*` headers against the tool of the variant | `get_tool`, `handler/server.rs`: no context | checked where all variants have the same tool |
 //!
-//! Not there yet: the `MCP-Server-Variant` header (SV-18), binding the state of a multi-round-trip
-//! request to its variant (SV-26), resources that exist only as links (SV-14).
+//! Not there yet: refusing a request whose header and `_meta` select different variants (SV-18); binding
+//! the state of a multi-round-trip request to its arguments and to a time (SV-26), which rmcp's
+//! `RequestStateCodec` does for the handler; resources that exist only as links (SV-14).
 
 mod answer;
 mod builder;
@@ -32,6 +33,7 @@ mod inner;
 mod list;
 mod offers;
 mod session;
+mod state;
 mod tag;
 mod vary;
 mod view;

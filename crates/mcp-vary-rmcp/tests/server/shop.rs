@@ -7,10 +7,10 @@ use mcp_vary_rmcp::server::ActiveVariant;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams,
     CompleteResult, CompletionInfo, ContentBlock, DiscoverResult, GetPromptRequestParams,
-    GetPromptResponse, GetPromptResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
-    Prompt, PromptMessage, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
+    GetPromptResponse, GetPromptResult, InputRequiredResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, Prompt, PromptMessage, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
     ResourceUpdatedNotificationParam, Role, ServerCapabilities, ServerConfig, ServerRequest,
     SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
@@ -159,6 +159,10 @@ impl ServerHandler for Shop {
                 Value::Null
             }
             "put_question" => ask(&context).await?,
+            "put_state" | "put_other" => match request.request_state {
+                Some(state) => json!(state),
+                None => return Ok(InputRequiredResult::from_request_state("our own").into()),
+            },
             "put_progress" => {
                 let token = context.meta.get_progress_token().unwrap();
                 for step in [1.0, 2.0, 3.0] {
@@ -202,7 +206,10 @@ impl ServerHandler for Shop {
         request: GetPromptRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        if request.name != "greet" && request.name != self.label {
+        if request.name == "long" && request.request_state.is_none() {
+            return Ok(InputRequiredResult::from_request_state("our own").into());
+        }
+        if request.name != "greet" && request.name != "long" && request.name != self.label {
             return Err(ErrorData::invalid_params("no such prompt", None));
         }
         let text = format!("{} of {}", request.name, self.label);
@@ -243,6 +250,13 @@ impl ServerHandler for Shop {
         request: ReadResourceRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        if request.uri == "shop:///long" {
+            return match request.request_state.as_deref() {
+                None => Ok(InputRequiredResult::from_request_state("our own").into()),
+                Some("our own") => Ok(ReadResourceResult::new(Vec::new()).into()),
+                Some(other) => Err(ErrorData::internal_error(other.to_owned(), None)),
+            };
+        }
         self.knows_uri(&request.uri)?;
         let contents = ResourceContents::text(self.label, request.uri);
         let mut result = ReadResourceResult::new(vec![contents]);

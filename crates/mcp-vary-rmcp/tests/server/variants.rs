@@ -275,6 +275,48 @@ async fn an_invalid_selector_is_refused() {
     }
 }
 
+/// SV-26: the state of a request comes back to the same variant and to the same request only.
+#[tokio::test]
+async fn a_request_state_is_good_where_it_was_made() {
+    let requests = [
+        ("tools/call", json!({"name": "put_state"})),
+        ("tools/call", json!({"name": "put_other"})),
+        ("prompts/get", json!({"name": "long"})),
+        ("resources/read", json!({"uri": "shop:///long"})),
+    ];
+    for wire in [Wire::Pipe, Wire::Http] {
+        let client = connect(&server(), (Era::Modern, wire)).await;
+        for (made, (method, params)) in requests.iter().enumerate() {
+            let first = client.under("rich", method, params.clone()).await.unwrap();
+            assert_eq!(first["resultType"], "input_required");
+            assert_ne!(first["requestState"], "our own");
+            for (at, (method, params)) in requests.iter().enumerate() {
+                for (variant, is_same) in [("rich", made == at), ("plain", false)] {
+                    let mut params = params.clone();
+                    params["requestState"] = first["requestState"].clone();
+                    let again = client.under(variant, method, params).await;
+                    assert_eq!(again.is_ok(), is_same, "{wire:?} {method} {again:?}");
+                    if let Err(error) = again {
+                        assert_eq!(
+                            (error.code.0, &*error.message),
+                            (-32602, "Invalid request state")
+                        );
+                        assert_eq!(data(error), json!({"activeVariant": variant}));
+                    }
+                }
+            }
+        }
+        let first = client
+            .under("rich", "tools/call", requests[0].1.clone())
+            .await
+            .unwrap();
+        let mut params = requests[0].1.clone();
+        params["requestState"] = first["requestState"].clone();
+        let second = client.under("rich", "tools/call", params).await.unwrap();
+        assert_eq!(said(&second), "our own");
+    }
+}
+
 /// SV-28: a method that knows no variants ignores the selector.
 #[tokio::test]
 async fn other_methods_ignore_the_selector() {
