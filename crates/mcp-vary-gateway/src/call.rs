@@ -84,8 +84,9 @@ impl Call<'_> {
             .page(kind, self.client.era(), first)
             .map_err(|failure| failure.unwrap_or_else(|| self.invalid_cursor(variant)))?;
         let next = page.next().map(|at| self.seal(variant, kind, at));
-        let result = page.result(next.as_deref());
-        Ok(Outcome::Done(reply::result(self.asked.id, &result)))
+        let (start, end) = page.result(next.as_deref());
+        let parts = [start, end.as_bytes()];
+        Ok(Outcome::Done(reply::result_of_parts(self.asked.id, &parts)))
     }
 
     pub(crate) async fn tool(mut self) -> Result<Outcome, Failure> {

@@ -220,11 +220,19 @@ impl From<&mcp_vary::error::Error> for Failure {
 
 /// A response whose result is `result`, JSON text that is sent as it is.
 pub(crate) fn result(id: &str, result: &[u8]) -> Reply {
-    let mut out = Vec::with_capacity(id.len() + result.len() + 34);
+    result_of_parts(id, &[result])
+}
+
+/// The same, of a result in several parts: long lists are copied once only.
+pub(crate) fn result_of_parts(id: &str, result: &[&[u8]]) -> Reply {
+    let size: usize = result.iter().map(|part| part.len()).sum();
+    let mut out = Vec::with_capacity(id.len() + size + 34);
     out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     out.extend_from_slice(id.as_bytes());
     out.extend_from_slice(br#","result":"#);
-    out.extend_from_slice(result);
+    for part in result {
+        out.extend_from_slice(part);
+    }
     out.push(b'}');
     Reply {
         body: Bytes::from(out),

@@ -55,16 +55,13 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// The result, with `cursor` as `nextCursor`.
-    pub(crate) fn result(&self, cursor: Option<&str>) -> Bytes {
-        let mut out = Vec::with_capacity(self.open.len() + 128);
-        out.extend_from_slice(&self.open);
-        if let Some(cursor) = cursor {
-            out.extend_from_slice(br#","nextCursor":"#);
-            out.extend_from_slice(mcp_vary::json::string(cursor).as_bytes());
-        }
-        out.push(b'}');
-        Bytes::from(out)
+    /// The result in two parts, the second with `cursor` as `nextCursor`.
+    pub(crate) fn result(&self, cursor: Option<&str>) -> (&[u8], String) {
+        let end = match cursor {
+            Some(cursor) => format!(r#","nextCursor":{}}}"#, mcp_vary::json::string(cursor)),
+            None => "}".to_owned(),
+        };
+        (&self.open, end)
     }
 
     /// The index of the first item on the next page.
