@@ -8,7 +8,10 @@
 //! change leaves tagged with the variant, if it uses the peer of a request under that variant: the
 //! peer of `on_initialized` belongs to none.
 //!
-//! A legacy session costs one task for each variant that was used in it; modern requests cost none.
+//! With variants, a legacy session costs one task for each that was used in it (without sessions, a
+//! legacy request costs one), and so does a modern `subscriptions/listen`; other modern requests
+//! cost none. Build a server once and serve its clones: one that is built for each connection draws
+//! a cursor key for each, unless it is given some.
 //!
 //! # What rmcp 3.8 does not let us do
 //!
@@ -16,7 +19,7 @@
 //! |---|---|---|
 //! | ignore settings that are no object | `ExtensionCapabilities`, `model/capabilities.rs`: objects only | rmcp refuses the message |
 //! | keep a legacy client's features where there are no sessions (`legacy_session_mode(false)`) | `peer_info_for_stateless_request`, `transport/streamable_http_server/tower.rs`: default capabilities | the client has no features, and the default ranking |
-//! | acknowledge only what exists in the variant of a `subscriptions/listen` | `accepted_subscription_filter`, `handler/server.rs`: no context | all that a handler accepts is acknowledged; what the variant lacks is never sent |
+//! | acknowledge only what exists in the variant of a `subscriptions/listen` | `accepted_subscription_filter`, `handler/server.rs`: no context | all that a handler accepts is acknowledged; what a view hides is never sent |
 //! | refuse such a request before it is acknowledged | the same | the error comes after the acknowledgement |
 //! | check `Mcp-Param-*` headers against the tool of the variant | `get_tool`, `handler/server.rs`: no context | checked where all variants have the same tool |
 //!
