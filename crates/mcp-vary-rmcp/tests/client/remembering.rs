@@ -169,3 +169,31 @@ async fn a_list_without_time_or_promise_is_asked_for_again() {
         assert_eq!(connected.server.selectors("tools/list").len(), 4, "{way:?}");
     }
 }
+
+/// SV-16: a change ends the lists of its kind, and no others.
+#[tokio::test]
+async fn a_change_ends_the_lists_of_its_kind() {
+    for way in WAYS.into_iter().filter(|way| !way.modern) {
+        let mut connected = Connected::new(way, Scripted::with_variants()).await;
+        let view = connected.client.view(&id("compact")).unwrap();
+        let versions = async || {
+            let tools = view.tools().await.unwrap()[0].name.to_string();
+            let prompts = view.prompts().await.unwrap()[0].name.clone();
+            let resources = view.resources().await.unwrap()[0].name.clone();
+            let templates = view.resource_templates().await.unwrap()[0].name.clone();
+            [tools, prompts, resources, templates]
+                .map(|name| name.replace("compact-a", ""))
+                .join(" ")
+        };
+        assert_eq!(versions().await, "0 0 0 0", "{way:?}");
+        for (what, expected) in [
+            ("tools", "1 0 0 0"),
+            ("prompts", "1 2 0 0"),
+            ("resources", "1 2 3 3"),
+            ("test://a", "1 2 3 3"),
+        ] {
+            connected.change_and_hear(what, Some("compact")).await;
+            assert_eq!(versions().await, expected, "{way:?}");
+        }
+    }
+}

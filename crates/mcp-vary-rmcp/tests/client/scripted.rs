@@ -258,6 +258,16 @@ impl Scripted {
                 changed.extensions.insert(meta);
                 changed.into()
             }
+            "prompts" => {
+                let mut changed = PromptListChangedNotification::default();
+                changed.extensions.insert(meta);
+                changed.into()
+            }
+            "resources" => {
+                let mut changed = ResourceListChangedNotification::default();
+                changed.extensions.insert(meta);
+                changed.into()
+            }
             uri => {
                 let updated = ResourceUpdatedNotificationParam::new(uri);
                 let mut updated = ResourceUpdatedNotification::new(updated);
@@ -476,6 +486,14 @@ impl ClientHandler for Watcher {
         let _ = self
             .heard
             .send(if tagged { "tagged tools" } else { "tools" });
+    }
+
+    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        let _ = self.heard.send("prompts");
+    }
+
+    async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        let _ = self.heard.send("resources");
     }
 
     async fn on_resource_updated(
