@@ -13,7 +13,8 @@ use crate::serving::{self, Serving};
 use crate::stop::Stop;
 use crate::{mcp_json, target};
 
-/// Serves until a signal comes; a second one ends at once what is still running.
+/// Serves until a signal comes or the server behind ends; a second signal ends at once what is still
+/// running.
 pub(crate) async fn run(args: Serve, mut stop: Stop) -> Result<Verdict, Failure> {
     let upstream = server_behind(&args)?;
     let config = Config::new(upstream, outside()?)
@@ -69,11 +70,17 @@ async fn on_http(listen: &str, config: Config, stop: &mut Stop) -> Result<Verdic
         "to see its variants: vary inspect {}\nCtrl-C ends it",
         serving.url()
     ));
-    stop.asked().await;
+    let verdict = tokio::select! {
+        () = stop.asked() => Verdict::Fine,
+        reason = serving.gateway().server_ended() => {
+            talk(&format!("error: {}", harmless(&reason)));
+            Verdict::Failed
+        }
+    };
     talk("stopping; once more to stop at once");
     tokio::select! {
-        stopped = serving.stop() => stopped.map(|()| Verdict::Fine),
-        () = stop.asked() => Ok(Verdict::Fine),
+        stopped = serving.stop() => stopped.map(|()| verdict),
+        () = stop.asked() => Ok(verdict),
     }
 }
 
@@ -84,14 +91,24 @@ async fn on_stdio(config: Config, stop: &mut Stop) -> Result<Verdict, Failure> {
     };
     talk(&introduction(&gateway));
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-    let served = gateway.serve_stdio(input, output, stop.asked()).await;
+    let mut verdict = Verdict::Fine;
+    let until = async {
+        tokio::select! {
+            () = stop.asked() => {}
+            reason = gateway.server_ended() => {
+                talk(&format!("error: {}", harmless(&reason)));
+                verdict = Verdict::Failed;
+            }
+        }
+    };
+    let served = gateway.serve_stdio(input, output, until).await;
     tokio::select! {
         () = gateway.close() => {}
         () = stop.asked() => {}
     }
     let _ = std::io::stdout().flush();
     match served {
-        Ok(()) => Ok(Verdict::Fine),
+        Ok(()) => Ok(verdict),
         // The client left while something was on its way to it.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(Verdict::Fine),
         Err(error) => Err(Failure::command(format!(

@@ -11,7 +11,8 @@ use mcp_vary::json::Members;
 use mcp_vary::rank::{Ranking, rank};
 use mcp_vary::variant::{VariantId, Variants};
 use serde_json::{Map, Value};
-use tokio::sync::Semaphore;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{Semaphore, broadcast, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
@@ -25,7 +26,7 @@ use crate::config::Config;
 use crate::log_level::UpstreamLevel;
 use crate::revision::Revision;
 use crate::session::{self, Session, Sessions};
-use crate::upstream::{ConnectError, Hello, Upstream};
+use crate::upstream::{ConnectError, Event, Hello, Upstream};
 
 /// A running gateway. It serves clients through [`serve_http`](Self::serve_http) and
 /// [`serve_stdio`](Self::serve_stdio), any number of them at once.
@@ -42,6 +43,8 @@ pub struct Gateway {
     /// The names of the server's capabilities.
     pub(crate) offered: BTreeSet<String>,
     tokens: AtomicU64,
+    /// How the connection to the server ended.
+    ended: watch::Sender<Option<String>>,
     stopped: CancellationToken,
     /// Whoever drops the gateway without closing it ends what runs in the background, too.
     _stop_when_dropped: DropGuard,
@@ -74,7 +77,7 @@ impl Gateway {
     pub async fn start(config: Config) -> Result<Arc<Self>, ConnectError> {
         let upstream = Upstream::connect(config.upstream.clone()).await?;
         // Subscribed before the lists are read, so that no change is missed in between.
-        let events = upstream.events();
+        let (changes, ending) = (upstream.events(), upstream.events());
         let layout = Layout {
             page_size: config.page_size,
             caching: if config.variants {
@@ -99,6 +102,7 @@ impl Gateway {
             // Some servers take 0 for no token.
             tokens: AtomicU64::new(1),
             unheard: Arc::new(Semaphore::new(config.limits.unheard)),
+            ended: watch::Sender::new(None),
             _stop_when_dropped: stopped.clone().drop_guard(),
             stopped,
             tasks: TaskTracker::new(),
@@ -106,13 +110,21 @@ impl Gateway {
             upstream,
             catalog,
         });
-        let follow = Arc::clone(&gateway.catalog).follow(
-            Arc::downgrade(&gateway.upstream),
-            events,
-            gateway.stopped.clone(),
-        );
-        gateway.tasks.spawn(follow);
+        gateway.watch(changes, ending);
         Ok(gateway)
+    }
+
+    /// Follows the server in the background: what it lists, and whether it is there.
+    fn watch(&self, changes: broadcast::Receiver<Event>, ending: broadcast::Receiver<Event>) {
+        let follow = Arc::clone(&self.catalog).follow(
+            Arc::downgrade(&self.upstream),
+            changes,
+            self.stopped.clone(),
+        );
+        self.tasks.spawn(follow);
+        let note = note_end(ending, self.ended.clone());
+        self.tasks
+            .spawn(self.stopped.clone().run_until_cancelled_owned(note));
     }
 
     /// Ends what runs in the background and the connection to the server.
@@ -125,6 +137,17 @@ impl Gateway {
             .is_err()
         {
             tracing::warn!("tasks were still running at the end");
+        }
+    }
+
+    /// Waits until the connection to the server is gone, and says how it ended.
+    ///
+    /// Requests are answered with an error from then on; lists are served from the last good ones.
+    pub async fn server_ended(&self) -> String {
+        let mut ended = self.ended.subscribe();
+        match ended.wait_for(Option::is_some).await.as_deref() {
+            Ok(Some(reason)) => reason.clone(),
+            _ => std::future::pending().await,
         }
     }
 
@@ -208,6 +231,16 @@ impl Gateway {
         let ids = session.fixed.order.iter();
         let order = || ids.map(|id| self.variant_index(id)).collect();
         session.views.get_or_init(order).clone()
+    }
+}
+
+async fn note_end(mut events: broadcast::Receiver<Event>, ended: watch::Sender<Option<String>>) {
+    loop {
+        match events.recv().await {
+            Ok(Event::Closed { reason }) => return drop(ended.send_replace(Some(reason))),
+            Err(RecvError::Closed) => return,
+            Ok(_) | Err(RecvError::Lagged(_)) => {}
+        }
     }
 }
 

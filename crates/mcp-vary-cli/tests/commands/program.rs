@@ -144,12 +144,17 @@ impl Server {
 
     /// Asks it to end, and returns how it did and what it still said.
     #[cfg(unix)]
-    pub(crate) fn end(mut self) -> (Option<i32>, String) {
+    pub(crate) fn end(self) -> (Option<i32>, String) {
         let asked = Command::new("kill")
             .args(["-TERM", &self.child.id().to_string()])
             .status()
             .unwrap();
         assert!(asked.success());
+        self.ended()
+    }
+
+    /// Waits until it has ended, and returns how it did and what it still said.
+    pub(crate) fn ended(mut self) -> (Option<i32>, String) {
         let mut rest = String::new();
         self.stderr.read_to_string(&mut rest).unwrap();
         (self.child.wait().unwrap().code(), rest)

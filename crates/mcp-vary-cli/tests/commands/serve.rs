@@ -52,6 +52,25 @@ fn serving_says_where_answers_and_ends_with_its_children() {
     assert!(!alive().success());
 }
 
+/// Nobody is left in front of a server that is gone: whoever started the gateway can start it again.
+#[cfg(unix)]
+#[test]
+fn serving_ends_with_the_server_behind_and_says_how() {
+    let pid = file("pid-of-the-server-behind", "");
+    let script = r#"echo $$ > "$1"; exec "$0" weather"#;
+    let behind = ["sh", "-c", script, VARY, pid.to_str().unwrap()];
+    let server = Server::start(&[&["serve", "--listen", "0", "--"], &behind[..]].concat());
+    let child = std::fs::read_to_string(pid).unwrap();
+    let killed = std::process::Command::new("kill")
+        .args(["-KILL", child.trim()])
+        .status();
+    assert!(killed.unwrap().success());
+    let (code, rest) = server.ended();
+    assert_eq!(code, Some(1), "{rest}");
+    assert!(rest.contains("error: server `sh`"), "{rest}");
+    assert!(rest.contains("signal"), "{rest}");
+}
+
 #[test]
 fn both_extensions_can_be_left_out() {
     let args = [
