@@ -6,6 +6,23 @@ use rmcp::ErrorData;
 use rmcp::service::ServiceError;
 
 /// Why a request in a variant has no result.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_rmcp::client::{Error, TaskContext, View};
+///
+/// async fn after(error: Error, view: &View) -> Result<View, Error> {
+///     match error {
+///         // Gone since it was offered. List the tools of what is chosen now before calling one.
+///         Error::Refused { .. } => {
+///             view.client().refresh_offers().await?;
+///             Ok(view.client().choose(&TaskContext::new()))
+///         }
+///         error => Err(error),
+///     }
+/// }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

@@ -176,6 +176,15 @@ impl Client {
     }
 
     /// Chooses by `rules` from now on.
+    ///
+    /// ```
+    /// use mcp_vary_rmcp::client::{Client, Rule, Rules};
+    ///
+    /// fn with_rules(client: Client) -> Client {
+    ///     let tight = Rule::Budget { below: 30_000, size: "compact".to_owned() };
+    ///     client.with_rules(Rules::new([Rule::Wish, Rule::Phase, tight]).with_experimental())
+    /// }
+    /// ```
     #[must_use]
     pub fn with_rules(mut self, rules: Rules) -> Self {
         self.rules = Arc::new(rules);
@@ -183,6 +192,22 @@ impl Client {
     }
 
     /// Limits how often all clones together may switch by themselves.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use mcp_vary_rmcp::client::{Client, SwitchLimit};
+    ///
+    /// fn steady(client: Client) -> Client {
+    ///     client.with_switch_limit(SwitchLimit::new(3, Duration::from_secs(60)))
+    /// }
+    ///
+    /// fn tell(client: &Client) {
+    ///     for record in client.choices().iter().filter(|record| record.switched) {
+    ///         println!("{}", record.choice); // `run`: made for the phase execution
+    ///     }
+    /// }
+    /// ```
     #[must_use]
     pub fn with_switch_limit(self, limit: SwitchLimit) -> Self {
         self.switching().limit = limit;

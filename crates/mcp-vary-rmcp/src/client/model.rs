@@ -58,6 +58,15 @@ impl Client {
     /// [time](Self::with_model_timeout), the rules decide and the choice says so. It is not asked
     /// when there is nothing to choose or the user has said what they wish. Its choice is remembered
     /// for the same context, the tokens left rounded down to a power of two.
+    ///
+    /// ```
+    /// use mcp_vary_rmcp::client::{Client, Model, TaskContext, View};
+    ///
+    /// async fn ask(client: &Client, model: &impl Model) -> View {
+    ///     let context = TaskContext::new().with_description("find the flaky test");
+    ///     client.choose_with(model, &context).await
+    /// }
+    /// ```
     pub async fn choose_with<M: Model>(&self, model: &M, context: &TaskContext) -> View {
         let offers = self.offers();
         let by_rules = self.rules.choose(&offers, context);

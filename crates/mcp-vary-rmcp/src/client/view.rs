@@ -191,6 +191,16 @@ impl View {
     /// remembered. The SDK's own `Peer::listen` can send no selector (rmcp 3.8, `service/client.rs`),
     /// so it listens to the server's default.
     ///
+    /// ```
+    /// use mcp_vary_rmcp::client::{Error, Listening, View};
+    /// use rmcp::model::SubscriptionFilter;
+    ///
+    /// async fn watch(view: &View) -> Result<Listening, Error> {
+    ///     let changes = SubscriptionFilter::builder().tools_list_changed().build();
+    ///     view.listen(changes).await // as long as the answer is held
+    /// }
+    /// ```
+    ///
     /// # Errors
     ///
     /// When the request fails before the server acknowledges it, or the variant is refused.

@@ -27,10 +27,13 @@ use super::features::Features;
 /// use mcp_vary_rmcp::server::answer;
 /// use serde_json::json;
 ///
-/// let weather = answer(&json!({"celsius": 8}))?
-///     .with_markdown("**8 °C**")
-///     .with_hint("8 °C suggests a jacket");
-/// # Ok::<(), rmcp::ErrorData>(())
+/// let terse = answer(&json!({"c": 8}))?;
+/// let weather = answer(&json!({"celsius": 8, "sky": "cloudy"}))?
+///     .with_markdown("**8 °C**, cloudy")
+///     .with_hint("8 °C suggests a jacket")
+///     .with_alternative("agent & verbosity=compact".parse()?, terse);
+/// # let _ = weather;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn answer(value: &(impl Serialize + ?Sized)) -> Result<Answer, ErrorData> {
     Answer::new(value).map_err(|error| {
@@ -116,6 +119,20 @@ impl Features {
 
     /// The result of `prompts/get`, or the alternative that this client wants: see
     /// [`prompt_result`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary::predicate::PredicateError;
+    /// use mcp_vary::shape::{PromptAlternative, Role};
+    /// use mcp_vary_rmcp::server::Features;
+    /// use rmcp::model::GetPromptResult;
+    ///
+    /// fn plan(features: &Features, usual: GetPromptResult) -> Result<GetPromptResult, PredicateError> {
+    ///     let steps = PromptAlternative::new(Role::User, "1. Parse\n2. Plan\n3. Call the tool");
+    ///     Ok(features.prompt(usual, &[("agent & sampling".parse()?, steps)]))
+    /// }
+    /// ```
     #[must_use]
     pub fn prompt(
         &self,

@@ -106,6 +106,20 @@ impl Builder {
 
     /// Advertises any other extension, with settings that are written as a JSON object. What a
     /// client declares for it is [`declared_by`](super::declared_by).
+    ///
+    /// ```
+    /// # use mcp_vary_rmcp::server::Vary;
+    /// use serde::Serialize;
+    ///
+    /// #[derive(Serialize)]
+    /// struct Units {
+    ///     systems: Vec<&'static str>,
+    /// }
+    ///
+    /// let units = Units { systems: vec!["metric", "imperial"] };
+    /// let builder = Vary::builder().with_extension("com.example/units".parse()?, units);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn with_extension(mut self, id: ExtensionId, settings: impl Serialize) -> Self {
         let settings = match serde_json::to_value(settings) {
             Ok(Value::Object(settings)) => Some(settings),
@@ -117,12 +131,28 @@ impl Builder {
 
     /// Refuses clients that do not declare `extension`: in `initialize`, and in each modern
     /// request but `server/discover`.
+    ///
+    /// ```
+    /// # use mcp_vary_rmcp::server::Vary;
+    /// use mcp_vary::extension::CONTENT_NEGOTIATION;
+    ///
+    /// let builder = Vary::builder().with_negotiation().with_required(CONTENT_NEGOTIATION.parse()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn with_required(mut self, extension: ExtensionId) -> Self {
         self.required.push(extension);
         self
     }
 
     /// Ranks by other weights than the extension's.
+    ///
+    /// ```
+    /// # use mcp_vary_rmcp::server::Vary;
+    /// use mcp_vary::rank::Weights;
+    ///
+    /// // 60 for the client's first preference, 10 less for each after it.
+    /// let builder = Vary::builder().with_weights(Weights::default().with("accessLevel", 60, 10));
+    /// ```
     pub fn with_weights(mut self, weights: Weights) -> Self {
         self.weights = weights;
         self
@@ -134,6 +164,18 @@ impl Builder {
     /// It can neither lose nor invent a variant: what it leaves out follows in the order of the
     /// rules, and a position that does not exist is passed over. The first stays one that may be
     /// the default. It is asked once or more per request, so it must be fast and always say the same.
+    ///
+    /// ```
+    /// # use mcp_vary_rmcp::server::Vary;
+    /// let builder = Vary::builder().with_ranking(|variants, hints| {
+    ///     let wanted = hints.values("region");
+    ///     let is_near = |at: &usize| {
+    ///         let region = variants[*at].hints.get("region");
+    ///         region.is_some_and(|region| wanted.contains(region))
+    ///     };
+    ///     (0..variants.len()).filter(is_near).collect()
+    /// });
+    /// ```
     pub fn with_ranking(
         mut self,
         rank: impl Fn(&[&ServerVariant], &VariantHints) -> Vec<usize> + Send + Sync + 'static,
@@ -164,6 +206,27 @@ impl Builder {
     /// Permits tools, prompts and resources, whatever the variant. `permits` is asked with the
     /// handler's own name of each, or its URI or template, when it is listed and when it is used;
     /// what it refuses answers as if it did not exist.
+    ///
+    /// ```
+    /// # use mcp_vary_rmcp::server::Vary;
+    /// # use rmcp::{RoleServer, service::RequestContext};
+    /// # fn role(context: &RequestContext<RoleServer>) -> Option<&str> {
+    /// #     let parts = context.extensions.get::<http::request::Parts>()?;
+    /// #     parts.headers.get("x-role")?.to_str().ok()
+    /// # }
+    /// use mcp_vary::error::Identifier;
+    ///
+    /// let builder = Vary::builder()
+    ///     // Who may see which face,
+    ///     .with_visibility(|context, variant| variant.id != *"admin" || role(context) == Some("admin"))
+    ///     // and who may use what, under any face.
+    ///     .with_permission(|context, what| match what {
+    ///         Identifier::Tool(name) => !name.starts_with("delete_") || role(context) == Some("admin"),
+    ///         _ => true,
+    ///     })
+    ///     // Whose cursors are whose.
+    ///     .with_principal(|context| role(context).unwrap_or_default().to_owned());
+    /// ```
     pub fn with_permission(
         mut self,
         permits: impl Fn(&RequestContext<RoleServer>, &Identifier) -> bool + Send + Sync + 'static,
@@ -213,6 +276,17 @@ impl Builder {
 
     /// Seals cursors with `keys`, the same in every replica and after a restart. Otherwise a key
     /// is drawn by each [`build`](Self::build).
+    ///
+    /// ```
+    /// # use mcp_vary_rmcp::server::Vary;
+    /// # let (this_month, last_month) = ([2; 32], [1; 32]);
+    /// use mcp_vary::cursor::CursorKeys;
+    ///
+    /// // Seals with the first; what the others sealed still opens.
+    /// let keys = CursorKeys::new(this_month).with_previous([last_month]);
+    /// let builder = Vary::builder().with_cursor_keys(keys).with_page_size(50.try_into()?);
+    /// # Ok::<(), std::num::TryFromIntError>(())
+    /// ```
     pub fn with_cursor_keys(mut self, keys: CursorKeys) -> Self {
         self.keys = Some(keys);
         self

@@ -106,6 +106,24 @@ impl<C: AsRequestContext> FromContextPart<C> for Features {
 ///
 /// Behind [`Vary`](super::Vary) they are found whatever an extractor has taken out of the
 /// context. Without it, take [`Features`] before `RequestMetaObject`, which empties `_meta`.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::feature::Verbosity;
+/// use mcp_vary_rmcp::server::features;
+/// use rmcp::{RoleServer, service::RequestContext};
+///
+/// fn rows(context: &RequestContext<RoleServer>) -> usize {
+///     let features = features(context);
+///     match features.verbosity() {
+///         Verbosity::Compact => 10,
+///         _ if features.agent() => 1000,
+///         // A tag of one's own: `x-acme-rows=50`.
+///         _ => features.value("x-acme-rows").and_then(|rows| rows.parse().ok()).unwrap_or(100),
+///     }
+/// }
+/// ```
 #[must_use]
 pub fn features(context: &RequestContext<RoleServer>) -> Features {
     let declared = match context.extensions.get::<Remembered>() {

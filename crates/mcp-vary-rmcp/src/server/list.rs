@@ -17,7 +17,7 @@ use super::features::era;
 use super::inner::Inner;
 use super::offers::{Active, Offers};
 use super::view::View;
-use super::wire::{to_error_data, unexpected};
+use super::wire::{to_error_data, unexpected, with_active_variant};
 
 /// One of the four lists.
 pub(super) trait List: Default {
@@ -121,10 +121,11 @@ pub(super) async fn page<L: List>(
         None => {
             let params =
                 cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
-            one::<L>(active, params, context).await?
+            one::<L>(active, params, context).await
         }
-        Some(size) => cut::<L>(active, cursor.as_deref(), size, &context).await?,
-    };
+        Some(size) => cut::<L>(active, cursor.as_deref(), size, &context).await,
+    }
+    .map_err(|error| with_active_variant(error, Some(variant)))?;
     if let Some(next) = list.cursor() {
         *next = seal(&offers.keys, &binding, next);
     }

@@ -1,4 +1,8 @@
 //! A server that is served on a pipe or on HTTP, and an rmcp client of it.
+#![expect(
+    deprecated,
+    reason = "sampling and roots are on their way out of the protocol, but servers ask for them"
+)]
 
 use std::sync::Arc;
 
@@ -7,9 +11,10 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use mcp_vary_rmcp::server::Vary;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction,
-    Implementation, NotificationMetaObject, ProgressNotificationParam, ProtocolVersion,
-    RequestMetaObject, ResourceUpdatedNotificationParam, ServerResult,
+    ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
+    ElicitRequestParams, ElicitResult, ElicitationAction, Implementation, ListRootsResult,
+    NotificationMetaObject, ProgressNotificationParam, ProtocolVersion, RequestMetaObject,
+    ResourceUpdatedNotificationParam, ServerResult,
 };
 use rmcp::service::{
     ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _,
@@ -106,6 +111,25 @@ impl ClientHandler for Listener {
         let message = request["message"].as_str().unwrap().to_owned();
         self.hear(Told::Asked(message));
         Ok(ElicitResult::new(ElicitationAction::Accept).with_content(json!({"name": "Ada"})))
+    }
+
+    async fn create_message(
+        &self,
+        _request: CreateMessageRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        self.hear(Told::Asked("sampling".to_owned()));
+        let content = json!({"type": "text", "text": "hm"});
+        let message = json!({"role": "assistant", "content": content, "model": "small"});
+        Ok(serde_json::from_value(message).unwrap())
+    }
+
+    async fn list_roots(
+        &self,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        self.hear(Told::Asked("roots".to_owned()));
+        Ok(serde_json::from_value(json!({"roots": [{"uri": "file:///a"}]})).unwrap())
     }
 }
 
@@ -382,6 +406,15 @@ fn to_json(result: ServerResult) -> Value {
 
 /// What `server` answers on a pipe to each of `messages`, byte for byte.
 pub(crate) async fn lines(server: impl ServerHandler, messages: &[Value]) -> Vec<String> {
+    lines_and_more(server, messages, 0).await
+}
+
+/// Like [`lines`], and then so many `more` lines.
+pub(crate) async fn lines_and_more(
+    server: impl ServerHandler,
+    messages: &[Value],
+    more: usize,
+) -> Vec<String> {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     tokio::spawn(async move {
         if let Ok(running) = server.serve(theirs).await {
@@ -399,6 +432,9 @@ pub(crate) async fn lines(server: impl ServerHandler, messages: &[Value]) -> Vec
         if message.get("id").is_some() {
             answers.push(reader.next_line().await.unwrap().expect("an answer"));
         }
+    }
+    for _ in 0..more {
+        answers.push(reader.next_line().await.unwrap().expect("a line"));
     }
     answers
 }

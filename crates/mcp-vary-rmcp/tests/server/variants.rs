@@ -801,6 +801,7 @@ async fn a_cursor_is_good_where_it_was_made() {
             ("prompts/list", params),
             ("tools/list", json!({"cursor": "3"})),
             ("tools/list", json!({"cursor": ""})),
+            ("tools/list", json!({"cursor": "no base64!"})),
         ] {
             let error = client.under("a", method, params).await.unwrap_err();
             assert_eq!((error.code.0, &*error.message), (-32602, "Invalid cursor"));

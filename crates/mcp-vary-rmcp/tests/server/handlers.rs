@@ -1,0 +1,403 @@
+//! What a handler is given behind variants, and what becomes of what it says.
+
+use mcp_vary::variant::ServerVariant;
+use mcp_vary_rmcp::server::Vary;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, Prompt, Resource,
+    ResourceTemplate, ServerNotification, ServerRequest, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Value, json};
+
+use crate::shop::Shop;
+use crate::support::{
+    Client, Era, Told, VARIANT, WAYS, Wire, connect, connect_with, declaring, initialize,
+    initialized, join, lines, lines_and_more, names, serve_http, serve_http_with,
+};
+
+/// The variants `a`, which is the default, and `b`.
+fn server<H: ServerHandler>(handler: impl Fn(&'static str) -> H) -> Vary {
+    let variant = |id: &str| ServerVariant::new(id.parse().unwrap(), "");
+    let server = Vary::builder()
+        .with_negotiation()
+        .with_variant(variant("a"), handler("a"))
+        .with_variant(variant("b"), handler("b"));
+    server.build().unwrap()
+}
+
+/// Has two pages of each list; the cursor of the second is its own.
+struct Paged(&'static str);
+
+impl Paged {
+    fn turn(
+        &self,
+        params: Option<PaginatedRequestParams>,
+    ) -> Result<(&'static str, Option<String>), ErrorData> {
+        match params.and_then(|params| params.cursor) {
+            None => Ok(("first", Some(self.0.to_owned()))),
+            Some(cursor) if cursor == self.0 => Ok(("second", None)),
+            Some(cursor) => Err(ErrorData::internal_error(cursor, None)),
+        }
+    }
+}
+
+macro_rules! paged {
+    ($function:ident, $result:ident, $item:expr) => {
+        async fn $function(
+            &self,
+            params: Option<PaginatedRequestParams>,
+            _context: RequestContext<RoleServer>,
+        ) -> Result<$result, ErrorData> {
+            let (name, next) = self.turn(params)?;
+            let mut list = $result::with_all_items(vec![$item(name)]);
+            list.next_cursor = next;
+            Ok(list)
+        }
+    };
+}
+
+impl ServerHandler for Paged {
+    paged!(list_tools, ListToolsResult, |name: &'static str| {
+        let mut tool = Tool::default();
+        tool.name = name.into();
+        tool
+    });
+    paged!(list_prompts, ListPromptsResult, |name| Prompt::new(
+        name,
+        None::<String>,
+        None
+    ));
+    paged!(list_resources, ListResourcesResult, |name| Resource::new(
+        "a:b", name
+    ));
+    paged!(
+        list_resource_templates,
+        ListResourceTemplatesResult,
+        |name| ResourceTemplate::new("a:{b}", name)
+    );
+}
+
+/// SV-13: a handler's cursors come back to it as they were, even an empty one; clients see ours.
+#[tokio::test]
+async fn every_list_is_followed_by_cursors_of_ours() {
+    let lists = [
+        ("tools/list", "tools"),
+        ("prompts/list", "prompts"),
+        ("resources/list", "resources"),
+        ("resources/templates/list", "resourceTemplates"),
+    ];
+    for own in ["page 2", ""] {
+        for way in WAYS {
+            let client = connect(&server(|_| Paged(own)), way).await;
+            for (method, items) in lists {
+                let first = client.under("b", method, json!({})).await.unwrap();
+                assert_eq!(names(&first[items]), ["first"], "{way:?} {method}");
+                let cursor = &first["nextCursor"];
+                assert!(cursor.is_string() && *cursor != own, "{way:?} {method}");
+                let params = json!({"cursor": cursor});
+                let second = client.under("b", method, params).await.unwrap();
+                assert_eq!(names(&second[items]), ["second"], "{way:?} {method}");
+                assert_eq!(second.get("nextCursor"), None, "{way:?} {method}");
+            }
+        }
+    }
+}
+
+/// Answers with an error.
+#[derive(Clone)]
+struct Failing(i32, Option<Value>);
+
+impl Failing {
+    fn error(&self) -> ErrorData {
+        ErrorData::new(ErrorCode(self.0), "because", self.1.clone())
+    }
+}
+
+impl ServerHandler for Failing {
+    async fn list_tools(
+        &self,
+        _params: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Err(self.error())
+    }
+
+    async fn call_tool(
+        &self,
+        _request: CallToolRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        Err(self.error())
+    }
+}
+
+/// SV-12: the active variant is added to errors about what was asked for, and to no others.
+#[tokio::test]
+async fn only_errors_about_the_request_say_the_active_variant() {
+    let cases = [
+        (-32602, None, Some(json!({"activeVariant": "b"}))),
+        (
+            -32602,
+            Some(json!({"own": 1})),
+            Some(json!({"own": 1, "activeVariant": "b"})),
+        ),
+        (-32602, Some(json!("own")), Some(json!("own"))),
+        (-32603, Some(json!({"own": 1})), Some(json!({"own": 1}))),
+        (-32000, None, None),
+    ];
+    for (code, own, expected) in cases {
+        for way in WAYS {
+            let client = connect(&server(|_| Failing(code, own.clone())), way).await;
+            for (method, params) in [
+                ("tools/list", json!({})),
+                ("tools/call", json!({"name": "any"})),
+            ] {
+                let error = client.under("b", method, params).await.unwrap_err();
+                assert_eq!((error.code.0, &*error.message), (code, "because"));
+                assert_eq!(error.data, expected, "{way:?} {method} {code}");
+            }
+        }
+    }
+}
+
+/// Says what it was given, and asks and tells what it is bidden.
+struct Witness;
+
+impl ServerHandler for Witness {
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = json!(request.arguments);
+        let said = match &*request.name {
+            "given" => {
+                let parts = context.extensions.get::<http::request::Parts>();
+                let role = parts.and_then(|parts| parts.headers.get("x-role")?.to_str().ok());
+                let capabilities = context.client_capabilities();
+                let elicits = capabilities.is_some_and(|known| known.elicitation.is_some());
+                json!({"role": role, "elicits": elicits})
+            }
+            "ask" => {
+                let question: ServerRequest = serde_json::from_value(arguments).unwrap();
+                let answer = context.peer.send_request(question).await;
+                json!(answer.map_err(|error| ErrorData::internal_error(error.to_string(), None))?)
+            }
+            _ => {
+                let token = context.meta.get_progress_token().unwrap();
+                for step in [1.0, 2.0] {
+                    let progress = ProgressNotificationParam::new(token.clone(), step);
+                    context.peer.notify_progress(progress).await.unwrap();
+                    let log = json!({
+                        "method": "notifications/message",
+                        "params": {"level": "info", "data": step},
+                    });
+                    let log: ServerNotification = serde_json::from_value(log).unwrap();
+                    context.peer.send_notification(log).await.unwrap();
+                }
+                Value::Null
+            }
+        };
+        Ok(CallToolResult::success(vec![ContentBlock::text(said.to_string())]).into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Ok(CustomResult::new(json!({"asked": request.method})))
+    }
+}
+
+fn said(result: &Value) -> Value {
+    let text = result["content"][0]["text"].as_str().unwrap();
+    serde_json::from_str(text).unwrap()
+}
+
+/// A handler sees the headers of the request and what its client can really do.
+#[tokio::test]
+async fn a_handler_is_given_the_requests_own_context() {
+    let server = serve_http(server(|_| Witness)).await;
+    for era in [Era::Legacy, Era::Modern] {
+        for (role, elicits) in [("one", true), ("other", false)] {
+            let capabilities = match elicits {
+                true => declaring(&[], json!({})),
+                false => json!({}),
+            };
+            let client = join(&server.url, era, capabilities, &[("x-role", role)]).await;
+            let given = client.unwrap().call("b", "given", json!({})).await;
+            let expected = json!({"role": role, "elicits": elicits});
+            assert_eq!(said(&given), expected, "{era:?}");
+        }
+    }
+}
+
+/// SV-28: whatever a handler asks of its client is asked there, and answered here.
+#[tokio::test]
+async fn every_question_of_a_handler_reaches_its_client() {
+    let sampling = json!({
+        "method": "sampling/createMessage",
+        "params": {"messages": [], "maxTokens": 1},
+    });
+    for wire in [Wire::Pipe, Wire::Http] {
+        let server = server(|_| Witness);
+        let capabilities = json!({"roots": {}, "sampling": {}, "elicitation": {}});
+        let mut client = connect_with(&server, (Era::Legacy, wire), capabilities).await;
+        let sampled = client.call("b", "ask", sampling.clone()).await;
+        assert_eq!(client.hear().await, Told::Asked("sampling".to_owned()));
+        assert_eq!(said(&sampled)["content"]["text"], "hm", "{wire:?}");
+        let rooted = client
+            .call("b", "ask", json!({"method": "roots/list"}))
+            .await;
+        assert_eq!(client.hear().await, Told::Asked("roots".to_owned()));
+        assert_eq!(said(&rooted)["roots"][0]["uri"], "file:///a", "{wire:?}");
+    }
+}
+
+/// What a call tells leaves before its result, in the order in which it was told.
+#[tokio::test]
+async fn progress_and_log_leave_in_order() {
+    let call = json!({
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "tell", "_meta": {VARIANT: "b", "progressToken": 7}},
+    });
+    let messages = [initialize(json!({})), initialized(), call];
+    let told = lines_and_more(server(|_| Witness), &messages, 4).await;
+    let told: Vec<_> = told[1..]
+        .iter()
+        .map(|line| {
+            let message: Value = serde_json::from_str(line).unwrap();
+            let params = &message["params"];
+            json!([message["method"], params["progress"], params["data"]])
+        })
+        .collect();
+    let (progress, log) = ("notifications/progress", "notifications/message");
+    let expected = json!([
+        [progress, 1.0, null],
+        [log, null, 1.0],
+        [progress, 2.0, null],
+        [log, null, 2.0],
+        [null, null, null],
+    ]);
+    assert_eq!(json!(told), expected);
+}
+
+/// Progress goes to the client that called, whoever else is connected.
+#[tokio::test]
+async fn progress_reaches_its_caller_only() {
+    let server = serve_http(server(Shop::new)).await;
+    for era in [Era::Legacy, Era::Modern] {
+        let mut one = join(&server.url, era, json!({}), &[]).await.unwrap();
+        let mut other = join(&server.url, era, json!({}), &[]).await.unwrap();
+        other.call("b", "get_who", json!({})).await;
+        one.call("b", "put_progress", json!({})).await;
+        for _ in 0..3 {
+            assert!(matches!(one.hear().await, Told::Progress(_)), "{era:?}");
+        }
+        other.call("b", "get_who", json!({})).await;
+        assert!(other.told.try_recv().is_err(), "{era:?}");
+    }
+}
+
+/// A method that is not ours goes to the handlers as it came.
+#[tokio::test]
+async fn a_method_of_the_handlers_own_is_answered_by_it() {
+    for way in WAYS {
+        let client = connect(&server(|_| Witness), way).await;
+        let answer = client.under("b", "com.example/any", json!({})).await;
+        assert_eq!(answer.unwrap()["asked"], "com.example/any", "{way:?}");
+    }
+}
+
+/// SV-8: a client that knows nothing of variants is served the default, and only that.
+#[tokio::test]
+async fn a_client_that_knows_no_variants_gets_the_default() {
+    for way in WAYS {
+        let client = connect(&server(Shop::new), way).await;
+        let tools = client.names("", "tools").await;
+        assert!(tools.contains(&"get_a".to_owned()), "{way:?}");
+        assert!(!tools.contains(&"get_b".to_owned()), "{way:?}");
+        let who = client.call("", "get_who", json!({})).await;
+        assert_eq!(said(&who), json!(["a", "a"]), "{way:?}");
+        let of_b = json!({"uri": "shop:///b"});
+        let error = client.under("", "resources/read", of_b).await.unwrap_err();
+        assert_eq!(error.data.unwrap()["activeVariant"], "a", "{way:?}");
+    }
+}
+
+/// SV-8: clients in different variants do not disturb each other, with sessions and without.
+#[tokio::test]
+async fn clients_in_different_variants_do_not_mix() {
+    for sessions in [true, false] {
+        let configure = |config: rmcp::transport::StreamableHttpServerConfig| {
+            config.with_legacy_session_mode(sessions)
+        };
+        let server = serve_http_with(server(Shop::new), configure).await;
+        let mut clients = tokio::task::JoinSet::new();
+        for era in [Era::Legacy, Era::Modern] {
+            for variant in ["a", "b", "a", "b"] {
+                let url = server.url.clone();
+                clients.spawn(async move {
+                    let client = join(&url, era, json!({}), &[]).await.unwrap();
+                    stays_in(&client, variant).await;
+                });
+            }
+        }
+        while let Some(ended) = clients.join_next().await {
+            ended.unwrap();
+        }
+    }
+}
+
+async fn stays_in(client: &Client, variant: &str) {
+    for _ in 0..3 {
+        let who = client.call(variant, "get_who", json!({})).await;
+        assert_eq!(said(&who), json!([variant, variant]));
+        let own = format!("get_{variant}");
+        assert!(client.names(variant, "tools").await.contains(&own));
+        tokio::task::yield_now().await;
+    }
+}
+
+/// SV-8: parameters that are missing are no selector, and break nothing.
+#[tokio::test]
+async fn missing_parameters_select_the_default() {
+    let request = |id: u32, method: &str| json!({"jsonrpc": "2.0", "id": id, "method": method});
+    let messages = [
+        initialize(json!({})),
+        initialized(),
+        request(1, "tools/list"),
+        request(2, "tools/call"),
+        request(3, "prompts/list"),
+    ];
+    let answers = lines(server(Shop::new), &messages).await;
+    assert!(answers[1].contains(r#""name":"get_a""#), "{answers:?}");
+    assert!(answers[2].contains(r#""error""#), "{answers:?}");
+    assert!(answers[3].contains(r#""name":"a""#), "{answers:?}");
+}
+
+/// CN-16: whatever a client declares, there is as much for it, and as little.
+#[tokio::test]
+async fn features_open_and_close_nothing() {
+    for way in WAYS {
+        let mut seen = Vec::new();
+        for tags in [&[][..], &["agent", "!interactive"], &["human", "sampling"]] {
+            let server = server(Shop::new);
+            let client = connect_with(&server, way, declaring(tags, json!({}))).await;
+            let refused = client.under("b", "tools/call", json!({"name": "none"}));
+            seen.push((
+                client.names("b", "tools").await,
+                client.names("b", "prompts").await,
+                client.names("b", "resources").await,
+                refused.await.unwrap_err().message,
+            ));
+        }
+        assert!(seen.iter().all(|one| *one == seen[0]), "{way:?} {seen:?}");
+    }
+}
