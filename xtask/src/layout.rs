@@ -63,6 +63,12 @@ const RULES: &[Rule] = &[
         banned: &[],
     },
     Rule {
+        package: "library-examples",
+        uses: &["mcp-vary", "mcp-vary-rmcp"],
+        rmcp: true,
+        banned: &[],
+    },
+    Rule {
         package: "fixture-server",
         uses: &[],
         rmcp: true,

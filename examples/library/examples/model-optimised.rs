@@ -1,0 +1,105 @@
+//! The same tool, described for each family of models in the way that suits it.
+//!
+//! A client says by hints which models it works for; the best match comes first in the offers and
+//! is its default, so a client that knows nothing of choosing gets it too.
+//!
+//! Try it with the hint `"modelFamily": "openai"`, then with `["local", "openai"]`, then without:
+//!
+//! ```text
+//! cargo run -p library-examples --example model-optimised -- --http 127.0.0.1:8000
+//! ```
+
+use library_examples::{Failure, serve};
+use mcp_vary::variant::ServerVariant;
+use mcp_vary_rmcp::server::{Face, ToolView, Vary, View};
+use rmcp::handler::server::wrapper::Parameters;
+use rmcp::schemars::JsonSchema;
+use rmcp::{ServerHandler, tool, tool_handler, tool_router};
+use serde::Deserialize;
+use serde_json::json;
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    serve(server()?).await
+}
+
+pub(crate) fn server() -> Result<Vary, Failure> {
+    let all = Face::new(Library);
+    let described = |tool: ToolView| all.clone().with_view(View::new().with_tool("search", tool));
+    let claude = ServerVariant::new(
+        "claude-optimized".parse()?,
+        "Optimized for Anthropic-family models with detailed tool guidance and structured outputs.",
+    )
+    .with_hint("modelFamily", "anthropic")
+    .with_hint("contextSize", "verbose");
+    let gpt = ServerVariant::new(
+        "gpt-optimized".parse()?,
+        "Optimized for OpenAI-family models with concise function signatures.",
+    )
+    .with_hint("modelFamily", "openai")
+    .with_hint("contextSize", "standard");
+    let local = ServerVariant::new(
+        "local-friendly".parse()?,
+        "Simplified schemas and short descriptions for local models with little context.",
+    )
+    .with_hint("modelFamily", "local")
+    .with_hint("contextSize", "compact");
+    let server = Vary::builder()
+        .with_variant(
+            claude,
+            described(ToolView::new().with_description(GUIDANCE)),
+        )
+        .with_variant(
+            gpt,
+            described(ToolView::new().with_description("Search documents.")),
+        )
+        // One argument less to get wrong: every call says it.
+        .with_variant(
+            local,
+            described(
+                ToolView::new()
+                    .with_description("Finds documents.")
+                    .with_argument("limit", json!(3)),
+            ),
+        )
+        .build()?;
+    Ok(server)
+}
+
+const GUIDANCE: &str = "Searches the documents of the library by their words.\n\n\
+    When to use: whenever a claim needs a source. When not to: for what is in the conversation already.\n\n\
+    `query` is words, not a question: \"rain Bern\" rather than \"does it rain in Bern?\". Begin with a \
+    `limit` of 3, and raise it only if none of the documents answers.";
+
+struct Library;
+
+#[tool_router]
+impl Library {
+    /// Searches documents.
+    #[tool]
+    fn search(&self, Parameters(Search { query, limit }): Parameters<Search>) -> String {
+        let found = DOCUMENTS.iter().filter(|title| title.contains(&query));
+        let titles: Vec<_> = found.take(limit.into()).copied().collect();
+        titles.join("\n")
+    }
+}
+
+#[tool_handler]
+impl ServerHandler for Library {}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+struct Search {
+    /// Words of the title
+    query: String,
+    /// How many documents at most
+    limit: u8,
+}
+
+const DOCUMENTS: [&str; 5] = [
+    "rain in Bern",
+    "rain in Geneva",
+    "rain in Zurich",
+    "rain in Basel",
+    "snow in Davos",
+];

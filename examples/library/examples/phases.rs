@@ -1,0 +1,132 @@
+//! An agent that plans in one variant of a server, executes in another and debugs in a third.
+//!
+//! It says once which phases it goes through. Then it chooses by phase: the library takes the
+//! variant whose hint `useCase` names the phase, and every request carries that selector. Each phase
+//! has its own tools, so the plan cannot deploy by accident.
+//!
+//! The server is in this file, too, and both talk over a pipe in memory. Try it, then give the
+//! second phase fewer than 10,000 tokens with `with_remaining_tokens`:
+//!
+//! ```text
+//! cargo run -p library-examples --example phases
+//! ```
+
+use library_examples::{Failure, connect, say};
+use mcp_vary::hints::VariantHints;
+use mcp_vary::variant::ServerVariant;
+use mcp_vary_rmcp::client::{Client, Declaring, Experience, TaskContext, forward};
+use mcp_vary_rmcp::server::{Face, Vary, View};
+use rmcp::model::{CallToolRequestParams, ClientConfig};
+use rmcp::{ServerHandler, ServiceExt as _, tool, tool_handler, tool_router};
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    let (ours, theirs) = tokio::io::duplex(64 * 1024);
+    let server = server()?;
+    tokio::spawn(async move {
+        server
+            .serve(theirs)
+            .await?
+            .waiting()
+            .await
+            .map_err(Failure::from)
+    });
+    let reached = connect(agent(), ours, false).await?;
+    for line in work(&reached.client).await? {
+        say(&line)?;
+    }
+    Ok(())
+}
+
+/// The agent, and the phases that it goes through.
+pub(crate) fn agent() -> Declaring<ClientConfig> {
+    let phases = ["planning", "execution", "debugging"];
+    let (hints, _) = VariantHints::from_pairs(phases.map(|phase| ("useCase", phase)));
+    Declaring::new(ClientConfig::default()).with_hints(hints)
+}
+
+/// What the agent did, and why it did it where.
+pub(crate) async fn work(client: &Client) -> Result<Vec<String>, Failure> {
+    let mut diary = Vec::new();
+    for (phase, tool) in [
+        ("planning", "estimate"),
+        ("execution", "deploy"),
+        ("debugging", "read_logs"),
+    ] {
+        let context = TaskContext::new()
+            .with_phase(phase)
+            .with_remaining_tokens(50_000);
+        let view = client.choose(&context);
+        let tools = view.tools().await?.len();
+        let result = view.call_tool(CallToolRequestParams::new(tool)).await?;
+        let said = forward(&result, Experience::Conversation).text();
+        diary.push(format!(
+            "{}; called {tool}, one of {tools}: {said}",
+            view.choice()
+        ));
+    }
+    Ok(diary)
+}
+
+/// A server with a variant for each phase, and one in few words.
+pub(crate) fn server() -> Result<Vary, Failure> {
+    let all = Face::new(Platform);
+    let made_for = |id: &str, phase: &str, description: &str| {
+        let variant = ServerVariant::new(id.parse()?, description);
+        Ok::<_, Failure>(variant.with_hint("useCase", phase))
+    };
+    let shows = |tools: &[&str]| {
+        let tools: Vec<String> = tools.iter().map(|&tool| tool.to_owned()).collect();
+        all.clone().with_view(View::new().with_tools(tools))
+    };
+    let plan = made_for("agent-plan", "planning", "Looks ahead. Changes nothing.")?;
+    let execute = made_for(
+        "agent-execute",
+        "execution",
+        "Only what it takes to deploy.",
+    )?;
+    let debug = made_for("agent-debug", "debugging", "Execution, with the logs.")?;
+    let compact = ServerVariant::new("compact".parse()?, "One tool, for when tokens are short.");
+    let server = Vary::builder()
+        .with_variant(plan, shows(&["estimate", "list_services"]))
+        .with_variant(execute, shows(&["deploy"]))
+        .with_variant(debug, shows(&["deploy", "read_logs", "list_services"]))
+        .with_variant(
+            compact.with_hint("contextSize", "compact"),
+            shows(&["deploy"]),
+        )
+        .build()?;
+    Ok(server)
+}
+
+struct Platform;
+
+#[tool_router]
+impl Platform {
+    /// The services that run.
+    #[tool]
+    fn list_services(&self) -> String {
+        "weather".to_owned()
+    }
+
+    /// How long a deployment takes.
+    #[tool]
+    fn estimate(&self) -> String {
+        "two minutes".to_owned()
+    }
+
+    /// Deploys.
+    #[tool]
+    fn deploy(&self) -> String {
+        "failed".to_owned()
+    }
+
+    /// What happened.
+    #[tool]
+    fn read_logs(&self) -> String {
+        "out of umbrellas".to_owned()
+    }
+}
+
+#[tool_handler]
+impl ServerHandler for Platform {}

@@ -1,0 +1,123 @@
+//! A research assistant that goes as deep as its client has room for.
+//!
+//! The handler has one tool with a budget of tokens. Each variant fixes the budget, so a model
+//! cannot overdraw it, and the answer says what it left out. A client of the library that runs out
+//! of tokens finds `quick-lookup` by its hint `contextSize` alone.
+//!
+//! Try it, call `search` in each variant, and see how much comes back:
+//!
+//! ```text
+//! cargo run -p library-examples --example research -- --http 127.0.0.1:8000
+//! ```
+
+use library_examples::{Failure, serve};
+use mcp_vary::variant::ServerVariant;
+use mcp_vary_rmcp::server::{Face, ToolView, Vary, View};
+use rmcp::handler::server::wrapper::Parameters;
+use rmcp::schemars::JsonSchema;
+use rmcp::{ServerHandler, tool, tool_handler, tool_router};
+use serde::Deserialize;
+use serde_json::json;
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    serve(server()?).await
+}
+
+pub(crate) fn server() -> Result<Vary, Failure> {
+    let all = Face::new(Assistant);
+    let within = |tokens: usize, description: &str| {
+        let search = ToolView::new()
+            .with_description(description)
+            .with_argument("budget", json!(tokens));
+        all.clone()
+            .with_view(View::new().with_tool("search", search))
+    };
+    let synthesis = ServerVariant::new(
+        "synthesis".parse()?,
+        "Balanced mode for synthesizing information from multiple sources into coherent summaries. Good for reports and briefings.",
+    )
+    .with_hint("useCase", "synthesis")
+    .with_hint("contextSize", "standard");
+    let deep = ServerVariant::new(
+        "deep-research".parse()?,
+        "Comprehensive research mode with multi-source verification, citation tracking, and detailed analysis. Prioritizes accuracy and thoroughness over speed.",
+    )
+    .with_hint("useCase", "research")
+    .with_hint("com.acme/depth", "comprehensive")
+    .with_hint("contextSize", "verbose");
+    let quick = ServerVariant::new(
+        "quick-lookup".parse()?,
+        "Fast fact retrieval optimized for simple questions. Single-source answers with confidence signals. Minimal context usage.",
+    )
+    .with_hint("useCase", "qa")
+    .with_hint("com.acme/depth", "shallow")
+    .with_hint("contextSize", "compact");
+    let server = Vary::builder()
+        .with_variant(
+            synthesis,
+            within(40, "Searches, and sums up what the sources say."),
+        )
+        .with_variant(
+            deep,
+            within(
+                400,
+                "Searches all sources, and cites each that speaks of the topic.",
+            ),
+        )
+        .with_variant(quick, within(15, "Looks a fact up."))
+        .build()?;
+    Ok(server)
+}
+
+struct Assistant;
+
+#[tool_router]
+impl Assistant {
+    /// Searches the sources.
+    #[tool]
+    fn search(&self, Parameters(Search { topic, budget }): Parameters<Search>) -> String {
+        let found: Vec<_> = SOURCES
+            .iter()
+            .filter(|source| source.contains(&topic))
+            .collect();
+        let mut left = budget;
+        let fits = found.iter().take_while(|source| {
+            let rest = left.checked_sub(tokens(source));
+            left = rest.unwrap_or(0);
+            rest.is_some()
+        });
+        let mut said: Vec<String> = fits.map(|source| format!("- {source}")).collect();
+        let unsaid = found.len() - said.len();
+        if unsaid > 0 {
+            said.push(format!(
+                "(left out: {unsaid}; `deep-research` has room for more)"
+            ));
+        }
+        said.join("\n")
+    }
+}
+
+#[tool_handler]
+impl ServerHandler for Assistant {}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(crate = "rmcp::schemars")]
+struct Search {
+    /// What to search for
+    topic: String,
+    /// How many tokens the answer may have
+    budget: usize,
+}
+
+/// A token is about four letters.
+fn tokens(text: &str) -> usize {
+    text.len().div_ceil(4)
+}
+
+const SOURCES: [&str; 4] = [
+    "The Aare flows through Bern. [1]",
+    "In summer people swim in the Aare, down to the Marzili. [2]",
+    "The Aare is 288 km long, the longest river that is wholly Swiss. [3]",
+    "Its water comes from the glaciers of the Bernese Alps, and the Aare brings it to the Rhine at Koblenz. [4]",
+];

@@ -1,0 +1,133 @@
+//! One platform for developers, cut into the tools that each kind of agent needs.
+//!
+//! There is one handler. Each variant is a view of it: what a view does not show does not exist
+//! there. A view is no permission: a server whose callers differ in what they may do says so with
+//! `Builder::with_permission`, or in its handler.
+//!
+//! Try it, and ask for `tools/list` with `"_meta": {"io.modelcontextprotocol/server-variant":
+//! "security-readonly"}`:
+//!
+//! ```text
+//! cargo run -p library-examples --example toolsets -- --http 127.0.0.1:8000
+//! ```
+
+use library_examples::{Failure, serve};
+use mcp_vary::variant::ServerVariant;
+use mcp_vary_rmcp::server::{Face, Vary, View};
+use rmcp::model::Tool;
+use rmcp::{ServerHandler, tool, tool_handler, tool_router};
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    serve(server()?).await
+}
+
+pub(crate) fn server() -> Result<Vary, Failure> {
+    let all = Face::new(Platform);
+    let project_management = ServerVariant::new(
+        "project-management".parse()?,
+        "Issue and project tracking operations. Includes issues, milestones and assignments. Excludes code operations.",
+    )
+    .with_hint("domain", "project-management")
+    .with_hint("accessLevel", "read-write");
+    let code_review = ServerVariant::new(
+        "code-review".parse()?,
+        "Pull request and code review operations. Includes diff viewing, review comments and merge controls. Excludes issue management.",
+    )
+    .with_hint("domain", "code-review")
+    .with_hint("accessLevel", "read-write");
+    let security = ServerVariant::new(
+        "security-readonly".parse()?,
+        "Security scanning and vulnerability management. Read-only access to alerts and advisories. No remediation capabilities.",
+    )
+    .with_hint("domain", "security")
+    .with_hint("accessLevel", "readonly");
+    let server = Vary::builder()
+        .with_variant(
+            code_review,
+            all.clone().with_view(View::new().with_tools(REVIEWING)),
+        )
+        .with_variant(
+            project_management,
+            all.clone().with_view(View::new().with_tools(MANAGING)),
+        )
+        .with_variant(
+            security,
+            all.with_view(View::new().with_tools_where(only_looks_at_security)),
+        )
+        .build()?;
+    Ok(server)
+}
+
+/// By name.
+const REVIEWING: [&str; 3] = ["get_diff", "add_review_comment", "merge_pull_request"];
+const MANAGING: [&str; 3] = ["list_issues", "create_issue", "assign_issue"];
+
+/// By what the handler says of a tool: one that is added later falls into place by itself.
+fn only_looks_at_security(tool: &Tool) -> bool {
+    let annotations = tool.annotations.as_ref();
+    let only_looks = annotations.and_then(|hints| hints.read_only_hint) == Some(true);
+    only_looks && tool.name.contains("security")
+}
+
+struct Platform;
+
+#[tool_router]
+impl Platform {
+    /// The changes of a pull request.
+    #[tool(annotations(read_only_hint = true))]
+    fn get_diff(&self) -> String {
+        "- let x = 1;\n+ let x = 2;".to_owned()
+    }
+
+    /// Comments on a line of a pull request.
+    #[tool]
+    fn add_review_comment(&self) -> String {
+        "commented".to_owned()
+    }
+
+    /// Merges a pull request.
+    #[tool]
+    fn merge_pull_request(&self) -> String {
+        "merged".to_owned()
+    }
+
+    /// The open issues.
+    #[tool(annotations(read_only_hint = true))]
+    fn list_issues(&self) -> String {
+        "#7 Rain is not wet enough".to_owned()
+    }
+
+    /// Opens an issue.
+    #[tool]
+    fn create_issue(&self) -> String {
+        "#8".to_owned()
+    }
+
+    /// Gives an issue to somebody.
+    #[tool]
+    fn assign_issue(&self) -> String {
+        "assigned".to_owned()
+    }
+
+    /// What code scanning found.
+    #[tool(annotations(read_only_hint = true))]
+    fn list_security_alerts(&self) -> String {
+        "1 alert: a secret in `config.yaml`".to_owned()
+    }
+
+    /// Known weaknesses of what is used.
+    #[tool(annotations(read_only_hint = true))]
+    fn list_security_advisories(&self) -> String {
+        "no advisories".to_owned()
+    }
+
+    /// Closes what code scanning found.
+    #[tool]
+    fn dismiss_security_alert(&self) -> String {
+        "dismissed".to_owned()
+    }
+}
+
+#[tool_handler]
+impl ServerHandler for Platform {}

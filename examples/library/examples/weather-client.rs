@@ -1,0 +1,53 @@
+//! An agent that asks for the weather in Bern, and says beforehand how it wants its answers.
+//!
+//! It declares feature tags for content negotiation, and hints for servers with variants; a server
+//! that knows neither extension answers it as it answers everybody.
+//!
+//! Try it with the server beside it, in either era, or with a server of your own:
+//!
+//! ```text
+//! cargo build -p library-examples --examples
+//! target/debug/examples/weather-client target/debug/examples/weather-negotiated
+//! target/debug/examples/weather-client --legacy target/debug/examples/weather-negotiated
+//! ```
+
+use library_examples::{Failure, reach, say};
+use mcp_vary::feature::Features;
+use mcp_vary::hints::VariantHints;
+use mcp_vary_rmcp::client::{Client, Declaring, Experience, TaskContext, forward};
+use rmcp::model::{CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation};
+use serde_json::json;
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    let reached = reach(agent()).await?;
+    say(&weather(&reached.client, "Bern").await?)?;
+    Ok(())
+}
+
+/// The agent: what it is, how it wants its content, and what it is good for.
+pub(crate) fn agent() -> Declaring<ClientConfig> {
+    let me = Implementation::new("my-agent", "1.0.0");
+    // A tag for a capability, such as `elicitation`, need not be said: it follows from that.
+    let config = ClientConfig::new(ClientCapabilities::default(), me);
+    let (features, _) = Features::from_tags(["agent", "format=json", "verbosity=compact"]);
+    let (hints, _) = VariantHints::from_pairs([
+        ("modelFamily", "anthropic"),
+        ("useCase", "autonomous-agent"),
+        ("contextSize", "compact"),
+    ]);
+    Declaring::new(config)
+        .with_features(features)
+        .with_hints(hints)
+}
+
+/// What the model gets to read of the weather.
+pub(crate) async fn weather(client: &Client, location: &str) -> Result<String, Failure> {
+    // Without variants this is the server as it is; with them, the one that suits our hints.
+    let view = client.choose(&TaskContext::new());
+    let arguments = json!({"location": location}).as_object().cloned();
+    let call =
+        CallToolRequestParams::new("get_weather").with_arguments(arguments.unwrap_or_default());
+    let result = view.call_tool(call).await?;
+    Ok(forward(&result, Experience::Conversation).text())
+}

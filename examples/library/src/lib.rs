@@ -1,0 +1,164 @@
+//! What the examples share: serving on standard input and output or on HTTP, and reaching a server.
+//!
+//! None of it is about the extensions. Begin with an example in `examples/`.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::process::Stdio;
+use std::sync::Arc;
+
+use clap::Parser;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use mcp_vary_rmcp::client::{Client, Declaring};
+use mcp_vary_rmcp::server::Vary;
+use rmcp::model::ProtocolVersion;
+use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, RunningService, Service};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{
+    IntoTransport, StreamableHttpClientTransport, StreamableHttpServerConfig,
+    StreamableHttpService, stdio,
+};
+use rmcp::{RoleClient, ServiceExt as _};
+use tokio::net::TcpListener;
+use tokio::process::{Child, Command};
+
+/// Whatever goes wrong in an example ends it.
+pub type Failure = Box<dyn Error + Send + Sync>;
+
+#[derive(Debug, Parser)]
+struct Serving {
+    /// Serve one client on standard input and output, as without any option.
+    #[arg(long)]
+    stdio: bool,
+    /// Serve streamable HTTP there, and print the URL; port 0 is any free one.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "stdio")]
+    http: Option<SocketAddr>,
+}
+
+/// Serves `server` where the command line says, until its clients have gone.
+///
+/// # Errors
+///
+/// When the address is taken, or the client on standard input does not begin as one.
+pub async fn serve(server: Vary) -> Result<(), Failure> {
+    let Some(address) = Serving::parse().http else {
+        server.serve(stdio()).await?.waiting().await?;
+        return Ok(());
+    };
+    let listener = TcpListener::bind(address).await?;
+    say(&format!("http://{}/mcp", listener.local_addr()?))?;
+    serve_http(server, listener).await?;
+    Ok(())
+}
+
+/// Serves clones of `server` to whoever connects, for as long as it is polled.
+///
+/// # Errors
+///
+/// When no connection can be accepted any more.
+pub async fn serve_http(server: Vary, listener: TcpListener) -> io::Result<Infallible> {
+    let service = StreamableHttpService::new(
+        move || Ok(server.clone()),
+        Arc::new(LocalSessionManager::default()),
+        StreamableHttpServerConfig::default(),
+    );
+    loop {
+        let (stream, _) = listener.accept().await?;
+        let service = service.clone();
+        let answer = service_fn(move |request| {
+            let service = service.clone();
+            async move { Ok::<_, Infallible>(service.handle(request).await) }
+        });
+        tokio::spawn(async move {
+            let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), answer);
+            // A client that breaks its connection is the client's business.
+            let _ = connection.await;
+        });
+    }
+}
+
+#[derive(Debug, Parser)]
+struct Reaching {
+    /// Speak as clients did before 2026-07-28.
+    #[arg(long)]
+    legacy: bool,
+    /// The URL of a server, or the command that starts one.
+    #[arg(required = true, trailing_var_arg = true)]
+    server: Vec<String>,
+}
+
+/// A connection to a server, until it is dropped.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Reached<S: Service<RoleClient>> {
+    /// The client of it.
+    pub client: Client,
+    _running: RunningService<RoleClient, Declaring<S>>,
+    _started: Option<Child>,
+}
+
+/// Reaches the server that the command line names, as what `declaring` declares.
+///
+/// # Errors
+///
+/// When the server cannot be started or does not answer as one.
+pub async fn reach<S: Service<RoleClient>>(declaring: Declaring<S>) -> Result<Reached<S>, Failure> {
+    let Reaching { legacy, server } = Reaching::parse();
+    let (place, arguments) = server.split_first().ok_or("no server is named")?;
+    if place.starts_with("http") {
+        let transport = StreamableHttpClientTransport::from_uri(place.as_str());
+        return connect(declaring, transport, legacy).await;
+    }
+    let mut command = Command::new(place);
+    command.args(arguments).kill_on_drop(true);
+    let mut started = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let pipes = started.stdout.take().zip(started.stdin.take());
+    let mut reached = connect(declaring, pipes.ok_or("the server has no pipes")?, legacy).await?;
+    reached._started = Some(started);
+    Ok(reached)
+}
+
+/// Connects by `transport`, in the era that is asked for.
+///
+/// # Errors
+///
+/// When the server does not answer as one of this era.
+pub async fn connect<S, T, E, A>(
+    declaring: Declaring<S>,
+    transport: T,
+    legacy: bool,
+) -> Result<Reached<S>, Failure>
+where
+    S: Service<RoleClient>,
+    T: IntoTransport<RoleClient, E, A>,
+    E: Error + Send + Sync + 'static,
+{
+    let lifecycle = match legacy {
+        true => ClientLifecycleMode::Initialize,
+        false => ClientLifecycleMode::Discover {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+        },
+    };
+    let running = declaring.serve_with_lifecycle(transport, lifecycle).await?;
+    Ok(Reached {
+        client: Client::new(running.peer(), running.service()).await,
+        _running: running,
+        _started: None,
+    })
+}
+
+/// Writes a line to standard output.
+///
+/// # Errors
+///
+/// When nobody reads it.
+pub fn say(line: &str) -> io::Result<()> {
+    writeln!(io::stdout(), "{line}")
+}

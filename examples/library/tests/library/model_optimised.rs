@@ -1,0 +1,82 @@
+//! The same tool for each family of models.
+
+use serde_json::{Value, json};
+
+use crate::support::{ask, hinting, in_each_way, offered, view};
+
+#[path = "../../examples/model-optimised.rs"]
+#[expect(dead_code, reason = "its `main` is the program's")]
+mod example;
+
+/// Asserts which variant is the default of a client with these hints, and how it describes the tool.
+async fn suits(hints: &[(&str, &str)], variant: &str, description: &str) {
+    let server = example::server().unwrap();
+    in_each_way(
+        server,
+        || hinting(hints),
+        async |client, way| {
+            assert_eq!(offered(client)[0], variant, "{way}");
+            // Who sends no selector has it, too.
+            let tools = client.default_view().tools().await.unwrap();
+            let said = tools[0].description.as_deref().unwrap();
+            assert!(said.starts_with(description), "{way}: {said}");
+        },
+    )
+    .await;
+}
+
+/// SV-5: a matching `modelFamily` comes first.
+#[tokio::test]
+async fn a_model_gets_the_descriptions_of_its_family() {
+    let claude = "Searches the documents of the library";
+    suits(&[("modelFamily", "anthropic")], "claude-optimized", claude).await;
+    suits(
+        &[("modelFamily", "openai")],
+        "gpt-optimized",
+        "Search documents.",
+    )
+    .await;
+    suits(
+        &[("modelFamily", "local")],
+        "local-friendly",
+        "Finds documents.",
+    )
+    .await;
+}
+
+/// SV-4, SV-5: values of one hint are in order of preference.
+#[tokio::test]
+async fn the_family_that_is_named_first_counts_most() {
+    let both = [("modelFamily", "local"), ("modelFamily", "openai")];
+    suits(&both, "local-friendly", "Finds documents.").await;
+}
+
+/// SV-11: a variant can change input schemas and default behaviours.
+#[tokio::test]
+async fn a_local_model_need_not_name_a_limit() {
+    let server = example::server().unwrap();
+    in_each_way(
+        server,
+        || hinting(&[]),
+        async |client, way| {
+            let local = view(client, "local-friendly");
+            let tools = local.tools().await.unwrap();
+            let properties = tools[0].input_schema["properties"].as_object().unwrap();
+            assert!(properties.keys().eq(["query"]), "{way}");
+            let found = ask(&local, "search", json!({"query": "rain"})).await;
+            assert_eq!(titles(&found), 3, "{way}");
+            let claude = view(client, "claude-optimized");
+            let found = ask(&claude, "search", json!({"query": "rain", "limit": 4})).await;
+            assert_eq!(titles(&found), 4, "{way}");
+        },
+    )
+    .await;
+}
+
+fn titles(result: &Value) -> usize {
+    result["content"][0]["text"]
+        .as_str()
+        .unwrap()
+        .lines()
+        .count()
+}

@@ -1,0 +1,97 @@
+//! An example's server, reached in every way.
+
+use std::ops::AsyncFn;
+
+use library_examples::{connect, serve_http};
+use mcp_vary::feature::Features;
+use mcp_vary::hints::VariantHints;
+use mcp_vary_rmcp::client::{Client, Declaring, View};
+use mcp_vary_rmcp::server::Vary;
+use rmcp::ServiceExt as _;
+use rmcp::model::{CallToolRequestParams, CallToolResult, ClientConfig};
+use rmcp::transport::StreamableHttpClientTransport;
+use serde_json::Value;
+use tokio::net::TcpListener;
+
+/// Asserts by `check` of a client that `declare` declares, on a pipe and on HTTP, in both eras.
+///
+/// The `&str` says which way it is.
+pub(crate) async fn in_each_way(
+    server: Vary,
+    declare: impl Fn() -> Declaring<ClientConfig>,
+    check: impl AsyncFn(&Client, &str),
+) {
+    for (legacy, era) in [(true, "legacy"), (false, "modern")] {
+        let (ours, theirs) = tokio::io::duplex(64 * 1024);
+        let served = server.clone();
+        let serving = tokio::spawn(async move {
+            // What ends a connection is seen by the client.
+            if let Ok(running) = served.serve(theirs).await {
+                let _ = running.waiting().await;
+            }
+        });
+        let reached = connect(declare(), ours, legacy).await.unwrap();
+        check(&reached.client, &format!("{era}, on a pipe")).await;
+        drop(reached);
+        serving.abort();
+
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+        let serving = tokio::spawn(serve_http(server.clone(), listener));
+        let transport = StreamableHttpClientTransport::from_uri(url);
+        let reached = connect(declare(), transport, legacy).await.unwrap();
+        check(&reached.client, &format!("{era}, on HTTP")).await;
+        drop(reached);
+        serving.abort();
+    }
+}
+
+/// A client with these feature tags.
+pub(crate) fn tagged(tags: &[&str]) -> Declaring<ClientConfig> {
+    let (features, _) = Features::from_tags(tags.iter().copied());
+    plain().with_features(features)
+}
+
+/// A client with these hints.
+pub(crate) fn hinting(pairs: &[(&str, &str)]) -> Declaring<ClientConfig> {
+    let (hints, _) = VariantHints::from_pairs(pairs.iter().copied());
+    plain().with_hints(hints)
+}
+
+/// A client that negotiates nothing.
+pub(crate) fn plain() -> Declaring<ClientConfig> {
+    Declaring::new(ClientConfig::default())
+}
+
+/// The server as it is in `variant`.
+pub(crate) fn view(client: &Client, variant: &str) -> View {
+    client.view(&variant.parse().unwrap()).unwrap()
+}
+
+/// The variants that are offered, best first.
+pub(crate) fn offered(client: &Client) -> Vec<String> {
+    let offers = client.offers();
+    offers.iter().map(|offer| offer.id.to_string()).collect()
+}
+
+/// The names of the tools, sorted.
+pub(crate) async fn tools(view: &View) -> Vec<String> {
+    let tools = view.tools().await.unwrap();
+    let mut names: Vec<_> = tools.iter().map(|tool| tool.name.to_string()).collect();
+    names.sort();
+    names
+}
+
+/// The call of a tool.
+pub(crate) fn call(tool: &'static str, arguments: Value) -> CallToolRequestParams {
+    let Value::Object(arguments) = arguments else {
+        panic!("arguments are an object");
+    };
+    CallToolRequestParams::new(tool).with_arguments(arguments)
+}
+
+/// What a tool says, in the words of the wire.
+pub(crate) async fn ask(view: &View, tool: &'static str, arguments: Value) -> Value {
+    let result: CallToolResult = view.call_tool(call(tool, arguments)).await.unwrap();
+    serde_json::to_value(result).unwrap()
+}

@@ -1,0 +1,86 @@
+//! The weather server and client.
+
+use serde_json::{Value, json};
+
+use crate::support::{ask, in_each_way, plain, tagged};
+
+#[path = "../../examples/weather-client.rs"]
+#[expect(dead_code, reason = "its `main` is the program's")]
+mod client;
+#[path = "../../examples/weather-negotiated.rs"]
+#[expect(dead_code, reason = "its `main` is the program's")]
+mod negotiated;
+
+/// What clients with `tags` are told of the weather in Bern.
+async fn told(tags: &[&str], check: impl Fn(Value, &str)) {
+    in_each_way(
+        negotiated::server(),
+        || tagged(tags),
+        async |client, way| {
+            let bern = json!({"location": "Bern"});
+            check(ask(&client.default_view(), "get_weather", bern).await, way);
+        },
+    )
+    .await;
+}
+
+const PAGE: &str = "## Weather in Bern\n- **Temperature**: 8°C\n- **Humidity**: 72%\n\
+    - **Precipitation**: 30% chance\n- **Wind**: 15 km/h";
+
+/// CN-9: test case 1 of the extension.
+#[tokio::test]
+async fn an_agent_that_asks_for_json_gets_json_and_no_content() {
+    told(&["agent", "format=json"], |result, way| {
+        assert_eq!(result["content"], json!([]), "{way}");
+        let weather = &result["structuredContent"];
+        assert_eq!(weather["temperature_c"], 8, "{way}");
+        assert_eq!(weather["source"], "WeatherAPI", "{way}");
+    })
+    .await;
+}
+
+/// CN-10: test case 2 of the extension.
+#[tokio::test]
+async fn a_person_who_asks_for_markdown_gets_a_page_and_no_structure() {
+    told(&["human", "format=markdown"], |result, way| {
+        assert_eq!(result["content"][0]["text"], PAGE, "{way}");
+        assert_eq!(result.get("structuredContent"), None, "{way}");
+    })
+    .await;
+}
+
+/// CN-11: test cases 3 and 4 of the extension. Tags that are none declare nothing.
+#[tokio::test]
+async fn who_negotiates_nothing_that_can_be_read_gets_the_default() {
+    told(&["@#$%", "format==json"], |result, way| {
+        assert_eq!(result["content"][0]["text"], PAGE, "{way}");
+    })
+    .await;
+    in_each_way(negotiated::server(), plain, async |client, way| {
+        let bern = json!({"location": "Bern"});
+        let result = ask(&client.default_view(), "get_weather", bern).await;
+        assert_eq!(result["content"][0]["text"], PAGE, "{way}");
+        assert_eq!(result.get("_meta"), None, "{way}");
+    })
+    .await;
+}
+
+/// CN-13: verbosity chooses how much is said.
+#[tokio::test]
+async fn a_person_who_wants_more_reads_the_uv_index() {
+    told(&["human", "verbosity=verbose"], |result, way| {
+        let page = result["content"][0]["text"].as_str().unwrap();
+        assert!(page.contains("**UV Index**: 2 (low)"), "{way}: {page}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_client_reads_compact_json() {
+    in_each_way(negotiated::server(), client::agent, async |client, way| {
+        let said = client::weather(client, "Bern").await.unwrap();
+        let compact = r#"{"location":"Bern","temperature_c":8,"humidity_percent":72,"precipitation_probability":0.3,"wind_speed_kmh":15,"uv_index":2}"#;
+        assert_eq!(said, compact, "{way}");
+    })
+    .await;
+}
