@@ -88,12 +88,10 @@ impl View {
                 Ok(listing) => seen(face, *kind, &listing.items),
                 Err(_) => Vec::new(),
             };
-            if *kind == ListKind::Tools {
-                tools = items
-                    .iter()
-                    .rev()
-                    .map(|(id, json)| (id.clone(), Arc::new(Tool::read(id, json))))
-                    .collect();
+            if let (ListKind::Tools, Ok(listing)) = (kind, listing) {
+                tools = Tool::all(&listing.items);
+                let shown: BTreeSet<_> = items.iter().map(|(id, _)| id.as_str()).collect();
+                tools.retain(|name, _| shown.contains(name.as_str()));
             }
             lists.insert(*kind, List::new(face, *kind, listing, &items, layout));
         }
@@ -138,6 +136,16 @@ fn seen(face: Face, kind: ListKind, items: &[Item]) -> Vec<(String, Cow<'_, str>
 }
 
 impl Tool {
+    /// Of two tools with one name the first counts.
+    fn all(items: &[Item]) -> BTreeMap<String, Arc<Self>> {
+        let tools = items.iter().rev();
+        tools
+            .map(|item| (item.id.clone(), Arc::new(Self::read(&item.id, &item.json))))
+            .collect()
+    }
+
+    /// Reads the server's own definition, whatever the view shows of it: SDK clients hold a result against
+    /// the schema that they saw first, in whichever variant that was.
     fn read(name: &str, json: &str) -> Self {
         let members = Members::parse(json).unwrap_or_default();
         let schema = members.get("inputSchema").unwrap_or("{}");

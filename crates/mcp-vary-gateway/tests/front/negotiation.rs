@@ -126,6 +126,22 @@ async fn a_person_gets_markdown() {
     }
 }
 
+/// CN-10: SDK clients validate against the schema that they saw first, so that the structure stays in
+/// variants that do not list it, too.
+#[tokio::test]
+async fn what_the_server_promises_stays_in_every_variant() {
+    let house = House::start().await;
+    for way in Way::ALL {
+        let declared = features(&["human", "format=markdown"]);
+        let mut params = tool("bound");
+        params["_meta"] = json!({"io.modelcontextprotocol/server-variant": "compact"});
+        let answer = way.ask(&house, &declared, "tools/call", params).await;
+        let result = &answer["result"];
+        assert_eq!(result["structuredContent"]["city"], "Bern", "{way:?}");
+        assert_eq!(result["_meta"]["vary/applied"]["variant"], "compact");
+    }
+}
+
 /// CN-8: errors, lists and other results are nobody's to shape.
 #[tokio::test]
 async fn only_results_of_tools_are_shaped() {
