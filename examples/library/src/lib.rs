@@ -1,6 +1,6 @@
 //! What the examples share: serving on standard input and output or on HTTP, and reaching a server.
 //!
-//! None of it is about the extensions. Begin with an example in `examples/`.
+//! None of it is about the extensions. Begin with an example in `src/bin/`.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -108,6 +108,19 @@ pub struct Reached<S: Service<RoleClient>> {
 /// When the server cannot be started or does not answer as one.
 pub async fn reach<S: Service<RoleClient>>(declaring: Declaring<S>) -> Result<Reached<S>, Failure> {
     let Reaching { legacy, server } = Reaching::parse();
+    reach_at(declaring, &server, legacy).await
+}
+
+/// Reaches `server`, a URL or the words of a command, in the era that is asked for.
+///
+/// # Errors
+///
+/// As of [`reach`].
+pub async fn reach_at<S: Service<RoleClient>>(
+    declaring: Declaring<S>,
+    server: &[String],
+    legacy: bool,
+) -> Result<Reached<S>, Failure> {
     let (place, arguments) = server.split_first().ok_or("no server is named")?;
     if place.starts_with("http") {
         let transport = StreamableHttpClientTransport::from_uri(place.as_str());

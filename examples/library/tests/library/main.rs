@@ -4,6 +4,7 @@
 mod mapping;
 mod model_optimised;
 mod phases;
+mod programs;
 mod research;
 mod support;
 mod toolsets;

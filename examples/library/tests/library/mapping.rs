@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{in_each_way, plain, tagged};
 
-#[path = "../../examples/mapping.rs"]
+#[path = "../../src/bin/mapping.rs"]
 #[expect(dead_code, reason = "its `main` is the program's")]
 mod example;
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::{ask, hinting, in_each_way, offered, view};
 
-#[path = "../../examples/model-optimised.rs"]
+#[path = "../../src/bin/model-optimised.rs"]
 #[expect(dead_code, reason = "its `main` is the program's")]
 mod example;
 

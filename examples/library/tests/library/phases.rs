@@ -2,7 +2,7 @@
 
 use crate::support::in_each_way;
 
-#[path = "../../examples/phases.rs"]
+#[path = "../../src/bin/phases.rs"]
 #[expect(dead_code, reason = "its `main` is the program's")]
 mod example;
 

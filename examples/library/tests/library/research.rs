@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::support::{ask, hinting, in_each_way, offered, plain, view};
 
-#[path = "../../examples/research.rs"]
+#[path = "../../src/bin/research.rs"]
 #[expect(dead_code, reason = "its `main` is the program's")]
 mod example;
 

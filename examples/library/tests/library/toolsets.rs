@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::{call, hinting, in_each_way, offered, plain, tools, view};
 
-#[path = "../../examples/toolsets.rs"]
+#[path = "../../src/bin/toolsets.rs"]
 #[expect(dead_code, reason = "its `main` is the program's")]
 mod example;
 

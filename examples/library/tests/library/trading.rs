@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::support::{ask, hinting, in_each_way, offered, plain, tools, view};
 
-#[path = "../../examples/trading.rs"]
+#[path = "../../src/bin/trading.rs"]
 #[expect(dead_code, reason = "its `main` is the program's")]
 mod example;
 

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use crate::support::{ask, in_each_way, plain, tagged};
 
-#[path = "../../examples/weather-client.rs"]
+#[path = "../../src/bin/weather-client.rs"]
 #[expect(dead_code, reason = "its `main` is the program's")]
 mod client;
-#[path = "../../examples/weather-negotiated.rs"]
+#[path = "../../src/bin/weather-negotiated.rs"]
 #[expect(dead_code, reason = "its `main` is the program's")]
 mod negotiated;
 

@@ -8,7 +8,7 @@
 //! `["human", "interactive", "!sampling"]`:
 //!
 //! ```text
-//! cargo run -p library-examples --example mapping -- --http 127.0.0.1:8000
+//! cargo run -p library-examples --bin mapping -- --http 127.0.0.1:8000
 //! ```
 
 use library_examples::{Failure, serve};

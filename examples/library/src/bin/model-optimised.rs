@@ -6,7 +6,7 @@
 //! Try it with the hint `"modelFamily": "openai"`, then with `["local", "openai"]`, then without:
 //!
 //! ```text
-//! cargo run -p library-examples --example model-optimised -- --http 127.0.0.1:8000
+//! cargo run -p library-examples --bin model-optimised -- --http 127.0.0.1:8000
 //! ```
 
 use library_examples::{Failure, serve};

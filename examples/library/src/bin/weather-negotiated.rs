@@ -7,8 +7,8 @@
 //! Try it with the client beside it, then declare something else there:
 //!
 //! ```text
-//! cargo run -p library-examples --example weather-negotiated -- --http 127.0.0.1:8000
-//! cargo run -p library-examples --example weather-client -- http://127.0.0.1:8000/mcp
+//! cargo run -p library-examples --bin weather-negotiated -- --http 127.0.0.1:8000
+//! cargo run -p library-examples --bin weather-client -- http://127.0.0.1:8000/mcp
 //! ```
 
 use library_examples::{Failure, serve};

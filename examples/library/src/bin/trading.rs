@@ -8,7 +8,7 @@
 //! server warns when it starts, and serves the legacy generation until somebody removes it:
 //!
 //! ```text
-//! cargo run -p library-examples --example trading -- --http 127.0.0.1:8000
+//! cargo run -p library-examples --bin trading -- --http 127.0.0.1:8000
 //! ```
 
 use std::io::{self, Write as _};

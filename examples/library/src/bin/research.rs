@@ -7,7 +7,7 @@
 //! Try it, call `search` in each variant, and see how much comes back:
 //!
 //! ```text
-//! cargo run -p library-examples --example research -- --http 127.0.0.1:8000
+//! cargo run -p library-examples --bin research -- --http 127.0.0.1:8000
 //! ```
 
 use library_examples::{Failure, serve};

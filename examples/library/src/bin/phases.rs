@@ -8,7 +8,7 @@
 //! second phase fewer than 10,000 tokens with `with_remaining_tokens`:
 //!
 //! ```text
-//! cargo run -p library-examples --example phases
+//! cargo run -p library-examples --bin phases
 //! ```
 
 use library_examples::{Failure, connect, say};

@@ -6,9 +6,9 @@
 //! Try it with the server beside it, in either era, or with a server of your own:
 //!
 //! ```text
-//! cargo build -p library-examples --examples
-//! target/debug/examples/weather-client target/debug/examples/weather-negotiated
-//! target/debug/examples/weather-client --legacy target/debug/examples/weather-negotiated
+//! cargo build -p library-examples
+//! target/debug/weather-client target/debug/weather-negotiated
+//! target/debug/weather-client --legacy target/debug/weather-negotiated
 //! ```
 
 use library_examples::{Failure, reach, say};

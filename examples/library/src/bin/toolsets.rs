@@ -8,7 +8,7 @@
 //! "security-readonly"}`:
 //!
 //! ```text
-//! cargo run -p library-examples --example toolsets -- --http 127.0.0.1:8000
+//! cargo run -p library-examples --bin toolsets -- --http 127.0.0.1:8000
 //! ```
 
 use library_examples::{Failure, serve};
