@@ -6,6 +6,7 @@
 
 mod cargo;
 mod conformance;
+mod guide;
 mod interop;
 mod layout;
 mod npm;

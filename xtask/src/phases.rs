@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::workspace::Workspace;
-use crate::{cargo, conformance, interop, layout, requirements, tokens};
+use crate::{cargo, conformance, guide, interop, layout, requirements, tokens};
 
 /// One part of the tests that can be run alone.
 struct Phase {
@@ -32,6 +32,11 @@ const PHASES: &[Phase] = &[
         name: "requirements",
         about: "every requirement names the tests that hold it, or why none does yet",
         run: requirements::phase,
+    },
+    Phase {
+        name: "guide",
+        about: "the guide's examples stand in the code, and the tests that it names are there",
+        run: guide::phase,
     },
     Phase {
         name: "build",

@@ -163,7 +163,7 @@ fn missing(workspace: &Workspace, id: &str, test: &str, vectors: &Vectors) -> Op
 }
 
 /// Whether `text` has a function of this name with a `test` attribute above it.
-fn has_test(text: &str, function: &str) -> bool {
+pub(crate) fn has_test(text: &str, function: &str) -> bool {
     let Some(at) = text.find(&format!("fn {function}(")) else {
         return false;
     };
