@@ -1,9 +1,10 @@
-//! Official clients in front of official servers, with Vary between them.
+//! Official clients in front of official servers, with Vary between them, and in front of the
+//! library's examples.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
@@ -52,6 +53,9 @@ const CLIENTS: &[Client] = &[
         eras: &["legacy", "modern"],
     },
 ];
+
+/// The clients that ask the library's examples, and the script that has them do it.
+const OF_LIBRARY: &[(&str, &str)] = &[("typescript-2", "library.mjs"), ("python", "library.py")];
 
 /// One client, one server, one era, one way between them.
 #[derive(Debug)]
@@ -107,7 +111,25 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
         }
         running.push(server);
     }
+    jobs.extend(of_library(vary.parent().unwrap_or(&vary)));
     Ok((jobs, running))
+}
+
+/// Each client and era against the examples of the library, which stand in `programs`, over each way.
+fn of_library(programs: &Path) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for way in ["http", "stdio"] {
+        for &(client, script) in OF_LIBRARY {
+            for era in ["legacy", "modern"] {
+                jobs.push(Job {
+                    name: format!("library {way} {client} {era}"),
+                    script,
+                    argument: json!({"programs": programs, "way": way, "era": era}),
+                });
+            }
+        }
+    }
+    jobs
 }
 
 /// Every client and era against one server over one way.
@@ -269,6 +291,14 @@ mod tests {
                 "time http python modern",
             ]
         );
+    }
+
+    #[test]
+    fn the_examples_of_the_library_are_asked_in_each_way_and_era() {
+        let jobs = of_library(Path::new("programs"));
+        assert_eq!(jobs.len(), 8);
+        assert_eq!(jobs[3].name, "library http python modern");
+        assert_eq!(jobs[3].script, "library.py");
     }
 
     #[test]

@@ -16,7 +16,9 @@ use hyper_util::rt::TokioIo;
 use mcp_vary_rmcp::client::{Client, Declaring};
 use mcp_vary_rmcp::server::Vary;
 use rmcp::model::ProtocolVersion;
-use rmcp::service::{ClientLifecycleMode, ClientServiceExt as _, RunningService, Service};
+use rmcp::service::{
+    ClientLifecycleMode, ClientServiceExt as _, RunningService, ServerInitializeError, Service,
+};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{
     IntoTransport, StreamableHttpClientTransport, StreamableHttpServerConfig,
@@ -46,7 +48,12 @@ struct Serving {
 /// When the address is taken, or the client on standard input does not begin as one.
 pub async fn serve(server: Vary) -> Result<(), Failure> {
     let Some(address) = Serving::parse().http else {
-        server.serve(stdio()).await?.waiting().await?;
+        match server.serve(stdio()).await {
+            Ok(running) => drop(running.waiting().await?),
+            // A client may ask only what there is, and go.
+            Err(ServerInitializeError::ConnectionClosed(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
         return Ok(());
     };
     let listener = TcpListener::bind(address).await?;
