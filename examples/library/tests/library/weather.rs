@@ -65,7 +65,7 @@ async fn who_negotiates_nothing_that_can_be_read_gets_the_default() {
     .await;
 }
 
-/// CN-13: verbosity chooses how much is said.
+/// CN-22: verbosity chooses how much is said.
 #[tokio::test]
 async fn a_person_who_wants_more_reads_the_uv_index() {
     told(&["human", "verbosity=verbose"], |result, way| {
