@@ -127,14 +127,28 @@ fn with_result_type(result: &str) -> Cow<'_, str> {
     Cow::Owned(format!(r#"{{"resultType":"complete"{comma}{rest}"#))
 }
 
-/// `structuredContent` that is no object, which only modern clients know, is left out for legacy ones.
+/// `structuredContent` that is no object, which only modern clients know, is left out for legacy ones. What
+/// it says stands in `content` then: as the server's own text, or as JSON where there is none.
 pub(crate) fn without_foreign_structure(result: &str) -> Cow<'_, str> {
     const KEY: &str = "structuredContent";
-    let foreign = |value: &str| !value.starts_with('{');
-    match splice::get(result, KEY) {
-        Some(value) if foreign(value) => splice::cut(result, KEY),
-        _ => Cow::Borrowed(result),
+    let foreign = |value: &&str| !value.starts_with('{');
+    let Some(value) = splice::get(result, KEY).filter(foreign) else {
+        return Cow::Borrowed(result);
+    };
+    let content = splice::get(result, "content").unwrap_or("[]");
+    let blocks = json::elements(content).unwrap_or_default();
+    let cut = splice::cut(result, KEY);
+    if value == "null" || blocks.iter().any(|block| is_text(block)) {
+        return cut;
     }
+    let text = format!(r#"{{"type":"text","text":{}}}"#, json::string(value));
+    let blocks: Vec<_> = blocks.into_iter().chain([text.as_str()]).collect();
+    let content = format!("[{}]", blocks.join(","));
+    Cow::Owned(splice::set(&cut, "content", &content).into_owned())
+}
+
+fn is_text(block: &str) -> bool {
+    splice::get(block, "type") == Some("\"text\"")
 }
 
 /// The notification with the client's own progress token in place of the gateway's.
@@ -225,8 +239,26 @@ mod tests {
 
     #[test]
     fn a_legacy_client_gets_no_structure_that_it_cannot_read() {
-        let told = r#"{"content":[],"structuredContent":[1]}"#;
-        assert_eq!(without_foreign_structure(told), r#"{"content":[]}"#);
+        for (told, expected) in [
+            (
+                r#"{"content":[{"type":"text","text":"one"}],"structuredContent":[1]}"#,
+                r#"{"content":[{"type":"text","text":"one"}]}"#,
+            ),
+            (
+                r#"{"content":[{"type":"image"}],"structuredContent":[1.0]}"#,
+                r#"{"content":[{"type":"image"},{"type":"text","text":"[1.0]"}]}"#,
+            ),
+            (
+                r#"{"structuredContent":"a\"b"}"#,
+                r#"{"content":[{"type":"text","text":"\"a\\\"b\""}]}"#,
+            ),
+            (
+                r#"{"content":[],"structuredContent":null}"#,
+                r#"{"content":[]}"#,
+            ),
+        ] {
+            assert_eq!(without_foreign_structure(told), expected);
+        }
         let told = r#"{"content":[], "structuredContent":{"a":[1]}}"#;
         assert_eq!(without_foreign_structure(told), told);
     }

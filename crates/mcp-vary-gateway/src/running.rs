@@ -205,8 +205,8 @@ impl Finish {
             Some(shaping) => shaping.apply(result),
             None => Cow::Borrowed(result),
         };
-        let readable = match (self.upstream, self.client.era()) {
-            (Era::Modern, Era::Legacy) => bridge::without_foreign_structure(&shaped),
+        let readable = match (self.action, self.upstream, self.client.era()) {
+            (Action::Call, Era::Modern, Era::Legacy) => bridge::without_foreign_structure(&shaped),
             _ => Cow::Borrowed(shaped.as_ref()),
         };
         let sent = bridge::result_downward(&readable, self.client.era(), self.caching);

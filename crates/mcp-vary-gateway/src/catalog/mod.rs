@@ -64,18 +64,27 @@ impl Catalog {
 #[derive(Debug)]
 pub(crate) struct LiveCatalog {
     current: ArcSwap<Catalog>,
-    /// Whether a change was announced that has not been read yet.
-    pending: watch::Sender<bool>,
-    /// Held while lists are read: when each was last asked for.
-    asked: Mutex<BTreeMap<ListKind, Instant>>,
+    following: watch::Sender<Following>,
+    /// The lists that the server's capabilities promise. Each is locked while it is read, and says when
+    /// that was last done.
+    offered: BTreeMap<ListKind, Mutex<Option<Instant>>>,
+    /// Held while one list takes the place of another.
+    replacing: Mutex<()>,
     layout: Layout,
-    /// The lists that the server's capabilities promise.
-    offered: Vec<ListKind>,
     /// How long the server may take to answer with a whole list.
     limit: Duration,
 }
 
-/// How long a request for something unknown waits for a change that was announced.
+/// How far the server's announcements are followed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Following {
+    /// Whether a change was announced that has not been read yet.
+    pending: bool,
+    /// How often announced changes were read.
+    readings: u64,
+}
+
+/// How long a request waits for a change that was announced.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A list is not asked for again sooner, whoever wants it and however often it changes.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -83,17 +92,19 @@ const PAUSE: Duration = Duration::from_secs(1);
 impl LiveCatalog {
     /// Reads the lists that the server offers.
     pub(crate) async fn read(upstream: &Upstream, layout: Layout, limit: Duration) -> Arc<Self> {
-        let (pending, _) = watch::channel(false);
         let empty = Catalog::new(BTreeMap::new(), BTreeMap::new(), layout);
+        let offered = offered(upstream).into_iter();
         let catalog = Arc::new(Self {
             current: ArcSwap::from_pointee(empty),
-            pending,
-            asked: Mutex::default(),
+            following: watch::Sender::default(),
+            offered: offered.map(|kind| (kind, Mutex::default())).collect(),
+            replacing: Mutex::default(),
             layout,
-            offered: offered(upstream),
             limit,
         });
-        catalog.read_again(upstream, &ListKind::ALL).await;
+        catalog
+            .read_again(upstream, &BTreeSet::from(ListKind::ALL))
+            .await;
         catalog
     }
 
@@ -102,15 +113,18 @@ impl LiveCatalog {
     }
 
     pub(crate) fn offers(&self, kind: ListKind) -> bool {
-        self.offered.contains(&kind)
+        self.offered.contains_key(&kind)
     }
 
-    /// The catalogue to list `kind` from: read again first when the last reading failed, or when the
-    /// server does not tell of changes and its `ttlMs` is over.
+    /// The catalogue to list `kind` from, after the changes that were announced; read again first when
+    /// the last reading failed, or when the server does not tell of changes and its `ttlMs` is over.
     ///
     /// > In this case, the client relies entirely on TTL-based freshness.
     /// > (MCP 2026-07-28, server/utilities/caching, "Interaction with Notifications")
     pub(crate) async fn fresh(&self, upstream: &Upstream, kind: ListKind) -> Arc<Catalog> {
+        if self.following.borrow().pending {
+            self.settle().await;
+        }
         let current = self.current();
         if current.is_fresh(kind) {
             return current;
@@ -134,6 +148,8 @@ impl LiveCatalog {
         if let Some(found) = find(&self.current()) {
             return Ok(found);
         }
+        // What arrived before this request is seen by whoever follows the server before it is missed.
+        tokio::task::yield_now().await;
         self.settle().await;
         if let Some(found) = find(&self.current()) {
             return Ok(found);
@@ -143,12 +159,14 @@ impl LiveCatalog {
         find(&current).ok_or_else(|| current.failure(kind))
     }
 
-    /// Waits until the changes that were announced are read, unless that takes too long.
+    /// Waits until the changes that were announced by now are read, unless that takes too long.
+    ///
+    /// Behind a server that announces without end that is so after two readings: the second one began
+    /// after this was called.
     async fn settle(&self) {
-        // What arrived before this request is seen by whoever follows the server before it is missed.
-        tokio::task::yield_now().await;
-        let mut pending = self.pending.subscribe();
-        let settled = pending.wait_for(|pending| !pending);
+        let mut following = self.following.subscribe();
+        let before = following.borrow().readings;
+        let settled = following.wait_for(|now| !now.pending || now.readings >= before + 2);
         if tokio::time::timeout(PATIENCE, settled).await.is_err() {
             warn!("lists are still being read again; answering from the last ones");
         }
@@ -156,8 +174,8 @@ impl LiveCatalog {
 
     /// Follows the server's `list_changed` until `stopped` or the connection ends.
     ///
-    /// Changes that come while lists are read are taken together, and there is a pause between two
-    /// readings, so that a server that announces without end costs little.
+    /// A change is read at once, the next one after a pause together with all that came in the meantime,
+    /// so that a server that announces without end costs little.
     pub(crate) async fn follow(
         self: Arc<Self>,
         upstream: Weak<Upstream>,
@@ -165,15 +183,24 @@ impl LiveCatalog {
         stopped: CancellationToken,
     ) {
         let following = async {
-            while let Some(kinds) = changed(&mut events).await {
+            let mut pause = Instant::now();
+            while let Some(mut kinds) = changed(&mut events).await {
+                self.following.send_modify(|now| now.pending = true);
+                tokio::time::sleep_until(pause).await;
+                let last = also_changed(&mut events, &mut kinds);
                 let Some(upstream) = upstream.upgrade() else {
                     return;
                 };
-                self.pending.send_replace(true);
                 self.read_again(&upstream, &kinds).await;
                 drop(upstream);
-                self.pending.send_replace(!events.is_empty());
-                tokio::time::sleep(PAUSE).await;
+                pause = Instant::now() + PAUSE;
+                self.following.send_modify(|now| {
+                    now.pending = !events.is_empty();
+                    now.readings += 1;
+                });
+                if last {
+                    return;
+                }
             }
         };
         tokio::select! {
@@ -181,54 +208,57 @@ impl LiveCatalog {
             () = following => {}
         }
         // Nobody will read what is still announced.
-        self.pending.send_replace(false);
+        self.following.send_modify(|now| now.pending = false);
     }
 
-    async fn read_unless_recent(&self, upstream: &Upstream, kind: ListKind) {
-        let mut asked = self.asked.lock().await;
-        let recent = |at: &Instant| at.elapsed() < PAUSE;
-        if asked.get(&kind).is_some_and(recent) {
-            return;
-        }
-        self.read_locked(upstream, &[kind], &mut asked).await;
-    }
-
-    async fn read_again(&self, upstream: &Upstream, kinds: &[ListKind]) {
-        let mut asked = self.asked.lock().await;
-        self.read_locked(upstream, kinds, &mut asked).await;
-    }
-
-    async fn read_locked(
-        &self,
-        upstream: &Upstream,
-        kinds: &[ListKind],
-        asked: &mut BTreeMap<ListKind, Instant>,
-    ) {
-        let wanted = |kind| self.offers(kind) && kinds.contains(&kind);
+    async fn read_again(&self, upstream: &Upstream, kinds: &BTreeSet<ListKind>) {
         let read = |kind: ListKind| async move {
-            match wanted(kind) {
-                true => Some((kind, self.read_one(upstream, kind).await)),
-                false => None,
+            if kinds.contains(&kind) {
+                self.read_if(upstream, kind, |_| true).await;
             }
         };
         let [tools, resources, templates, prompts] = ListKind::ALL;
-        let now = Instant::now();
-        let (a, b, c, d) =
-            tokio::join!(read(tools), read(resources), read(templates), read(prompts));
+        tokio::join!(read(tools), read(resources), read(templates), read(prompts));
+    }
+
+    /// Reads a list, unless whoever else had it read has just done so.
+    async fn read_unless_recent(&self, upstream: &Upstream, kind: ListKind) {
+        let long_ago = |last: Option<Instant>| last.is_none_or(|at| at.elapsed() >= PAUSE);
+        self.read_if(upstream, kind, long_ago).await;
+    }
+
+    async fn read_if(
+        &self,
+        upstream: &Upstream,
+        kind: ListKind,
+        wanted: impl FnOnce(Option<Instant>) -> bool,
+    ) {
+        let Some(last) = self.offered.get(&kind) else {
+            return;
+        };
+        let mut last = last.lock().await;
+        if wanted(*last) {
+            let listing = self.read_one(upstream, kind).await;
+            let life = expiry(upstream, kind, &listing);
+            self.put(kind, listing, life).await;
+            *last = Some(Instant::now());
+        }
+    }
+
+    /// Puts a list in the place of the one before; a failure does not replace a list.
+    async fn put(&self, kind: ListKind, listing: Result<Listing, Failure>, life: Option<Duration>) {
+        let _replacing = self.replacing.lock().await;
         let current = self.current();
         let (mut listings, mut expires) = (current.listings.clone(), current.expires.clone());
-        for (kind, listing) in [a, b, c, d].into_iter().flatten() {
-            asked.insert(kind, now);
-            match expiry(upstream, kind, &listing) {
-                Some(life) => expires.insert(kind, now + life),
-                None => expires.remove(&kind),
-            };
-            let last_good = matches!(listings.get(&kind), Some(Ok(_)));
-            if listing.is_ok() || !last_good {
-                listings.insert(kind, listing);
-            } else {
-                warn!(list = kind.method(), "the last good list stays");
-            }
+        match life {
+            Some(life) => expires.insert(kind, Instant::now() + life),
+            None => expires.remove(&kind),
+        };
+        let last_good = matches!(listings.get(&kind), Some(Ok(_)));
+        if listing.is_ok() || !last_good {
+            listings.insert(kind, listing);
+        } else {
+            warn!(list = kind.method(), "the last good list stays");
         }
         self.replace(listings, expires).await;
     }
@@ -269,24 +299,33 @@ impl LiveCatalog {
     }
 }
 
-/// The kinds of list that changed, all that are known by now; `None` when nothing will follow.
-async fn changed(events: &mut broadcast::Receiver<Event>) -> Option<Vec<ListKind>> {
-    let mut kinds = BTreeSet::new();
-    while kinds.is_empty() {
-        kinds.extend(match events.recv().await {
+/// The lists that the next change is about; `None` when nothing will follow.
+async fn changed(events: &mut broadcast::Receiver<Event>) -> Option<BTreeSet<ListKind>> {
+    loop {
+        let kinds = match events.recv().await {
             Ok(event) => lists_of(&event)?,
             Err(RecvError::Lagged(_)) => &ListKind::ALL,
             Err(RecvError::Closed) => return None,
-        });
+        };
+        if !kinds.is_empty() {
+            return Some(kinds.iter().copied().collect());
+        }
     }
+}
+
+/// Adds the changes that are known by now; whether they are the last.
+fn also_changed(events: &mut broadcast::Receiver<Event>, kinds: &mut BTreeSet<ListKind>) -> bool {
     loop {
-        kinds.extend(match events.try_recv() {
-            Ok(event) => lists_of(&event)?,
-            Err(TryRecvError::Lagged(_)) => &ListKind::ALL,
-            Err(TryRecvError::Empty | TryRecvError::Closed) => break,
-        });
+        match events.try_recv() {
+            Ok(event) => match lists_of(&event) {
+                Some(more) => kinds.extend(more),
+                None => return true,
+            },
+            Err(TryRecvError::Lagged(_)) => kinds.extend(ListKind::ALL),
+            Err(TryRecvError::Empty) => return false,
+            Err(TryRecvError::Closed) => return true,
+        }
     }
-    Some(kinds.into_iter().collect())
 }
 
 /// The lists that an event is about; `None` when the connection is gone.

@@ -127,21 +127,34 @@ impl View {
     }
 }
 
-/// The items that `face` shows, as it shows them.
+/// The items that `face` shows, as it shows them. Of items with one name all must be for it to show.
 fn seen(face: Face, kind: ListKind, items: &[Item]) -> Vec<(String, Cow<'_, str>)> {
+    let hides = |item: &&Item| face.show(kind, &item.json).is_none();
+    let hidden: BTreeSet<_> = items.iter().filter(hides).map(|item| &item.id).collect();
     items
         .iter()
+        .filter(|item| !hidden.contains(&item.id))
         .filter_map(|item| Some((item.id.clone(), face.show(kind, &item.json)?)))
         .collect()
 }
 
 impl Tool {
-    /// Of two tools with one name the first counts.
+    /// Nobody knows which of two tools with one name a client or the server means: what either promises
+    /// is kept.
     fn all(items: &[Item]) -> BTreeMap<String, Arc<Self>> {
-        let tools = items.iter().rev();
-        tools
-            .map(|item| (item.id.clone(), Arc::new(Self::read(&item.id, &item.json))))
-            .collect()
+        let mut tools: BTreeMap<String, Self> = BTreeMap::new();
+        for item in items {
+            let tool = Self::read(&item.id, &item.json);
+            match tools.get_mut(&item.id) {
+                Some(first) => {
+                    first.facts.output_schema |= tool.facts.output_schema;
+                    first.facts.ui |= tool.facts.ui;
+                }
+                None => drop(tools.insert(item.id.clone(), tool)),
+            }
+        }
+        let shared = tools.into_iter().map(|(name, tool)| (name, Arc::new(tool)));
+        shared.collect()
     }
 
     /// Reads the server's own definition, whatever the view shows of it: SDK clients hold a result against
@@ -265,6 +278,37 @@ impl Page {
             open: Bytes::copy_from_slice(open.as_bytes()),
             first,
             next,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items(texts: &[&str]) -> Vec<Item> {
+        let item = |text: &&str| Item {
+            id: "x".to_owned(),
+            json: (*text).to_owned(),
+        };
+        texts.iter().map(item).collect()
+    }
+
+    const READS: &str = r#"{"name":"x","annotations":{"readOnlyHint":true}}"#;
+    const WRITES: &str = r#"{"name":"x","outputSchema":{"type":"object"}}"#;
+
+    #[test]
+    fn a_name_that_writes_too_is_not_read_only() {
+        let shown = |texts: &[&str]| seen(Face::ReadOnly, ListKind::Tools, &items(texts)).len();
+        assert_eq!(shown(&[READS, READS]), 2);
+        assert_eq!(shown(&[READS, WRITES]), 0);
+        assert_eq!(shown(&[WRITES, READS]), 0);
+    }
+
+    #[test]
+    fn what_one_of_two_tools_promises_is_kept() {
+        for order in [[READS, WRITES], [WRITES, READS]] {
+            assert!(Tool::all(&items(&order))["x"].facts.output_schema);
         }
     }
 }

@@ -77,7 +77,7 @@ async fn results_of_a_legacy_server_get_what_modern_clients_require() {
     }
 }
 
-/// CN-7: what a legacy client cannot read is left out, and nothing else.
+/// CN-7: what a legacy client cannot read is said as text where nothing else says it, and the rest stays.
 #[tokio::test]
 async fn results_of_a_modern_server_lose_what_legacy_clients_cannot_read() {
     let legacy = Era::Legacy;
@@ -85,7 +85,7 @@ async fn results_of_a_modern_server_lose_what_legacy_clients_cannot_read() {
         (
             "tools/call",
             r#"{ "resultType" : "complete", "structuredContent":[1.0], "content" : [ ] }"#,
-            r#"{ "resultType" : "complete", "content" : [ ] }"#,
+            r#"{ "resultType" : "complete", "content" : [{"type":"text","text":"[1.0]"}] }"#,
         ),
         (
             "tools/call",
