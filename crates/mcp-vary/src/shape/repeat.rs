@@ -14,6 +14,8 @@ pub(crate) enum Relation {
     Repeats,
     /// It is the string that the value holds, so it says all of it, in the author's words.
     IsValue,
+    /// It is the string of `result`, which stands beside other members, so it says a part only.
+    IsPart,
 }
 
 /// How each of `texts` relates to `value`.
@@ -21,9 +23,10 @@ pub(crate) enum Relation {
 /// Servers wrap what they return: `{"result": …}` where the schema must be an object, one named
 /// member, or one text for each element of a list. All of these repeat the value.
 pub(crate) fn relations(value: &Json<'_>, texts: &[&str]) -> Vec<Relation> {
+    let words = relation_of_words(value);
     let lists = candidates(value).filter_map(Json::as_array);
     if let Some(relation) = lists
-        .filter_map(|list| relation_of_each(list, texts))
+        .filter_map(|list| relation_of_each(list, texts, words))
         .next()
     {
         return vec![relation; texts.len()];
@@ -32,7 +35,7 @@ pub(crate) fn relations(value: &Json<'_>, texts: &[&str]) -> Vec<Relation> {
     number
         .map(|(at, text)| {
             if at < MOST_COMPARED {
-                relation(value, text)
+                relation(value, text, words)
             } else {
                 Relation::Author
             }
@@ -40,11 +43,20 @@ pub(crate) fn relations(value: &Json<'_>, texts: &[&str]) -> Vec<Relation> {
         .collect()
 }
 
-fn relation(value: &Json<'_>, text: &str) -> Relation {
+/// How a text relates to `value` that is the string of a candidate: only the string of the value
+/// itself, or of its only member, says all of it.
+fn relation_of_words(value: &Json<'_>) -> Relation {
+    match value.as_object() {
+        Some([_, _, ..]) => Relation::IsPart,
+        _ => Relation::IsValue,
+    }
+}
+
+fn relation(value: &Json<'_>, text: &str, words: Relation) -> Relation {
     let text = text.trim_end();
     let is_text = |part: &Json<'_>| part.as_str().is_some_and(|part| part.trim_end() == text);
     if candidates(value).any(is_text) {
-        return Relation::IsValue;
+        return words;
     }
     if text.is_empty() {
         return Relation::Repeats;
@@ -59,7 +71,7 @@ fn relation(value: &Json<'_>, text: &str) -> Relation {
 ///
 /// Short strings read better as one list; a string of several lines, or a single one, better in
 /// the author's words.
-fn relation_of_each(elements: &[Json<'_>], texts: &[&str]) -> Option<Relation> {
+fn relation_of_each(elements: &[Json<'_>], texts: &[&str], words: Relation) -> Option<Relation> {
     if elements.is_empty() || elements.len() != texts.len() {
         return None;
     }
@@ -69,11 +81,7 @@ fn relation_of_each(elements: &[Json<'_>], texts: &[&str]) -> Option<Relation> {
         .all(|(element, text)| element.as_str() == Some(*text))
     {
         let are_short = texts.len() > 1 && !texts.iter().any(|text| text.contains(['\n', '\r']));
-        return Some(if are_short {
-            Relation::Repeats
-        } else {
-            Relation::IsValue
-        });
+        return Some(if are_short { Relation::Repeats } else { words });
     }
     let repeats = pairs.all(|(element, text)| {
         element.as_str() == Some(*text)

@@ -242,13 +242,17 @@ impl Shaping<'_> {
     ) -> Result<Outcome, JsonError> {
         let texts = texts(blocks);
         let Some(structured) = structured else {
-            return Ok(Outcome::content(render_each(blocks, |_| true, render)));
+            return Ok(Outcome::content(render_each(
+                blocks,
+                |_| Relation::IsValue,
+                render,
+            )));
         };
         let value = Json::parse(structured)?;
         let relations = relations(&value, &texts);
         if relations.contains(&Relation::IsValue) {
-            let is_value = |at: usize| relations[at] == Relation::IsValue;
-            return Ok(Outcome::content(render_each(blocks, is_value, render)));
+            let relation = |at: usize| relations[at];
+            return Ok(Outcome::content(render_each(blocks, relation, render)));
         }
         let is_wanted = relations.contains(&Relation::Repeats) || texts.is_empty() && !self.tool.ui;
         let rendering = is_wanted.then(|| render(&value));
@@ -347,21 +351,26 @@ fn replace(
     changed.then(|| array(&new))
 }
 
-/// `content` with each text that is JSON and that `may` names by number rendered in its place.
+/// `content` with each text that is the value and JSON rendered in its place, and without those that
+/// repeat the value; `relation` is that of a text by number. None when everything stays as it was.
 fn render_each(
     blocks: &[Block<'_>],
-    may: impl Fn(usize) -> bool,
+    relation: impl Fn(usize) -> Relation,
     render: fn(&Json<'_>) -> String,
 ) -> Option<String> {
     let mut number = 0..;
     let mut changed = false;
     let mut new = Vec::with_capacity(blocks.len());
     for block in blocks {
-        let text = block
-            .text
-            .as_deref()
-            .filter(|_| number.next().is_some_and(&may));
-        let rendering = text.and_then(container).map(|value| render(&value));
+        let text = block.text.as_deref();
+        let rendering = match text.and_then(|_| number.next()).map(&relation) {
+            Some(Relation::Repeats) => {
+                changed = true;
+                continue;
+            }
+            Some(Relation::IsValue) => text.and_then(container).map(|value| render(&value)),
+            Some(Relation::Author | Relation::IsPart) | None => None,
+        };
         new.push(
             match rendering.filter(|rendering| Some(rendering.as_str()) != text) {
                 Some(rendering) => {
