@@ -1,8 +1,18 @@
 //! What text costs a model.
 
 /// The tokens of `text` in the encoding o200k, special tokens taken as plain text.
+///
+/// Longer text is counted in pieces, so that the count may be a token too high at each cut.
 pub(crate) fn count(text: &str) -> usize {
-    tiktoken_rs::o200k_base_singleton().count_ordinary(text)
+    let encoding = tiktoken_rs::o200k_base_singleton();
+    let mut rest = text;
+    let mut tokens = 0;
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(LONGEST_PIECE));
+        tokens += encoding.count_ordinary(piece);
+        rest = after;
+    }
+    tokens
 }
 
 /// The tokens of JSON texts as one compact array.
@@ -16,6 +26,10 @@ pub(crate) fn percent(part: usize, whole: usize) -> usize {
     (part * 200 + whole) / (whole * 2).max(1)
 }
 
+/// The encoding's pattern gives up, with a panic, where it has to go back a million times: so far it
+/// goes in text that is all of one kind, such as spaces.
+const LONGEST_PIECE: usize = 100_000;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -26,6 +40,14 @@ mod tests {
         assert_eq!(count("hello world"), 2);
         assert_eq!(count_array(&["1", "2"]), count("[1,2]"));
         assert!(count("<|endoftext|>") > 1);
+    }
+
+    #[test]
+    fn any_text_of_a_peer_is_counted() {
+        for unit in [" ", "A", "世"] {
+            let text = format!("x{}y", unit.repeat(1_100_000 / unit.len()));
+            assert!(count(&text) > 1000, "{unit:?}");
+        }
     }
 
     #[test]
