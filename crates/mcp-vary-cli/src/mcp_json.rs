@@ -90,7 +90,7 @@ impl Entry<'_> {
             )),
             (Some(program), None) => match kind.as_deref() {
                 None | Some("stdio") => self.command(program),
-                Some(other) => Err(self.wrong_type(other, "stdio", "command")),
+                Some(_) => Err(self.wrong_type("stdio", "command")),
             },
             (None, Some(url)) => match kind.as_deref() {
                 None | Some("http" | "streamable-http" | "streamableHttp") => self.http(&url),
@@ -99,12 +99,19 @@ impl Entry<'_> {
                      server's streamable HTTP address",
                     self.at
                 )),
-                Some(other) => Err(self.wrong_type(other, "http", "url")),
+                Some(_) => Err(self.wrong_type("http", "url")),
             },
         }
     }
 
-    fn wrong_type(&self, found: &str, right: &str, beside: &str) -> String {
+    /// The text of `key` as it stands in the file: what variables stand for may be secret.
+    fn written(&self, key: &str) -> &str {
+        let text = self.members.get(key).and_then(Value::as_str);
+        text.unwrap_or_default()
+    }
+
+    fn wrong_type(&self, right: &str, beside: &str) -> String {
+        let found = self.written("type");
         format!(
             "`{}.type` is `{found}`; beside `{beside}` write `{right}`, or leave it out",
             self.at
@@ -128,7 +135,7 @@ impl Entry<'_> {
             .map(|(name, value)| header(name, value))
             .collect();
         Ok(Target::Http {
-            url: http_url(url).map_err(|error| here("url", error))?,
+            url: http_url(url, self.written("url")).map_err(|error| here("url", error))?,
             headers: headers.map_err(|error| here("headers", error))?,
         })
     }
@@ -183,9 +190,10 @@ fn expand(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Strin
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
-        let (inner, after) = after.split_once('}').ok_or_else(|| {
-            format!("`${{` in `{text}` is not closed; write `}}` behind the name")
-        })?;
+        // The text itself is not shown: a header may have its secret in it.
+        let (inner, after) = after
+            .split_once('}')
+            .ok_or("a `${` is not closed; write `}` behind the name")?;
         out.push_str(before);
         out.push_str(&look_up(inner, variable)?);
         rest = after;
@@ -202,7 +210,7 @@ fn look_up(inner: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Str
     let name = name.strip_prefix("env:").unwrap_or(name);
     if name.is_empty() || name.contains(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
         return Err(format!(
-            "`${{{inner}}}` cannot be replaced; only variables of the environment can"
+            "`${{{name}}}` cannot be replaced; only variables of the environment can"
         ));
     }
     // As in a shell, `:-` also replaces a variable that is set to nothing.
@@ -220,6 +228,7 @@ mod tests {
         match name {
             "HOME" => Some("/data".to_owned()),
             "EMPTY" => Some(String::new()),
+            "SECRET" => Some("s3cret".to_owned()),
             _ => None,
         }
     }
@@ -351,6 +360,31 @@ mod tests {
             &one(r#"{"url": "localhost"}"#),
             None,
             "`mcpServers.a.url`: `localhost` is no URL of an MCP server; write it like http://127.0.0.1:8800/mcp",
+        );
+    }
+
+    #[test]
+    fn no_error_shows_a_secret() {
+        let one = |members: &str| format!(r#"{{"mcpServers": {{"a": {members}}}}}"#);
+        refuses(
+            &one(r#"{"url": "${SECRET}/mcp?key=${SECRET}"}"#),
+            None,
+            "`mcpServers.a.url`: `${SECRET}/mcp` is no URL of an MCP server; write it like http://127.0.0.1:8800/mcp",
+        );
+        refuses(
+            &one(r#"{"type": "${SECRET}", "url": "http://x/"}"#),
+            None,
+            "`mcpServers.a.type` is `${SECRET}`; beside `url` write `http`, or leave it out",
+        );
+        refuses(
+            &one(r#"{"url": "http://x/", "headers": {"X-Key": "Bearer typed ${SECRET"}}"#),
+            None,
+            "`mcpServers.a.headers.X-Key`: a `${` is not closed; write `}` behind the name",
+        );
+        refuses(
+            &one(r#"{"url": "http://x/", "headers": {"X-Key": "${SECRET}\n"}}"#),
+            None,
+            "`mcpServers.a.headers`: the value of `x-key` has characters no header may have",
         );
     }
 }

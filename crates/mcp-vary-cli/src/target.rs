@@ -18,7 +18,7 @@ pub(crate) fn command(command: &[String]) -> Result<UpstreamConfig, Failure> {
 
 /// The server at `url`, sent `headers` (`Name: value`) with every request.
 pub(crate) fn url(url: &str, headers: &[String]) -> Result<UpstreamConfig, Failure> {
-    let uri = http_url(url).map_err(Failure::command)?;
+    let uri = http_url(url, url).map_err(Failure::command)?;
     let headers = headers
         .iter()
         .map(|line| {
@@ -34,10 +34,14 @@ pub(crate) fn url(url: &str, headers: &[String]) -> Result<UpstreamConfig, Failu
     ))
 }
 
-/// Reads the address of a streamable HTTP endpoint.
-pub(crate) fn http_url(text: &str) -> Result<Uri, String> {
-    let unusable =
-        || format!("`{text}` is no URL of an MCP server; write it like http://127.0.0.1:8800/mcp");
+/// Reads the address of a streamable HTTP endpoint, which a person wrote as `written`.
+///
+/// What `text` has in place of variables, and what stands in a query, may be secret: no error shows it.
+pub(crate) fn http_url(text: &str, written: &str) -> Result<Uri, String> {
+    let unusable = || {
+        let shown = written.split('?').next().unwrap_or_default();
+        format!("`{shown}` is no URL of an MCP server; write it like http://127.0.0.1:8800/mcp")
+    };
     let uri: Uri = text.parse().map_err(|_| unusable())?;
     match (uri.scheme_str(), uri.host()) {
         (Some("http" | "https"), Some(host)) if !host.is_empty() => Ok(uri),
@@ -116,13 +120,24 @@ mod tests {
     fn an_address_without_scheme_is_refused_with_an_example() {
         for text in ["localhost:8800", "ftp://x/", "http://", "a b", "/mcp"] {
             assert!(
-                http_url(text)
+                http_url(text, text)
                     .unwrap_err()
                     .contains("http://127.0.0.1:8800/mcp"),
                 "{text}"
             );
         }
-        assert!(http_url("https://example.com/mcp?key=1").is_ok());
+        let keyed = "https://example.com/mcp?key=1";
+        assert!(http_url(keyed, keyed).is_ok());
+    }
+
+    #[test]
+    fn no_error_shows_a_query() {
+        let error = http_url("example.com/mcp?key=secret", "example.com/mcp?key=secret");
+        assert!(
+            error
+                .unwrap_err()
+                .starts_with("`example.com/mcp` is no URL")
+        );
     }
 
     #[test]
