@@ -55,16 +55,18 @@ fn run(args: Args) -> Result<Verdict, Failure> {
 }
 
 async fn dispatch(command: Command) -> Result<Verdict, Failure> {
-    let stop = Stop::listen()?;
+    let mut stop = Stop::listen()?;
     match command {
         Command::Demo(demo) => demo::run(demo, stop).await,
         Command::Serve(serve) => serve::run(serve, stop).await,
         Command::Inspect(inspect) => stop.unless_asked(inspect::run(inspect)).await,
         Command::Call(call) => stop.unless_asked(call::run(call)).await,
-        Command::Weather => weather::serve_stdio()
-            .await
-            .map(|()| Verdict::Fine)
-            .map_err(|error| Failure::looked_at(error.to_string())),
+        Command::Weather => tokio::select! {
+            served = weather::serve_stdio() => served
+                .map(|()| Verdict::Fine)
+                .map_err(|error| Failure::looked_at(error.to_string())),
+            () = stop.asked() => Ok(Verdict::Fine),
+        },
     }
 }
 

@@ -1,9 +1,11 @@
 //! `vary serve`: a gateway in front of one server, until it is stopped.
 
-use std::io::Write as _;
+use std::io::{self, Write as _};
+use std::pin::pin;
 
 use mcp_vary_gateway::{Config, Gateway, UpstreamConfig};
 use serde_json::json;
+use tokio::sync::oneshot;
 
 use crate::args::Serve;
 use crate::failure::{Failure, Verdict};
@@ -70,13 +72,7 @@ async fn on_http(listen: &str, config: Config, stop: &mut Stop) -> Result<Verdic
         "to see its variants: vary inspect {}\nCtrl-C ends it",
         serving.url()
     ));
-    let verdict = tokio::select! {
-        () = stop.asked() => Verdict::Fine,
-        reason = serving.gateway().server_ended() => {
-            talk(&format!("error: {}", harmless(&reason)));
-            Verdict::Failed
-        }
-    };
+    let verdict = until_ending(serving.gateway(), stop).await;
     talk("stopping; once more to stop at once");
     tokio::select! {
         stopped = serving.stop() => stopped.map(|()| verdict),
@@ -91,29 +87,55 @@ async fn on_stdio(config: Config, stop: &mut Stop) -> Result<Verdict, Failure> {
     };
     talk(&introduction(&gateway));
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
-    let mut verdict = Verdict::Fine;
-    let until = async {
-        tokio::select! {
-            () = stop.asked() => {}
-            reason = gateway.server_ended() => {
-                talk(&format!("error: {}", harmless(&reason)));
-                verdict = Verdict::Failed;
-            }
+    let (ask, asked) = oneshot::channel();
+    let until = async { drop(asked.await) };
+    let mut serving = pin!(gateway.serve_stdio(input, output, until));
+    let verdict = tokio::select! {
+        served = &mut serving => {
+            unless_hurried(gateway.close(), stop).await;
+            return ended(served, Verdict::Fine);
         }
+        verdict = until_ending(&gateway, stop) => verdict,
     };
-    let served = gateway.serve_stdio(input, output, until).await;
+    talk("stopping; once more to stop at once");
+    let _ = ask.send(());
+    let finish = async {
+        let served = serving.await;
+        gateway.close().await;
+        served
+    };
+    let served = unless_hurried(finish, stop).await;
+    ended(served.unwrap_or(Ok(())), verdict)
+}
+
+/// Waits for a signal or the end of the server behind, which it says.
+async fn until_ending(gateway: &Gateway, stop: &mut Stop) -> Verdict {
     tokio::select! {
-        () = gateway.close() => {}
-        () = stop.asked() => {}
+        () = stop.asked() => Verdict::Fine,
+        reason = gateway.server_ended() => {
+            talk(&format!("error: {}", harmless(&reason)));
+            Verdict::Failed
+        }
     }
-    let _ = std::io::stdout().flush();
+}
+
+/// Does `work`; nothing when a signal comes first.
+async fn unless_hurried<T>(work: impl Future<Output = T>, stop: &mut Stop) -> Option<T> {
+    tokio::select! {
+        done = work => Some(done),
+        () = stop.asked() => None,
+    }
+}
+
+/// How serving on streams ended.
+fn ended(served: io::Result<()>, verdict: Verdict) -> Result<Verdict, Failure> {
+    let _ = io::stdout().flush();
     match served {
-        Ok(()) => Ok(verdict),
-        // The client left while something was on its way to it.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(Verdict::Fine),
-        Err(error) => Err(Failure::command(format!(
+        // A client that left while something was on its way to it changes nothing.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::command(format!(
             "the client's streams failed: {error}"
         ))),
+        _ => Ok(verdict),
     }
 }
 
@@ -136,4 +158,18 @@ pub(crate) fn introduction(gateway: &Gateway) -> String {
 /// What a client's configuration says of a server at `url`.
 pub(crate) fn entry(name: &str, url: &str) -> String {
     json!({"mcpServers": {name: {"type": "http", "url": url}}}).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_left_does_not_hide_that_the_server_failed() {
+        for verdict in [Verdict::Fine, Verdict::Failed] {
+            let left = io::Error::from(io::ErrorKind::BrokenPipe);
+            assert_eq!(ended(Err(left), verdict).unwrap(), verdict);
+            assert_eq!(ended(Ok(()), verdict).unwrap(), verdict);
+        }
+    }
 }

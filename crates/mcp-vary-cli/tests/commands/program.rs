@@ -85,6 +85,17 @@ pub(crate) fn file(name: &str, text: &str) -> PathBuf {
     path
 }
 
+/// Sends the signal `name` to a process.
+#[cfg(unix)]
+#[track_caller]
+pub(crate) fn signal(name: &str, process: u32) {
+    let sent = Command::new("kill")
+        .args([&format!("-{name}"), &process.to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+}
+
 /// A program that serves, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -145,11 +156,7 @@ impl Server {
     /// Asks it to end, and returns how it did and what it still said.
     #[cfg(unix)]
     pub(crate) fn end(self) -> (Option<i32>, String) {
-        let asked = Command::new("kill")
-            .args(["-TERM", &self.child.id().to_string()])
-            .status()
-            .unwrap();
-        assert!(asked.success());
+        signal("TERM", self.child.id());
         self.ended()
     }
 

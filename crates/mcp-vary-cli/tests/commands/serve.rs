@@ -2,10 +2,11 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::program::{INITIALIZE, Server, VARY, command, file};
+use crate::program::{INITIALIZE, Server, VARY, command, file, signal};
 
 #[cfg(unix)]
 #[test]
@@ -140,3 +141,52 @@ fn a_server_of_a_clients_file_is_served() {
     ]);
     assert!(far.said.contains("in front of weather"), "{}", far.said);
 }
+
+/// What waits for a server that does not answer is given up at the second signal.
+#[cfg(unix)]
+#[test]
+fn the_second_signal_ends_a_client_of_the_standard_streams_at_once() {
+    let script = r#"while read -r line; do case $line in *tools/call*) ;; *) printf '%s\n' "$line"; esac; done | "$0" weather"#;
+    let mut child = command(&["serve", "--stdio", "--", "sh", "-c", script, VARY])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    writeln!(input, "{INITIALIZE}").unwrap();
+    lines.next().unwrap().unwrap();
+    writeln!(input, "{CALL}\n{PING}").unwrap();
+    let pong = lines.next().unwrap().unwrap();
+    assert!(pong.contains(r#""id":3"#), "{pong}");
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+    signal("TERM", child.id());
+    assert!(said.any(|line| line.unwrap().starts_with("stopping; once more")));
+    let asked = Instant::now();
+    signal("TERM", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    // Without the second signal the call is waited for, ten seconds.
+    assert!(asked.elapsed() < Duration::from_secs(8));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_weather_server_ends_when_it_is_asked_to() {
+    for name in ["TERM", "INT"] {
+        let mut child = command(&["weather"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        writeln!(input, "{INITIALIZE}").unwrap();
+        lines.next().unwrap().unwrap();
+        signal(name, child.id());
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{name}");
+    }
+}
+
+const CALL: &str = r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get_weather","arguments":{"location":"Bern"}}}"#;
+const PING: &str = r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#;
