@@ -134,6 +134,7 @@ async fn becomes(client: &mut Client, expected: &str) {
 
 const FIRST: &str = r#"{"tools":[{"name":"first"}]}"#;
 const SECOND: &str = r#"{"tools":[{"name":"first"},{"x":1.0,"name":"second"}]}"#;
+const THIRD: &str = r#"{"tools":[{"name":"first"},{"name":"third"}]}"#;
 const BROKEN: &str = r#"{"code":-32050,"message":"out of order","data":[1.0]}"#;
 
 /// SV-23: a change that the server tells of is read.
@@ -152,6 +153,20 @@ async fn a_changed_list_is_read_again() {
             .await;
         assert!(heard.error().contains("`arguments` must be an object"));
     }
+}
+
+/// SV-12, SV-23: however fast changes follow each other, what was announced exists for the next call.
+#[tokio::test]
+async fn what_was_announced_can_be_called_at_once() {
+    let lists = &[Ok(FIRST), Ok(SECOND), Ok(THIRD)];
+    let house = House::build(Behind::Json, Era::Legacy, changing(lists)).await;
+    let mut client = house.client(Front::Http, Era::Legacy).await;
+    change(&mut client).await;
+    change(&mut client).await;
+    let call = r#"{"name":"third","arguments":7}"#;
+    let heard = client.ask("tools/call", call).await;
+    assert!(heard.error().contains("`arguments` must be an object"));
+    assert_eq!(client.ask("tools/list", "{}").await.result(), THIRD);
 }
 
 /// SV-23: a list that cannot be read again stays what it was, until it can.
