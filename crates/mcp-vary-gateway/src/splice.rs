@@ -25,17 +25,25 @@ pub(crate) fn set<'a>(object: &'a str, key: &str, value: &str) -> Cow<'a, str> {
     let Some(members) = read(object) else {
         return Cow::Borrowed(object);
     };
-    let mut out = object.to_owned();
-    let mut found = false;
-    for member in members.iter().rev().filter(|member| member.is(key)) {
-        out.replace_range(range(object, member.value), value);
-        found = true;
+    let mut out = String::with_capacity(object.len());
+    let mut copied = 0;
+    for member in members.iter().filter(|member| member.is(key)) {
+        let place = range(object, member.value);
+        out.push_str(&object[copied..place.start]);
+        out.push_str(value);
+        copied = place.end;
     }
-    if !found && let Some(end) = object.rfind('}') {
+    // A value is never empty, so that nothing copied means that nothing was found.
+    if copied == 0
+        && let Some(end) = object.rfind('}')
+    {
         let comma = if members.is_empty() { "" } else { "," };
         let key = mcp_vary::json::string(key);
-        out.insert_str(end, &format!("{comma}{key}:{value}"));
+        out.push_str(&object[..end]);
+        out.push_str(&format!("{comma}{key}:{value}"));
+        copied = end;
     }
+    out.push_str(&object[copied..]);
     Cow::Owned(out)
 }
 
@@ -142,6 +150,17 @@ mod tests {
         assert_eq!(set("{ }", "a"), r#"{ "a":null}"#);
         assert_eq!(set(r#"{"a":1,"a":2}"#, "a"), r#"{"a":null,"a":null}"#);
         assert_eq!(set("7", "a"), "7");
+    }
+
+    /// In one pass: anything else would keep a server waiting that repeats itself.
+    #[test]
+    fn a_key_given_many_times_is_replaced_each_time() {
+        let object = |value| {
+            let members = vec![format!(r#""a":{value}"#); 200_000];
+            format!("{{{}}}", members.join(","))
+        };
+        assert!(set(&object("11"), "a", "[null]") == object("[null]"));
+        assert!(cut(&object("11"), "a") == "{}");
     }
 
     #[test]
