@@ -417,12 +417,13 @@ async fn an_answered_call_is_not_cancelled() {
 #[tokio::test]
 async fn a_silent_call_ends_at_its_limit_and_is_cancelled() {
     let mut config = config("legacy");
-    config.limits.idle = Duration::from_millis(50);
+    // The question that follows has no longer.
+    config.limits.idle = Duration::from_secs(2);
     let upstream = Upstream::connect(config).await.unwrap();
     let exchange = upstream.request(call("hang", &json!({}))).await.unwrap();
     says(
         &all(exchange).await.1.unwrap_err(),
-        &["`peer`", "no sign of life for 50ms"],
+        &["`peer`", "no sign of life for 2s"],
     );
     let seen = result(&upstream, "seen", json!({})).await;
     assert!(seen.to_string().contains("notifications/cancelled"));
