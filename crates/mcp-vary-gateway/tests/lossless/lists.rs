@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcp_vary_gateway::revision::Era;
 
-use crate::support::{Behind, Client, Front, House, Said, Seen, error, result, string};
+use crate::support::{Behind, Client, Front, House, Said, Seen, error, result, soon, string};
 
 /// A server whose `tools/list` answers each cursor as the table says; `""` is no cursor.
 fn paged(pages: &'static [(&str, &str)]) -> impl Fn(&Seen) -> Option<Said> {
@@ -121,15 +121,25 @@ async fn change(client: &mut Client) {
 
 /// Asks for the tools until they are `expected`.
 async fn becomes(client: &mut Client, expected: &str) {
-    let mut heard = client.ask("tools/list", "{}").await;
-    for _ in 0..500 {
-        if heard.result() == expected {
-            return;
+    soon(async {
+        while client.ask("tools/list", "{}").await.result() != expected {
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-        heard = client.ask("tools/list", "{}").await;
-    }
-    assert_eq!(heard.result(), expected);
+    })
+    .await;
+}
+
+/// Asks for the tools, which are `expected` each time, until the server has been asked for them once
+/// more than `readings` times: what was read until then is in force.
+async fn remains(house: &House, client: &mut Client, expected: &str, readings: usize) {
+    soon(async {
+        while house.seen("tools/list").len() <= readings {
+            assert_eq!(client.ask("tools/list", "{}").await.result(), expected);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    assert_eq!(client.ask("tools/list", "{}").await.result(), expected);
 }
 
 const FIRST: &str = r#"{"tools":[{"name":"first"}]}"#;
@@ -180,10 +190,8 @@ async fn a_list_that_fails_keeps_the_last_good_one() {
         let house = House::build(Behind::Json, Era::Legacy, changing(broken)).await;
         let mut client = house.client(Front::Http, Era::Legacy).await;
         change(&mut client).await;
-        while house.seen("tools/list").len() < 2 {
-            tokio::task::yield_now().await;
-        }
-        becomes(&mut client, FIRST).await;
+        // The first reading, the one that failed, and one because that had failed.
+        remains(&house, &mut client, FIRST, 2).await;
         change(&mut client).await;
         becomes(&mut client, SECOND).await;
     }

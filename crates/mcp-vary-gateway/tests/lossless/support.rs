@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
@@ -120,6 +121,14 @@ pub(crate) fn members(object: &str) -> BTreeMap<String, &str> {
 /// The string that a JSON text is.
 pub(crate) fn string(text: &str) -> String {
     serde_json::from_str(text).unwrap_or_else(|why| panic!("{text} is no string: {why}"))
+}
+
+/// Waits for what happens any time now; longer than any machine needs, so that only a failure takes it.
+pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
+    let limit = Duration::from_secs(20);
+    tokio::time::timeout(limit, what)
+        .await
+        .expect("it does not happen")
 }
 
 type Script = dyn Fn(&Seen) -> Option<Said> + Send + Sync;
