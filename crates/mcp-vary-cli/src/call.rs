@@ -3,30 +3,37 @@
 use mcp_vary::json::Members;
 
 use crate::args::Call;
-use crate::client::{Answered, Client, Persona};
+use crate::client::{Answered, Persona};
 use crate::failure::{Failure, Verdict};
 use crate::front::Front;
 use crate::print;
 use crate::print::result;
 use crate::print::side_by_side::{Block, side_by_side};
+use crate::stop::Stop;
 
-/// Calls the tool once per client, prints what each gets.
-pub(crate) async fn run(args: Call) -> Result<Verdict, Failure> {
+/// Calls the tool once per client, prints what each gets; whatever comes of it, the server is closed.
+pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> {
     let called = Called::typed(&args)?;
-    let front = Front::typed(&args.client, called.url.as_deref(), &args.command).await?;
+    let typed = Front::typed(&args.client, called.url.as_deref(), &args.command);
+    let front = stop.unless_asked(typed).await?;
     let mut answers = Vec::new();
-    for persona in &called.personas {
-        let client = front.client(persona).await?;
-        answers.push(one(&client, &called, args.client.variant.as_deref()).await?);
-        client.close().await;
-    }
-    let text = if args.client.json {
-        lines(&answers)
+    let calls = call_all(
+        &front,
+        &called,
+        args.client.variant.as_deref(),
+        &mut answers,
+    );
+    let ended = stop.unless_asked(calls).await;
+    // A later client that fails takes nothing from those before it.
+    let shown = if answers.is_empty() {
+        Ok(())
+    } else if args.client.json {
+        print::data(&lines(&answers))
     } else {
-        columns(&called.personas, &answers, print::width())
+        print::data(&columns(&called.personas, &answers, print::width()))
     };
-    print::data(&text)?;
-    front.close().await?;
+    let closed = front.close(&mut stop).await;
+    ended.and(shown).and(closed)?;
     let fine = answers.iter().all(|answer| {
         answer
             .as_ref()
@@ -35,8 +42,19 @@ pub(crate) async fn run(args: Call) -> Result<Verdict, Failure> {
     Ok(if fine { Verdict::Fine } else { Verdict::Failed })
 }
 
-async fn one(client: &Client, called: &Called, variant: Option<&str>) -> Result<Answered, Failure> {
-    client.call(&called.tool, &called.arguments, variant).await
+async fn call_all(
+    front: &Front,
+    called: &Called,
+    variant: Option<&str>,
+    answers: &mut Vec<Answered>,
+) -> Result<(), Failure> {
+    for persona in &called.personas {
+        let client = front.client(persona).await?;
+        client.check_selectable(variant)?;
+        let answer = client.call(&called.tool, &called.arguments, variant);
+        answers.push(answer.await?);
+    }
+    Ok(())
 }
 
 /// What is to be called, and by whom.

@@ -1,5 +1,6 @@
 //! A client of an MCP server, as this or that client would be.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANT_META, SERVER_VARIANTS, settings};
@@ -121,6 +122,18 @@ impl Client {
         offered.into_iter().flatten().filter_map(variant).collect()
     }
 
+    /// Refuses to select a variant of a server that would not know what that is.
+    pub(crate) fn check_selectable(&self, variant: Option<&str>) -> Result<(), Failure> {
+        let capabilities: Value =
+            serde_json::from_str(&self.hello().capabilities).unwrap_or_default();
+        if variant.is_none() || settings(&capabilities, SERVER_VARIANTS).is_some() {
+            return Ok(());
+        }
+        Err(Failure::looked_at(
+            "the server offers no variants; leave --variant out",
+        ))
+    }
+
     /// Whether there are more variants than those offered.
     pub(crate) fn more_variants(&self) -> bool {
         let capabilities: Value =
@@ -135,6 +148,7 @@ impl Client {
     pub(crate) async fn tools(&self, variant: Option<&str>) -> Result<Vec<String>, Failure> {
         let mut tools = Vec::new();
         let mut cursor: Option<String> = None;
+        let mut seen = BTreeSet::new();
         for _ in 0..MOST_PAGES {
             let members: Vec<_> = cursor
                 .iter()
@@ -157,8 +171,13 @@ impl Client {
                 json::elements(page.get("tools").unwrap_or_default()).map_err(unreadable)?;
             tools.extend(items.into_iter().map(str::to_owned));
             cursor = page.get_str("nextCursor");
-            if cursor.is_none() {
+            let Some(next) = &cursor else {
                 return Ok(tools);
+            };
+            if !seen.insert(next.clone()) {
+                return Err(Failure::looked_at(
+                    "the server's list of tools does not end: it gave the same cursor twice",
+                ));
             }
         }
         Err(Failure::looked_at(format!(
@@ -177,13 +196,13 @@ impl Client {
             ("name", json::string(tool)),
             ("arguments", arguments.to_owned()),
         ];
-        let schema = self.input_schema(tool, variant).await;
-        let headers = schema
-            .map(|schema| call_headers(&schema, arguments))
-            .unwrap_or_default();
-        let request = Request::new("tools/call", Some(self.params(&members, variant)))
-            .with_name(tool)
-            .with_param_headers(headers);
+        let mut request =
+            Request::new("tools/call", Some(self.params(&members, variant))).with_name(tool);
+        if self.upstream.takes_param_headers()
+            && let Some(schema) = self.input_schema(tool, variant).await
+        {
+            request = request.with_param_headers(call_headers(&schema, arguments));
+        }
         self.ask(request).await
     }
 

@@ -1,11 +1,14 @@
 //! What `inspect` and `call` look at: a server that knows the extensions, or Vary in front of one that
 //! does not.
 
+use std::sync::Arc;
+
 use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS, settings};
 use mcp_vary_gateway::revision::Revision;
 use mcp_vary_gateway::upstream::Hello;
 use mcp_vary_gateway::{Config, UpstreamConfig};
 use serde_json::Value;
+use tokio::sync::Mutex;
 
 use crate::args::ClientArgs;
 use crate::client::{Client, Persona};
@@ -13,6 +16,7 @@ use crate::failure::Failure;
 use crate::outside::outside;
 use crate::print::Progress;
 use crate::serving::{self, Serving};
+use crate::stop::Stop;
 use crate::target;
 
 /// A server with both extensions.
@@ -25,6 +29,8 @@ pub(crate) struct Front {
     pub(crate) revision: Revision,
     /// Vary in front of it, when it needs one.
     serving: Option<Serving>,
+    /// The last client of it.
+    client: Mutex<Option<Arc<Client>>>,
 }
 
 impl Front {
@@ -58,6 +64,7 @@ impl Front {
                 info,
                 revision,
                 serving: None,
+                client: Mutex::default(),
             });
         }
         Ok(Self {
@@ -65,15 +72,33 @@ impl Front {
             info,
             revision,
             serving: Some(serving),
+            client: Mutex::default(),
         })
     }
 
-    /// A client of it.
-    pub(crate) async fn client(&self, persona: &Persona) -> Result<Client, Failure> {
-        Client::connect(self.server.clone(), persona).await
+    /// A client of it, after the last one has been closed.
+    pub(crate) async fn client(&self, persona: &Persona) -> Result<Arc<Client>, Failure> {
+        let mut current = self.client.lock().await;
+        if let Some(last) = current.as_ref() {
+            last.close().await;
+        }
+        let client = Arc::new(Client::connect(self.server.clone(), persona).await?);
+        *current = Some(Arc::clone(&client));
+        Ok(client)
     }
 
-    pub(crate) async fn close(self) -> Result<(), Failure> {
+    /// Lets the server end by itself, unless a signal asks for more haste.
+    pub(crate) async fn close(self, stop: &mut Stop) -> Result<(), Failure> {
+        tokio::select! {
+            closed = self.close_all() => closed,
+            () = stop.asked() => Ok(()),
+        }
+    }
+
+    async fn close_all(self) -> Result<(), Failure> {
+        if let Some(last) = self.client.into_inner() {
+            last.close().await;
+        }
         match self.serving {
             Some(serving) => serving.stop().await,
             None => Ok(()),

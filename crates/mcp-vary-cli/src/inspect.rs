@@ -13,33 +13,40 @@ use crate::front::Front;
 use crate::print::table::table;
 use crate::print::wrap::wrap;
 use crate::print::{self, Progress, harmless};
+use crate::stop::Stop;
 use crate::tokens;
 
-/// Connects, reads and counts, prints.
-pub(crate) async fn run(args: Inspect) -> Result<Verdict, Failure> {
+/// Connects, reads and counts, prints; whatever comes of it, the server is closed.
+pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failure> {
     let persona = Persona::typed(args.features.as_deref(), &args.hints)?;
-    let front = Front::typed(&args.client, args.url.as_deref(), &args.command).await?;
-    let client = front.client(&persona).await?;
+    let typed = Front::typed(&args.client, args.url.as_deref(), &args.command);
+    let front = stop.unless_asked(typed).await?;
+    let seen = stop.unless_asked(see(&args, &persona, &front)).await;
+    let shown = seen.and_then(|seen| {
+        print::data(&if args.client.json {
+            seen.to_json()
+        } else {
+            seen.to_text(print::width())
+        })
+    });
+    let closed = front.close(&mut stop).await;
+    shown.and(closed).map(|()| Verdict::Fine)
+}
+
+async fn see(args: &Inspect, persona: &Persona, front: &Front) -> Result<Seen, Failure> {
+    let client = front.client(persona).await?;
     let mut faces = faces(&client, args.client.variant.as_deref()).await?;
     let whole = yardstick(&faces).map_or(0, |face| face.tokens);
     if let Some(only) = &args.client.variant {
         faces.retain(|face| face.id().is_none_or(|id| id == only));
     }
-    let seen = Seen {
+    Ok(Seen {
         whole,
         info: front.info.clone(),
         revision: front.revision.as_str(),
         more: client.more_variants(),
         faces,
-    };
-    print::data(&if args.client.json {
-        seen.to_json()
-    } else {
-        seen.to_text(print::width())
-    })?;
-    client.close().await;
-    front.close().await?;
-    Ok(Verdict::Fine)
+    })
 }
 
 /// One variant and its tools.
@@ -91,10 +98,11 @@ fn compact(text: &str) -> String {
 /// is compared with.
 pub(crate) async fn faces(client: &Client, only: Option<&str>) -> Result<Vec<Face>, Failure> {
     let offered = client.variants();
-    if offered.is_empty() {
-        let listed = client.tools(only).await?;
+    if let (true, None) = (offered.is_empty(), only) {
+        let listed = client.tools(None).await?;
         return Ok(vec![Face::read(None, &listed)]);
     }
+    client.check_selectable(only)?;
     let compared = offered
         .iter()
         .position(|variant| variant.id == STANDARD)

@@ -59,8 +59,8 @@ async fn dispatch(command: Command) -> Result<Verdict, Failure> {
     match command {
         Command::Demo(demo) => demo::run(demo, stop).await,
         Command::Serve(serve) => serve::run(serve, stop).await,
-        Command::Inspect(inspect) => stop.unless_asked(inspect::run(inspect)).await,
-        Command::Call(call) => stop.unless_asked(call::run(call)).await,
+        Command::Inspect(inspect) => inspect::run(inspect, stop).await,
+        Command::Call(call) => call::run(call, stop).await,
         Command::Weather => tokio::select! {
             served = weather::serve_stdio() => served
                 .map(|()| Verdict::Fine)

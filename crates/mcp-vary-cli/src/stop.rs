@@ -43,7 +43,7 @@ impl Stop {
 
     /// Does `work`, or ends it early.
     pub(crate) async fn unless_asked<T>(
-        mut self,
+        &mut self,
         work: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
         tokio::select! {

@@ -1,8 +1,11 @@
 //! `vary call`
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
 use serde_json::Value;
 
-use crate::program::{Server, run, with_weather};
+use crate::program::{Server, VARY, command, file, run, signal, with_weather};
 
 const BERN: &str = r#"{"location":"Bern"}"#;
 
@@ -71,14 +74,7 @@ fn json_is_what_came_a_line_per_client() {
 
 #[test]
 fn a_url_may_stand_where_arguments_may() {
-    let server = Server::start(&[
-        "serve",
-        "--listen",
-        "0",
-        "--",
-        crate::program::VARY,
-        "weather",
-    ]);
+    let server = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
     let with = run(&[
         "call",
         "get_weather",
@@ -133,4 +129,117 @@ fn features_without_effect_are_said() {
         run.stderr
     );
     assert!(run.stdout.contains("structuredContent:"), "{}", run.stdout);
+}
+
+/// What the clients before it got is shown when a later one fails.
+#[cfg(unix)]
+#[test]
+fn a_client_that_fails_takes_nothing_from_those_before_it() {
+    let starts = file("starts-of-a-server", "");
+    let script = r#"echo >> "$1"; test $(wc -l < "$1") -lt 3 || exit 3; exec "$0" serve --stdio -- "$0" weather"#;
+    let run = run(&[
+        "call",
+        "get_weather",
+        BERN,
+        "--json",
+        "--features",
+        "agent",
+        "--features",
+        "human",
+        "--",
+        "sh",
+        "-c",
+        script,
+        VARY,
+        starts.to_str().unwrap(),
+    ]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("exit status: 3"), "{}", run.stderr);
+    assert!(run.stdout.contains("Bern"), "{}", run.stdout);
+    assert_eq!(run.stdout.lines().count(), 1);
+}
+
+/// The server may still do what it does at its end.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_call_lets_the_server_end_by_itself() {
+    let left = file("left-after-a-signal", "");
+    let script = r#"while read -r line; do case $line in *tools/call*) echo called >&2;; *) printf '%s\n' "$line"; esac; done | "$0" weather; echo left > "$1""#;
+    let mut child = command(&[
+        "--log",
+        "mcp_vary_gateway::stderr=info",
+        "call",
+        "get_weather",
+        BERN,
+        "--",
+        "sh",
+        "-c",
+        script,
+        VARY,
+        left.to_str().unwrap(),
+    ])
+    .stdout(Stdio::null())
+    .stderr(Stdio::piped())
+    .spawn()
+    .unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().contains("called")));
+    signal("INT", child.id());
+    assert!(said.any(|line| line.unwrap().contains("interrupted")));
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    assert_eq!(std::fs::read_to_string(left).unwrap(), "left\n");
+}
+
+#[test]
+fn a_variant_of_a_server_without_variants_is_refused() {
+    let server = [
+        "--",
+        VARY,
+        "serve",
+        "--stdio",
+        "--no-variants",
+        "--",
+        VARY,
+        "weather",
+    ];
+    for command in [&["inspect"][..], &["call", "get_weather", BERN]] {
+        let run = run(&[command, &["--variant", "compact"], &server].concat());
+        assert_eq!((run.code, run.stdout.as_str()), (Some(1), ""));
+        assert!(
+            run.stderr.contains("the server offers no variants"),
+            "{}",
+            run.stderr
+        );
+    }
+}
+
+/// On stdio nothing in a call depends on the list, and none is asked for.
+#[cfg(unix)]
+#[test]
+fn a_list_without_an_end_is_noticed() {
+    let asked = file("asked-for-lists", "");
+    let script = r#"echo start >> "$0"
+    while read -r line; do
+        id=$(printf '%s' "$line" | sed -n 's/.*"id":\([^,}]*\).*/\1/p')
+        case $line in
+            *'"initialize"'*) say='"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"extensions":{"io.modelcontextprotocol/content-negotiation":{"version":"1.0"}}},"serverInfo":{"name":"x","version":"1"}}';;
+            *tools/list*) echo list >> "$0"; say='"result":{"tools":[],"nextCursor":"again"}';;
+            *tools/call*) say='"result":{"content":[{"type":"text","text":"done"}]}';;
+            *) say='"error":{"code":-32601,"message":"Method not found"}';;
+        esac
+        test -z "$id" || printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$say"
+    done"#;
+    let server = ["--", "sh", "-c", script, asked.to_str().unwrap()];
+    let inspected = run(&[&["inspect"][..], &server].concat());
+    assert_eq!(inspected.code, Some(1), "{}", inspected.stderr);
+    assert!(
+        inspected.stderr.contains("the same cursor twice"),
+        "{}",
+        inspected.stderr
+    );
+    let called = run(&[&["call", "x"][..], &server].concat());
+    assert_eq!(called.code, Some(0), "{}", called.stderr);
+    assert!(called.stdout.contains("done"), "{}", called.stdout);
+    let asked = std::fs::read_to_string(asked).unwrap();
+    assert!(asked.ends_with("start\n"), "{asked}");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::program::{Server, run, with_weather};
+use crate::program::{Server, VARY, file, run, with_weather};
 
 /// SV-2, SV-3: variants in ranked order, with what they cost.
 #[test]
@@ -76,14 +76,7 @@ fn one_variant_is_compared_with_standard() {
 
 #[test]
 fn a_server_that_offers_variants_is_shown_as_it_is() {
-    let served = Server::start(&[
-        "serve",
-        "--listen",
-        "0",
-        "--",
-        crate::program::VARY,
-        "weather",
-    ]);
+    let served = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
     let direct = with_weather(&["inspect", "--json"]).data(0);
     assert_eq!(run(&["inspect", "--json", &served.url()]).data(0), direct);
     let plain = Server::start(&[
@@ -92,7 +85,7 @@ fn a_server_that_offers_variants_is_shown_as_it_is() {
         "0",
         "--no-variants",
         "--",
-        crate::program::VARY,
+        VARY,
         "weather",
     ]);
     let shown = run(&["inspect", &plain.url()]).data(0);
@@ -110,4 +103,16 @@ fn an_unknown_variant_is_a_failure_that_names_those_there_are() {
         run.stderr
             .contains("Invalid server variant (-32602); there are standard, compact, read-only")
     );
+}
+
+/// The server may still do what it does at its end.
+#[cfg(unix)]
+#[test]
+fn a_failure_lets_the_server_end_by_itself() {
+    let left = file("left-after-a-failure", "");
+    let script = r#""$0" weather; echo left > "$1""#;
+    let server = ["--", "sh", "-c", script, VARY, left.to_str().unwrap()];
+    let run = run(&[&["inspect", "--variant", "tiny"], &server[..]].concat());
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert_eq!(std::fs::read_to_string(left).unwrap(), "left\n");
 }
