@@ -6,9 +6,9 @@ use crate::args::Call;
 use crate::client::{Answered, Persona};
 use crate::failure::{Failure, Verdict};
 use crate::front::Front;
-use crate::print;
 use crate::print::result;
 use crate::print::side_by_side::{Block, side_by_side};
+use crate::print::{self, harmless_json};
 use crate::stop::Stop;
 
 /// Calls the tool once per client, prints what each gets; whatever comes of it, the server is closed.
@@ -28,7 +28,7 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
     let shown = if answers.is_empty() {
         Ok(())
     } else if args.client.json {
-        print::data(&lines(&answers))
+        print::data(&harmless_json(&lines(&answers)))
     } else {
         print::data(&columns(&called.personas, &answers, print::width()))
     };

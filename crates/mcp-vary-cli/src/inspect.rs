@@ -12,7 +12,7 @@ use crate::failure::{Failure, Verdict};
 use crate::front::Front;
 use crate::print::table::table;
 use crate::print::wrap::wrap;
-use crate::print::{self, Progress, harmless};
+use crate::print::{self, Progress, harmless, harmless_json};
 use crate::stop::Stop;
 use crate::tokens;
 
@@ -24,7 +24,7 @@ pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failur
     let seen = stop.unless_asked(see(&args, &persona, &front)).await;
     let shown = seen.and_then(|seen| {
         print::data(&if args.client.json {
-            seen.to_json()
+            harmless_json(&seen.to_json())
         } else {
             seen.to_text(print::width())
         })

@@ -70,8 +70,8 @@ pub(crate) fn server_line(info: Option<&Value>, revision: &str) -> String {
     harmless(&format!("{name}{version}, revision {revision}"))
 }
 
-/// Text of a peer as a terminal may show it: line breaks and tabs stay, other control characters and
-/// those that turn the direction of what follows are escaped.
+/// Text of a peer as a terminal may show it: line breaks and tabs stay, other characters that are not
+/// seen are escaped.
 pub(crate) fn harmless(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -79,10 +79,24 @@ pub(crate) fn harmless(text: &str) -> String {
             '\n' => out.push('\n'),
             '\t' => out.push_str("    "),
             '\r' => {}
-            c if c.is_control()
-                || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') =>
-            {
-                out.extend(c.escape_default());
+            c if is_unseen(c) => out.extend(c.escape_default()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// JSON text as a terminal may show it, the same JSON: inside its strings, characters that are not seen
+/// are escaped.
+pub(crate) fn harmless_json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' | '\r' => out.push(c),
+            c if is_unseen(c) => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    out.push_str(&format!("\\u{unit:04x}"));
+                }
             }
             c => out.push(c),
         }
@@ -90,9 +104,23 @@ pub(crate) fn harmless(text: &str) -> String {
     out
 }
 
+/// Whether `c` drives a terminal, turns the direction of what follows, or takes no room: what a reader
+/// does not see but is deceived by.
+fn is_unseen(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{61c}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+        )
+}
+
 #[cfg(test)]
 mod tests {
-    use super::harmless;
+    use super::{harmless, harmless_json};
 
     #[test]
     fn a_peer_cannot_drive_the_terminal() {
@@ -101,5 +129,24 @@ mod tests {
             "a\\u{1b}[2J\n    b\\u{202e}"
         );
         assert_eq!(harmless("größer 世界"), "größer 世界");
+    }
+
+    #[track_caller]
+    fn is_escaped(c: char) {
+        let text = format!("[\"a{c}b\",\n\t\"ü世\"]");
+        let shown = harmless_json(&text);
+        let escaped = format!("[\"a\\u{:04x}b\",\n\t\"ü世\"]", u32::from(c));
+        assert_eq!(shown, escaped);
+        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(read(&shown), read(&text));
+        let shown = harmless(&format!("a{c}b"));
+        assert_eq!(shown, format!("a\\u{{{:x}}}b", u32::from(c)));
+    }
+
+    #[test]
+    fn a_peer_cannot_deceive_a_reader_of_text_or_json() {
+        for c in "\u{7f}\u{80}\u{9b}\u{9f}\u{61c}\u{200b}\u{200d}\u{200f}\u{2028}\u{2029}\u{202e}\u{2060}\u{2069}\u{feff}".chars() {
+            is_escaped(c);
+        }
     }
 }

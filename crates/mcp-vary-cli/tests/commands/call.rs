@@ -243,3 +243,17 @@ fn a_list_without_an_end_is_noticed() {
     let asked = std::fs::read_to_string(asked).unwrap();
     assert!(asked.ends_with("start\n"), "{asked}");
 }
+
+/// What drives a terminal is escaped; a program that reads the JSON gets it all the same.
+#[test]
+fn json_does_not_drive_the_terminal() {
+    // The error names the tool, as the server got it.
+    let tool = "x\u{9b}2J\u{202e}\u{feff}";
+    let shown = with_weather(&["call", tool, "{}", "--json"]).data(1);
+    assert!(
+        shown.contains(r"x\u009b2J\u202e\ufeff") && !shown.contains(tool),
+        "{shown}"
+    );
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert!(shown.to_string().contains(tool), "{shown}");
+}
