@@ -74,10 +74,8 @@ async fn on_http(listen: &str, config: Config, stop: &mut Stop) -> Result<Verdic
     ));
     let verdict = until_ending(serving.gateway(), stop).await;
     talk("stopping; once more to stop at once");
-    tokio::select! {
-        stopped = serving.stop() => stopped.map(|()| verdict),
-        () = stop.asked() => Ok(verdict),
-    }
+    let stopped = unless_hurried(serving.stop(), stop).await;
+    stopped.unwrap_or(Ok(())).map(|()| verdict)
 }
 
 async fn on_stdio(config: Config, stop: &mut Stop) -> Result<Verdict, Failure> {
@@ -119,11 +117,14 @@ async fn until_ending(gateway: &Gateway, stop: &mut Stop) -> Verdict {
     }
 }
 
-/// Does `work`; nothing when a signal comes first.
+/// Does `work`, unless a signal comes first; then says that it was not done.
 async fn unless_hurried<T>(work: impl Future<Output = T>, stop: &mut Stop) -> Option<T> {
     tokio::select! {
         done = work => Some(done),
-        () = stop.asked() => None,
+        () = stop.asked() => {
+            talk("stopped at once; what was in flight is lost");
+            None
+        }
     }
 }
 

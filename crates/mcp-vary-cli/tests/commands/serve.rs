@@ -2,7 +2,6 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -163,11 +162,9 @@ fn the_second_signal_ends_a_client_of_the_standard_streams_at_once() {
     let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
     signal("TERM", child.id());
     assert!(said.any(|line| line.unwrap().starts_with("stopping; once more")));
-    let asked = Instant::now();
     signal("TERM", child.id());
+    assert!(said.any(|line| line.unwrap().starts_with("stopped at once")));
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    // Without the second signal the call is waited for, ten seconds.
-    assert!(asked.elapsed() < Duration::from_secs(8));
 }
 
 #[cfg(unix)]
