@@ -334,6 +334,8 @@ fn lists_of(event: &Event) -> Option<&'static [ListKind]> {
         Event::ListChanged(Kind::Tools) => Some(&[ListKind::Tools]),
         Event::ListChanged(Kind::Resources) => Some(&[ListKind::Resources, ListKind::Templates]),
         Event::ListChanged(Kind::Prompts) => Some(&[ListKind::Prompts]),
+        Event::Connected => Some(&ListKind::ALL),
+        Event::Lost { .. } => Some(&[]),
         Event::Closed { .. } => None,
     }
 }

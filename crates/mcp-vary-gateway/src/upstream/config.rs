@@ -18,6 +18,21 @@ pub struct UpstreamConfig {
     pub limits: Limits,
     /// The client capabilities that it is told, JSON text; `{}` by default.
     pub capabilities: String,
+    /// Which clients share a connection to it.
+    pub isolation: Isolation,
+    /// The extensions whose settings it is told when a client declares them, by identifier.
+    pub mirrored: Vec<String>,
+}
+
+/// Which clients share a connection to a server.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Isolation {
+    /// All that can do the same.
+    #[default]
+    Shared,
+    /// None: each session of a client has one of its own. Clients without sessions share one.
+    Session,
 }
 
 impl UpstreamConfig {
@@ -28,6 +43,8 @@ impl UpstreamConfig {
             target,
             limits: Limits::default(),
             capabilities: "{}".to_owned(),
+            isolation: Isolation::default(),
+            mirrored: vec![UI.to_owned()],
         }
     }
 
@@ -38,6 +55,13 @@ impl UpstreamConfig {
         self
     }
 
+    /// The same server, its connections shared as `isolation` says.
+    #[must_use]
+    pub fn with_isolation(mut self, isolation: Isolation) -> Self {
+        self.isolation = isolation;
+        self
+    }
+
     /// The same server with other limits.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
@@ -45,6 +69,9 @@ impl UpstreamConfig {
         self
     }
 }
+
+/// MCP Apps: servers list other tools to clients that can show them.
+const UI: &str = "io.modelcontextprotocol/ui";
 
 /// Where a server is.
 #[derive(Clone)]
@@ -142,6 +169,22 @@ pub struct Limits {
     pub waiting: usize,
     /// Attempts in a row to resume a broken stream.
     pub resumes: u32,
+    /// Calls at once; the next ones wait for their turn.
+    pub concurrency: usize,
+    /// How long a call waits for its turn, or for a server that is being started.
+    pub patience: Duration,
+    /// Connections to it at most, for clients that can do different things or share none.
+    pub connections: usize,
+    /// How long a connection that nobody uses stays open.
+    pub unused: Duration,
+    /// How long a server may be silent before it is asked whether it is there.
+    pub ping: Duration,
+    /// How long it may take to say so, while no call is running; then it counts as hung.
+    pub hung: Duration,
+    /// The first pause before a lost server is connected to again; doubled each time it fails.
+    pub backoff: Duration,
+    /// The longest such pause.
+    pub longest_backoff: Duration,
 }
 
 impl Default for Limits {
@@ -158,6 +201,14 @@ impl Default for Limits {
             outbox: 64 << 20,
             waiting: 64 << 20,
             resumes: 5,
+            concurrency: 256,
+            patience: Duration::from_secs(10),
+            connections: 8,
+            unused: Duration::from_secs(300),
+            ping: Duration::from_secs(30),
+            hung: Duration::from_secs(20),
+            backoff: Duration::from_millis(250),
+            longest_backoff: Duration::from_secs(30),
         }
     }
 }

@@ -173,12 +173,28 @@ pub enum UpstreamError {
         /// How much may wait.
         limit: usize,
     },
+    /// There is no connection to it now.
+    #[error("server `{server}` is down: {reason}{}", again(*.pause))]
+    Down {
+        /// The server's name.
+        server: Arc<str>,
+        /// Why.
+        reason: Arc<str>,
+        /// In how long it is connected to again, where that is known.
+        pause: Option<Duration>,
+    },
     /// The exchange is over: it was answered, or failed before.
     #[error("the call to server `{server}` is over already")]
     Over {
         /// The server's name.
         server: Arc<str>,
     },
+}
+
+fn again(pause: Option<Duration>) -> String {
+    pause.map_or_else(String::new, |pause| {
+        format!("; it is tried again in {} s", pause.as_secs().max(1))
+    })
 }
 
 impl UpstreamError {
@@ -200,6 +216,7 @@ impl UpstreamError {
             Self::Misbehaved { what, .. } => format!("{self}: {what}"),
             Self::TooLarge { .. } => format!("{self}; raise its limit if that is right"),
             Self::Closed { .. }
+            | Self::Down { .. }
             | Self::Status { .. }
             | Self::Timeout { .. }
             | Self::Busy { .. }

@@ -222,6 +222,14 @@ pub enum Event {
     /// A list changed, or may have: whenever it begins to be heard, at the start or after an
     /// interruption, all are told.
     ListChanged(Kind),
+    /// A connection was made, the first or another one: what is known of the server may be old.
+    /// Told by a [`Line`](super::Line) alone.
+    Connected,
+    /// The connection is gone; another one is being made. Told by a [`Line`](super::Line) alone.
+    Lost {
+        /// How it ended.
+        reason: String,
+    },
     /// The connection is gone; nothing follows.
     Closed {
         /// How it ended.

@@ -10,6 +10,7 @@ mod frame;
 mod handshake;
 mod hello;
 mod http;
+mod line;
 mod listen;
 mod mailbox;
 mod message;
@@ -23,9 +24,10 @@ use std::sync::Arc;
 use tokio::sync::broadcast;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub use self::config::{Limits, Target, UpstreamConfig};
+pub use self::config::{Isolation, Limits, Target, UpstreamConfig};
 pub use self::error::{ConnectError, UpstreamError};
 pub use self::hello::Hello;
+pub use self::line::{Line, State};
 use self::message::Purpose;
 pub use self::message::{Answer, Event, Kind, Message, Owner, Request, header_value};
 use crate::revision::Era;
@@ -99,6 +101,12 @@ impl Upstream {
     #[must_use]
     pub const fn hello(&self) -> &Hello {
         &self.hello
+    }
+
+    /// The client capabilities that the server was told, JSON text.
+    #[must_use]
+    pub fn capabilities(&self) -> &str {
+        &self.config.capabilities
     }
 
     /// The `_meta` members that each request must carry: key and JSON text. Empty for a legacy server.

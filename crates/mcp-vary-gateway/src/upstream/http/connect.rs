@@ -259,6 +259,7 @@ fn is_final(error: &UpstreamError) -> bool {
         | UpstreamError::BrokeOff { .. }
         | UpstreamError::Redirect { .. }
         | UpstreamError::Busy { .. }
+        | UpstreamError::Down { .. }
         | UpstreamError::Over { .. } => true,
     }
 }
