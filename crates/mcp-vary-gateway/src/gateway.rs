@@ -230,7 +230,7 @@ impl Gateway {
     pub(crate) fn order_of(&self, session: &Session) -> Option<Arc<[usize]>> {
         let ids = session.fixed.order.iter();
         let order = || ids.map(|id| self.variant_index(id)).collect();
-        session.views.get_or_init(order).clone()
+        session.views().get_or_init(order).clone()
     }
 }
 

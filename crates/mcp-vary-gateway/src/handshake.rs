@@ -10,7 +10,7 @@ use crate::meta::SERVER_INFO;
 use crate::params::Params;
 use crate::reply::{self, Failure};
 use crate::revision::{Era, Revision};
-use crate::session::Fixed;
+use crate::session::{Fixed, NO_CLASS};
 
 impl Gateway {
     /// Answers `initialize`: what the session fixes, and the result.
@@ -35,6 +35,7 @@ impl Gateway {
             revision,
             features: known.features.clone(),
             order: order.collect(),
+            class: NO_CLASS.into(),
         };
         Ok((fixed, result))
     }

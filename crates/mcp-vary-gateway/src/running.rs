@@ -186,7 +186,7 @@ impl Finish {
     /// What is said to a request that ends without the server's answer.
     fn withdrawn(&self) -> Step {
         let session = self.client.session.as_ref();
-        match session.is_some_and(|session| session.ended.is_cancelled()) {
+        match session.is_some_and(|session| session.has_ended()) {
             true => Step::Done(self.failed(&Failure::session_not_found())),
             false => Step::Cancelled,
         }

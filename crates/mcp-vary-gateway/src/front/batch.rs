@@ -46,10 +46,7 @@ pub(crate) async fn answer(
             let mut answers = run(gateway, &session, &messages);
             match answers.recv().await {
                 None => accepted(),
-                Some(first) => {
-                    let stream = Stream::of_channel(answers, &first, session.ended.clone());
-                    event_stream(stream)
-                }
+                Some(first) => event_stream(Stream::of_channel(answers, &first)),
             }
         }
     }

@@ -33,8 +33,8 @@ const ENDPOINT: &str = "/mcp";
 
 impl Gateway {
     /// Serves clients over streamable HTTP at `/mcp` until `shutdown`, then lets requests in flight
-    /// finish, for as long as the limits say. Streams that only listen end at once, those of other
-    /// listeners of the same gateway, too; their clients open them again.
+    /// finish, for as long as the limits say. Streams that only listen end at once; other listeners of
+    /// the same gateway go on with theirs.
     ///
     /// # Errors
     ///
@@ -46,45 +46,26 @@ impl Gateway {
         shutdown: impl Future<Output = ()>,
     ) -> io::Result<()> {
         refuse_off_loopback(&listener)?;
-        let graceful = GracefulShutdown::new();
-        let stopping = CancellationToken::new();
-        let connections = TaskTracker::new();
-        let accepting = self.accept(&listener, &graceful, &stopping, &connections);
+        let door = Door::default();
         tokio::select! {
-            () = accepting => {}
+            () = self.accept(&listener, &door) => {}
             () = shutdown => {}
         }
         drop(listener);
-        self.sessions.stop_listening();
-        connections.close();
-        let drain = self.config.limits.drain;
-        if tokio::time::timeout(drain, graceful.shutdown())
-            .await
-            .is_err()
-        {
-            warn!("connections were still open at the end");
-            stopping.cancel();
-        }
-        connections.wait().await;
+        door.close(self.config.limits.drain).await;
         Ok(())
     }
 
     /// Accepts connections for ever, as many at once as the limits allow.
-    async fn accept(
-        self: &Arc<Self>,
-        listener: &TcpListener,
-        graceful: &GracefulShutdown,
-        stopping: &CancellationToken,
-        connections: &TaskTracker,
-    ) {
+    async fn accept(self: &Arc<Self>, listener: &TcpListener, door: &Door) {
         let places = Arc::new(Semaphore::new(self.config.limits.connections));
         while let Ok(place) = Arc::clone(&places).acquire_owned().await {
             match listener.accept().await {
                 Ok((socket, _)) => {
-                    let connection = self.connection(socket, graceful);
-                    let stopping = stopping.clone();
-                    connections.spawn(async move {
-                        stopping.run_until_cancelled_owned(connection).await;
+                    let connection = self.connection(socket, door);
+                    let closed = door.closed.clone();
+                    door.connections.spawn(async move {
+                        closed.run_until_cancelled_owned(connection).await;
                         drop(place);
                     });
                 }
@@ -101,20 +82,20 @@ impl Gateway {
     fn connection(
         self: &Arc<Self>,
         socket: TcpStream,
-        graceful: &GracefulShutdown,
+        door: &Door,
     ) -> impl Future<Output = ()> + Send + use<> {
         let _ = socket.set_nodelay(true);
-        let gateway = Arc::clone(self);
+        let shared = Arc::new((Arc::clone(self), door.stopping.clone()));
         let service = service_fn(move |request| {
-            let gateway = Arc::clone(&gateway);
-            async move { Ok::<_, Infallible>(gateway.respond(request).await) }
+            let shared = Arc::clone(&shared);
+            async move { Ok::<_, Infallible>(shared.0.respond(request, &shared.1).await) }
         });
         let connection = hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.config.limits.read_timeout)
             .max_buf_size(self.config.limits.headers.max(8 << 10))
             .serve_connection(TokioIo::new(socket), service);
-        let connection = graceful.watch(connection);
+        let connection = door.graceful.watch(connection);
         async move {
             if let Err(error) = connection.await {
                 debug!(%error, "connection ended early");
@@ -122,9 +103,13 @@ impl Gateway {
         }
     }
 
-    async fn respond(self: &Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+    async fn respond(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+        stopping: &CancellationToken,
+    ) -> Response<Body> {
         let (head, body) = request.into_parts();
-        match self.route_http(&head, body).await {
+        match self.route_http(&head, body, stopping).await {
             Ok(response) => response,
             Err(away) => {
                 let failure = Failure::new(INVALID_REQUEST, away.reason);
@@ -138,6 +123,7 @@ impl Gateway {
         self: &Arc<Self>,
         head: &Parts,
         body: Incoming,
+        stopping: &CancellationToken,
     ) -> Result<Response<Body>, TurnedAway> {
         guard::check_target(&head.uri)?;
         guard::check_origin(&head.headers)?;
@@ -153,14 +139,18 @@ impl Gateway {
                 guard::check_accept(&head.headers, &["application/json", "text/event-stream"])?;
                 post::answer(self, head, body).await
             }
-            Method::GET => self.open_stream(head),
+            Method::GET => self.open_stream(head, stopping),
             Method::DELETE => Ok(self.end_session(head)),
             _ => Ok(not_allowed(head)),
         }
     }
 
     /// The stream on which a legacy client hears what the server says on its own.
-    fn open_stream(&self, head: &Parts) -> Result<Response<Body>, TurnedAway> {
+    fn open_stream(
+        &self,
+        head: &Parts,
+        stopping: &CancellationToken,
+    ) -> Result<Response<Body>, TurnedAway> {
         if speaks_modern(head) {
             return Ok(not_allowed(head));
         }
@@ -175,7 +165,7 @@ impl Gateway {
                 reason: "this session has too many open streams; close one".to_owned(),
             });
         };
-        Ok(event_stream(Stream::idle(place, session.listening.clone())))
+        Ok(event_stream(Stream::idle(place, stopping)))
     }
 
     fn end_session(&self, head: &Parts) -> Response<Body> {
@@ -206,6 +196,31 @@ impl Gateway {
         found
             .filter(|session| self.order_of(session).is_some())
             .ok_or_else(Failure::session_not_found)
+    }
+}
+
+/// What one listener has open.
+#[derive(Default)]
+struct Door {
+    graceful: GracefulShutdown,
+    connections: TaskTracker,
+    /// Cancelled when streams that only listen must end, so that connections can close.
+    stopping: CancellationToken,
+    /// Cancelled when connections must end, whatever is in flight.
+    closed: CancellationToken,
+}
+
+impl Door {
+    /// Lets requests in flight finish for at most `drain`.
+    async fn close(self, drain: Duration) {
+        self.stopping.cancel();
+        self.connections.close();
+        let finished = self.graceful.shutdown();
+        if tokio::time::timeout(drain, finished).await.is_err() {
+            warn!("connections were still open at the end");
+            self.closed.cancel();
+        }
+        self.connections.wait().await;
     }
 }
 

@@ -66,7 +66,6 @@ pub(crate) struct Stream {
     source: Source,
     first: Option<Bytes>,
     quiet: Pin<Box<Sleep>>,
-    ended: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
 impl std::fmt::Debug for Stream {
@@ -80,8 +79,11 @@ enum Source {
     Request(Next),
     /// Messages of several requests of a batch.
     Channel(tokio::sync::mpsc::Receiver<Bytes>),
-    /// Nothing; the stream of a `GET` that waits for what the server says on its own.
-    Idle(#[expect(dead_code, reason = "held for its drop")] OpenStream),
+    /// Nothing, until one of these; the stream of a `GET` that waits for what the server says on its own.
+    Idle {
+        ends: [Pin<Box<WaitForCancellationFutureOwned>>; 2],
+        _place: OpenStream,
+    },
     Over,
 }
 
@@ -93,39 +95,37 @@ const QUIET: Duration = Duration::from_secs(15);
 impl Stream {
     /// The stream of `running`, whose first notification has arrived.
     pub(crate) fn of_request(running: Box<Running>, first: &[u8]) -> Box<Self> {
-        let never = CancellationToken::new();
-        Self::new(Source::Request(next(running)), Some(event(first)), never)
+        Self::new(Source::Request(next(running)), event(first))
     }
 
     pub(crate) fn of_channel(
         messages: tokio::sync::mpsc::Receiver<Bytes>,
         first: &[u8],
-        ended: CancellationToken,
     ) -> Box<Self> {
-        Self::new(Source::Channel(messages), Some(event(first)), ended)
+        Self::new(Source::Channel(messages), event(first))
     }
 
-    pub(crate) fn idle(place: OpenStream, ended: CancellationToken) -> Box<Self> {
-        let opened = Bytes::from_static(b": open\n\n");
-        Self::new(Source::Idle(place), Some(opened), ended)
+    /// A stream without events, until the session is deleted or the listener stops.
+    pub(crate) fn idle(place: OpenStream, stopping: &CancellationToken) -> Box<Self> {
+        let ends = [place.ended(), stopping];
+        let idle = Source::Idle {
+            ends: ends.map(|end| Box::pin(end.clone().cancelled_owned())),
+            _place: place,
+        };
+        Self::new(idle, Bytes::from_static(b": open\n\n"))
     }
 
-    fn new(source: Source, first: Option<Bytes>, ended: CancellationToken) -> Box<Self> {
+    fn new(source: Source, first: Bytes) -> Box<Self> {
         Box::new(Self {
             source,
-            first,
+            first: Some(first),
             quiet: Box::pin(tokio::time::sleep(QUIET)),
-            ended: Box::pin(ended.cancelled_owned()),
         })
     }
 
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if let Some(first) = self.first.take() {
             return Poll::Ready(Some(first));
-        }
-        if self.ended.as_mut().poll(cx).is_ready() {
-            self.source = Source::Over;
-            return Poll::Ready(None);
         }
         if let Poll::Ready(message) = self.source.poll_message(cx) {
             self.quiet.as_mut().reset(Instant::now() + QUIET);
@@ -151,7 +151,14 @@ impl Source {
                 Poll::Ready(message)
             }
             Self::Channel(messages) => messages.poll_recv(cx),
-            Self::Idle(_) => Poll::Pending,
+            Self::Idle { ends, .. } => {
+                let mut ends = ends.iter_mut();
+                if !ends.any(|end| end.as_mut().poll(cx).is_ready()) {
+                    return Poll::Pending;
+                }
+                *self = Self::Over;
+                Poll::Ready(None)
+            }
             Self::Over => Poll::Ready(None),
         }
     }

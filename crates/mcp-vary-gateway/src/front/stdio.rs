@@ -22,7 +22,7 @@ use crate::reply::{self, Failure, INVALID_REQUEST};
 use crate::revision::Revision;
 use crate::route::{Asked, Outcome, dispatch};
 use crate::running::Step;
-use crate::session::{Fixed, Place, Session};
+use crate::session::{Fixed, NO_CLASS, Place, Session};
 use crate::wire::{self, Message};
 
 /// Lines that wait to be written; requests wait when the client reads slowly.
@@ -95,6 +95,7 @@ impl Connection {
             revision: Revision::LATEST_MODERN,
             features: None,
             order: Vec::new(),
+            class: NO_CLASS.into(),
         };
         Self {
             gateway: Arc::clone(gateway),
@@ -262,7 +263,7 @@ impl Connection {
         {
             self.gone.cancel();
             for session in self.legacy.iter().chain([&self.modern]) {
-                session.ended.cancel();
+                session.end();
             }
             self.tasks.wait().await;
         }

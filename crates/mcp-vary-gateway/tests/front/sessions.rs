@@ -260,24 +260,30 @@ async fn a_call_in_flight_ends_with_its_session() {
     house.is_unharmed(&mut other, "a deleted session").await;
 }
 
-/// A session with a call in flight keeps its place in a full table, so that the call can be cancelled.
+/// However full the table is, a call that runs can be cancelled: its session keeps its place while
+/// another can give way, and is known by those who use it when none can.
 #[tokio::test]
-async fn a_session_in_use_keeps_its_place() {
-    let two = limits().with_sessions(2);
-    let house = House::with(|config| config.with_limits(two)).await;
-    let mut busy = Legacy::open(&house, "2025-11-25", &json!({})).await;
-    let wait = busy.post(&request(json!(7), "tools/call", tool("wait")));
-    busy.http.send(&wait.bytes()).await;
-    soon(house.peer.saw("tools/call", 1)).await;
-    for _ in 0..5 {
-        let mut other = Legacy::open(&house, "2025-11-25", &json!({})).await;
-        assert_eq!(other.ask("ping", json!({})).await.status, 200);
+async fn a_call_can_be_cancelled_however_many_sessions_there_are() {
+    for sessions in [1, 2] {
+        let few = limits().with_sessions(sessions);
+        let house = House::with(|config| config.with_limits(few)).await;
+        let mut busy = Legacy::open(&house, "2025-11-25", &json!({})).await;
+        let wait = busy.post(&request(json!(7), "tools/call", tool("wait")));
+        busy.http.send(&wait.bytes()).await;
+        soon(house.peer.saw("tools/call", 1)).await;
+        for _ in 0..5 {
+            let mut other = Legacy::open(&house, "2025-11-25", &json!({})).await;
+            assert_eq!(other.ask("ping", json!({})).await.status, 200);
+        }
+        let again = busy.post(&request(json!(7), "ping", json!({})));
+        let answer = house.connect().await.ask(&again).await;
+        assert_eq!(answer.refusal(), (400, -32600, json!(7)), "it is in flight");
+        let cancel = notification("notifications/cancelled", json!({"requestId": 7}));
+        let answer = house.connect().await.ask(&busy.post(&cancel)).await;
+        assert_eq!(answer.status, 202);
+        soon(house.peer.saw("notifications/cancelled", 1)).await;
+        assert_eq!(busy.http.response().await.status, 202);
     }
-    let cancel = notification("notifications/cancelled", json!({"requestId": 7}));
-    let answer = house.connect().await.ask(&busy.post(&cancel)).await;
-    assert_eq!(answer.status, 202);
-    soon(house.peer.saw("notifications/cancelled", 1)).await;
-    assert_eq!(busy.http.response().await.status, 202);
 }
 
 /// The answers of both fronts are the same bytes.

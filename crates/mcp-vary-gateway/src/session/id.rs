@@ -1,0 +1,434 @@
+//! What a session id seals: `base64url(HMAC-SHA256 || JSON)`.
+//!
+//! The JSON begins with what `initialize` fixed, which many sessions have in common, and ends with what
+//! is the session's own: expiry and nonce. Beginnings are read once and shared.
+
+use std::sync::{Arc, OnceLock};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use mcp_vary::feature::{FeatureTag, Features, Format, Verbosity};
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+
+use super::{Fixed, NO_CLASS};
+use crate::client::Memo;
+use crate::revision::Revision;
+
+/// What sessions that agreed on the same have in common.
+#[derive(Debug)]
+pub(super) struct Agreed {
+    pub(super) fixed: Arc<Fixed>,
+    pub(super) views: OnceLock<Option<Arc<[usize]>>>,
+    /// As it is sealed: a JSON object without its closing brace.
+    text: Box<str>,
+}
+
+/// What is a session's own.
+#[derive(Debug)]
+pub(super) struct Own {
+    /// Seconds since 1970-01-01 UTC.
+    pub(super) expires: u64,
+    pub(super) nonce: Nonce,
+    /// As it is sealed: the rest of the JSON object.
+    text: Box<str>,
+}
+
+/// Tells sessions apart that agreed on the same and expire together.
+pub(super) type Nonce = [u8; 16];
+
+/// The seal of an id, which no two sessions share.
+pub(super) type Mac = [u8; MAC_LENGTH];
+
+const MAC_LENGTH: usize = 32;
+/// The header that carries an id must stay far below common header limits.
+const MAX_ID: usize = 2048;
+const MAX_BYTES: usize = MAX_ID / 4 * 3;
+const LABEL: &[u8] = b"vary session v1\0";
+/// Different agreements that are remembered; of others every session has its own.
+const REMEMBERED: usize = 1024;
+
+/// The bytes of an id that nobody has checked yet.
+///
+/// Base64 without padding spells the same bytes in one way only, so that ids are equal when their
+/// bytes are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unchecked<'a> {
+    pub(super) mac: &'a Mac,
+    payload: &'a [u8],
+}
+
+impl<'a> Unchecked<'a> {
+    /// The bytes of `id`, of which `room` is to hold them; `None` when it is no id at all.
+    pub(super) fn read(id: &str, room: &'a mut Room) -> Option<Self> {
+        if id.len() > MAX_ID {
+            return None;
+        }
+        let length = URL_SAFE_NO_PAD.decode_slice(id, &mut room.0).ok()?;
+        let (mac, payload) = room.0[..length].split_first_chunk()?;
+        Some(Self { mac, payload })
+    }
+
+    /// Whether these are the bytes that were sealed for this session, every one of them.
+    pub(super) fn is(&self, agreed: &Agreed, own: &Own) -> bool {
+        let rest = self.payload.strip_prefix(agreed.text.as_bytes());
+        rest == Some(own.text.as_bytes())
+    }
+}
+
+/// Room for the bytes of an id.
+pub(super) struct Room([u8; MAX_BYTES]);
+
+impl Room {
+    pub(super) fn new() -> Self {
+        Self([0; MAX_BYTES])
+    }
+}
+
+/// The beginning of the JSON; short names, since it travels with every request.
+#[derive(Deserialize, Serialize)]
+struct Beginning {
+    r: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    f: Option<Vec<String>>,
+    o: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    c: Option<String>,
+}
+
+/// The end of the JSON.
+#[derive(Deserialize, Serialize)]
+struct Ending {
+    e: u64,
+    n: Nonce,
+}
+
+/// Where the end begins. Behind it stand only numbers, so that the last of these is the one.
+const BETWEEN: &str = ",\"e\":";
+
+impl Agreed {
+    pub(super) fn of(fixed: Fixed) -> Self {
+        Self {
+            fixed: Arc::new(fixed),
+            views: OnceLock::new(),
+            text: Box::default(),
+        }
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let beginning: Beginning = serde_json::from_str(&format!("{text}}}")).ok()?;
+        let fixed = Fixed {
+            revision: Revision::parse(&beginning.r)?,
+            features: beginning
+                .f
+                .map(|tags| Arc::new(Features::from_tags(tags.iter().map(String::as_str)).0)),
+            order: beginning.o,
+            class: beginning.c.map_or_else(|| NO_CLASS.into(), Arc::from),
+        };
+        Some(Self {
+            text: text.into(),
+            ..Self::of(fixed)
+        })
+    }
+}
+
+impl Own {
+    /// Of a session that no id leads to.
+    pub(super) fn unnamed() -> Self {
+        Self {
+            expires: u64::MAX,
+            nonce: Nonce::default(),
+            text: Box::default(),
+        }
+    }
+
+    pub(super) fn new(expires: u64, nonce: Nonce) -> Self {
+        let ending = Ending {
+            e: expires,
+            n: nonce,
+        };
+        let object = serde_json::to_string(&ending).unwrap_or_default();
+        Self {
+            expires,
+            nonce,
+            text: object.replacen('{', ",", 1).into(),
+        }
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let object = text.replacen(',', "{", 1);
+        let Ending { e, n } = serde_json::from_str(&object).ok()?;
+        Some(Self {
+            expires: e,
+            nonce: n,
+            text: text.into(),
+        })
+    }
+}
+
+/// The keys that seal and open ids, and what was agreed on lately.
+pub(super) struct Keys {
+    /// The first one seals, all of them open.
+    keys: Vec<[u8; 32]>,
+    agreed: Memo<Option<Arc<Agreed>>>,
+}
+
+impl Keys {
+    pub(super) fn new(keys: Vec<[u8; 32]>) -> Self {
+        Self {
+            keys,
+            agreed: Memo::new(REMEMBERED),
+        }
+    }
+
+    /// Seals an id. What it does not hold was never agreed: the session is what its id says, here and
+    /// wherever it is opened next.
+    pub(super) fn seal(&self, fixed: Fixed, own: &Own) -> (String, Mac, Arc<Agreed>) {
+        let mut beginning = Beginning {
+            r: fixed.revision.as_str().to_owned(),
+            f: fixed.features.as_deref().map(tags_by_weight),
+            o: fixed.order.clone(),
+            c: (*fixed.class != *NO_CLASS).then(|| fixed.class.to_string()),
+        };
+        loop {
+            let mut text = serde_json::to_string(&beginning).unwrap_or_default();
+            text.pop();
+            let length = MAC_LENGTH + text.len() + own.text.len();
+            if length <= MAX_BYTES || !beginning.shorten() {
+                let (id, mac) = self.sealed(&text, &own.text);
+                let agreed = self
+                    .agree(&text)
+                    .unwrap_or_else(|| Agreed::of(fixed).into());
+                return (id, mac, agreed);
+            }
+        }
+    }
+
+    fn sealed(&self, beginning: &str, ending: &str) -> (String, Mac) {
+        let payload = [beginning, ending].concat();
+        let mac: Mac = seal(&self.keys[0], payload.as_bytes())
+            .finalize()
+            .into_bytes()
+            .into();
+        let id = URL_SAFE_NO_PAD.encode([&mac, payload.as_bytes()].concat());
+        (id, mac)
+    }
+
+    /// Opens an id; `None` when none of the keys sealed it.
+    pub(super) fn open(&self, id: Unchecked<'_>) -> Option<(Arc<Agreed>, Own)> {
+        let genuine = |key| seal(key, id.payload).verify_slice(id.mac).is_ok();
+        if !self.keys.iter().any(genuine) {
+            return None;
+        }
+        let payload = std::str::from_utf8(id.payload).ok()?;
+        let (beginning, ending) = payload.split_at_checked(payload.rfind(BETWEEN)?)?;
+        Some((self.agree(beginning)?, Own::read(ending)?))
+    }
+
+    fn agree(&self, text: &str) -> Option<Arc<Agreed>> {
+        let read = |text: &str| Agreed::read(text).map(Arc::new);
+        Option::clone(&self.agreed.get_or_read(text, read))
+    }
+}
+
+impl Beginning {
+    /// Leaves out what is missed least; whether there was anything.
+    fn shorten(&mut self) -> bool {
+        // Tags without an effect of their own are last and the first to go.
+        let tag = self.f.as_mut().and_then(Vec::pop);
+        // The first variant is the default of the session; the others only stand in what an error says.
+        tag.is_some() || (self.o.len() > 1 && self.o.pop().is_some())
+    }
+}
+
+fn seal(key: &[u8; 32], payload: &[u8]) -> Hmac<Sha256> {
+    let mut mac = keyed(key);
+    mac.update(LABEL);
+    mac.update(payload);
+    mac
+}
+
+/// An HMAC under `key`; keys of any length are valid, so that this cannot fail.
+pub(crate) fn keyed(key: &[u8; 32]) -> Hmac<Sha256> {
+    Hmac::new_from_slice(key).unwrap_or_else(|_| unreachable!("HMAC takes keys of any length"))
+}
+
+/// The tags, those that the registry gives an effect first.
+fn tags_by_weight(features: &Features) -> Vec<String> {
+    let mut tags: Vec<_> = features.tags().collect();
+    tags.sort_by_key(|tag| !is_registered(tag));
+    tags.into_iter().map(ToString::to_string).collect()
+}
+
+fn is_registered(tag: &FeatureTag) -> bool {
+    match (tag.key(), tag.value()) {
+        ("format", Some(value)) => Format::from_value(value).is_some(),
+        ("verbosity", Some(value)) => Verbosity::from_value(value).is_some(),
+        (key, value) => REGISTERED.contains(&key) && value.is_none(),
+    }
+}
+
+/// The tags of the registry that are present or absent; `format` and `verbosity` have values.
+const REGISTERED: [&str; 8] = [
+    "agent",
+    "human",
+    "mcp-capable",
+    "interactive",
+    "sampling",
+    "elicitation",
+    "roots",
+    "tasks",
+];
+
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    pub(in super::super) fn fixed(tags: &[String]) -> Fixed {
+        let tags = tags.iter().map(String::as_str);
+        Fixed {
+            revision: Revision::V2025_06_18,
+            features: Some(Arc::new(Features::from_tags(tags).0)),
+            order: vec!["compact".to_owned(), "standard".to_owned()],
+            class: NO_CLASS.into(),
+        }
+    }
+
+    fn keys() -> Keys {
+        Keys::new(vec![[1; 32], [2; 32]])
+    }
+
+    fn own() -> Own {
+        Own::new(1_000, [7; 16])
+    }
+
+    fn open(keys: &Keys, id: &str) -> Option<(Arc<Agreed>, Own)> {
+        keys.open(Unchecked::read(id, &mut Room::new())?)
+    }
+
+    /// The JSON that an id seals.
+    fn json(id: &str) -> String {
+        let bytes = URL_SAFE_NO_PAD.decode(id).unwrap();
+        String::from_utf8(bytes[MAC_LENGTH..].to_vec()).unwrap()
+    }
+
+    proptest! {
+        /// CN-18: an id opens to what it sealed, and is short whatever was declared.
+        #[test]
+        fn an_id_opens_to_what_it_sealed(
+            tags in proptest::collection::vec("[a-z]{1,6}(=[ -~]{0,120})?", 0..80),
+            class in "\\{[ -~]{0,510}\\}",
+            expires: u64,
+            nonce: Nonce,
+        ) {
+            let fixed = Fixed { class: class.as_str().into(), ..fixed(&tags) };
+            let own = Own::new(expires, nonce);
+            let (id, mac, agreed) = keys().seal(fixed.clone(), &own);
+            prop_assert!(id.len() <= MAX_ID);
+            let mut room = Room::new();
+            let read = Unchecked::read(&id, &mut room).unwrap();
+            prop_assert_eq!(read.mac, &mac);
+            prop_assert!(read.is(&agreed, &own));
+            let (opened, opened_own) = open(&keys(), &id).unwrap();
+            prop_assert!(read.is(&opened, &opened_own));
+            prop_assert_eq!(&opened.fixed.features, &agreed.fixed.features);
+            prop_assert_eq!(&opened.fixed.order, &fixed.order);
+            prop_assert_eq!(&*opened.fixed.class, class.as_str());
+            prop_assert_eq!(opened.fixed.revision, Revision::V2025_06_18);
+            prop_assert_eq!((opened_own.expires, opened_own.nonce), (expires, nonce));
+        }
+
+        /// Nothing opens but what was sealed: no bytes, and no id with a byte exchanged; and no such id
+        /// is taken for the session that it resembles.
+        #[test]
+        fn nothing_else_opens(text in ".{0,300}", at in any::<prop::sample::Index>(), by in 1u8..64) {
+            prop_assert!(open(&keys(), &text).is_none());
+            let own = own();
+            let (id, mac, agreed) = keys().seal(fixed(&[]), &own);
+            let mut bytes = URL_SAFE_NO_PAD.decode(id).unwrap();
+            let at = at.index(bytes.len());
+            bytes[at] ^= by;
+            let forged = URL_SAFE_NO_PAD.encode(bytes);
+            prop_assert!(open(&keys(), &forged).is_none());
+            let mut room = Room::new();
+            let read = Unchecked::read(&forged, &mut room).unwrap();
+            prop_assert!(*read.mac != mac || !read.is(&agreed, &own));
+        }
+    }
+
+    /// An id has one spelling: other bits in its last letter are no id at all.
+    #[test]
+    fn an_id_is_spelled_in_one_way() {
+        let (id, _, _) = keys().seal(fixed(&[]), &Own::new(10, [7; 16]));
+        let others = (b'A'..=b'Z').chain(b'a'..=b'z').chain(b'0'..=b'9');
+        let opened = others.filter(|last| {
+            let other = format!("{}{}", &id[..id.len() - 1], *last as char);
+            open(&keys(), &other).is_some()
+        });
+        assert_eq!(opened.count(), 1, "{id}");
+    }
+
+    #[test]
+    fn sessions_that_agreed_on_the_same_share_it() {
+        let keys = keys();
+        let (one, _, first) = keys.seal(fixed(&[]), &Own::new(1, [1; 16]));
+        let (_, _, second) = keys.seal(fixed(&[]), &Own::new(2, [2; 16]));
+        assert!(Arc::ptr_eq(&first, &second));
+        assert!(Arc::ptr_eq(&first, &open(&keys, &one).unwrap().0));
+        let (_, _, other) = keys.seal(fixed(&["agent".to_owned()]), &own());
+        assert!(!Arc::ptr_eq(&first, &other));
+    }
+
+    #[test]
+    fn a_class_is_sealed_unless_it_is_empty() {
+        let (id, _, _) = keys().seal(fixed(&[]), &own());
+        assert_eq!(
+            json(&id),
+            r#"{"r":"2025-06-18","f":[],"o":["compact","standard"],"e":1000,"n":[7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7]}"#
+        );
+        let class = r#"{"sampling":{}}"#;
+        let fixed = Fixed {
+            class: class.into(),
+            ..fixed(&[])
+        };
+        let (id, _, _) = keys().seal(fixed, &own());
+        assert!(json(&id).contains(r#","c":"{\"sampling\":{}}","e":1000,"#));
+    }
+
+    /// The longest class, of characters that JSON writes as two, leaves room for all tags with an effect.
+    #[test]
+    fn the_longest_class_leaves_room_for_tags_with_an_effect() {
+        let mut tags: Vec<_> = (0..62)
+            .map(|n| format!("x{n}={}", "y".repeat(110)))
+            .collect();
+        tags.extend(["format=json", "agent"].map(str::to_owned));
+        let class = format!("{{{}}}", "\"".repeat(510));
+        let fixed = Fixed {
+            class: class.as_str().into(),
+            ..fixed(&tags)
+        };
+        let (id, _, agreed) = keys().seal(fixed, &own());
+        assert!(id.len() <= MAX_ID);
+        let features = agreed.fixed.features.as_ref().unwrap();
+        let kept: Vec<_> = features.tags().map(ToString::to_string).collect();
+        assert!(
+            ["format=json", "agent"]
+                .iter()
+                .all(|tag| kept.contains(&(*tag).to_owned()))
+        );
+        assert_eq!(
+            (agreed.fixed.order.len(), &*agreed.fixed.class),
+            (2, &*class)
+        );
+    }
+
+    #[test]
+    fn an_earlier_key_still_opens() {
+        let sealed_with = |key| Keys::new(vec![[key; 32]]).seal(fixed(&[]), &own()).0;
+        assert!(open(&keys(), &sealed_with(2)).is_some());
+        assert!(open(&keys(), &sealed_with(3)).is_none());
+    }
+}

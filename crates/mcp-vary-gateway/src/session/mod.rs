@@ -1,0 +1,340 @@
+//! Legacy sessions: an id that seals what `initialize` fixed, and the little that is kept beside it.
+//!
+//! The [id](id) carries revision, features, ranked variants, capability class and expiry under an HMAC,
+//! so that nothing has to be remembered to serve a session. A bounded [table](table) finds those that
+//! were used lately without opening their ids, and knows what was deleted; [`Sessions`] is both together.
+//! This file is one session: the log level, and what exists only while a request or a stream is open.
+
+mod id;
+mod sessions;
+mod table;
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use mcp_vary::feature::Features;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use self::id::keyed;
+use self::id::{Agreed, Own};
+pub(crate) use self::sessions::Sessions;
+use crate::revision::Revision;
+
+/// What `initialize` fixed for the lifetime of a session.
+#[derive(Clone, Debug)]
+pub(crate) struct Fixed {
+    pub(crate) revision: Revision,
+    /// Present when the client declared content negotiation.
+    pub(crate) features: Option<Arc<Features>>,
+    /// The ids of the variants offered, best first; empty when variants are off.
+    pub(crate) order: Vec<String>,
+    /// The capability class: the canonical JSON text of the capabilities that are mirrored to the
+    /// server, at most 512 bytes; [`NO_CLASS`] when there are none.
+    pub(crate) class: Arc<str>,
+}
+
+/// The class of a client whose capabilities are not mirrored.
+pub(crate) const NO_CLASS: &str = "{}";
+
+/// A session that exists: what its id seals, and what this replica keeps of it.
+///
+/// # Properties
+///
+/// While nothing is in flight and no stream is open it owns one allocation beside itself, the end of
+/// its id; whatever it agreed on is shared with all sessions that agreed on the same.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) fixed: Arc<Fixed>,
+    pub(crate) client: ClientId,
+    agreed: Arc<Agreed>,
+    own: Own,
+    /// The least severe level that the client wants logged; 0 is `debug`, [`NO_LEVEL`] not said.
+    log_level: AtomicU8,
+    /// Set, under the lock of `active`, when the session is deleted.
+    ended: AtomicBool,
+    /// Whether it was found since the table last looked for a place to give away.
+    found: AtomicBool,
+    active: Mutex<Active>,
+}
+
+/// What exists only while somebody waits for it.
+#[derive(Debug, Default)]
+struct Active {
+    requests: Vec<Request>,
+    streams: Option<Box<Streams>>,
+}
+
+#[derive(Debug)]
+struct Request {
+    id: Arc<str>,
+    cancelled: CancellationToken,
+}
+
+/// The `GET` streams that are open.
+#[derive(Debug, Default)]
+struct Streams {
+    open: usize,
+    /// Cancelled when the session is deleted.
+    ended: CancellationToken,
+}
+
+/// Tells the clients of a gateway apart, so that what belongs to one reaches no other.
+pub(crate) type ClientId = u64;
+
+const NO_LEVEL: u8 = u8::MAX;
+/// The room for requests that a session keeps when none is in flight, so that one after the other
+/// costs no allocation of it.
+const KEPT_ROOM: usize = 4;
+
+impl Session {
+    fn new(agreed: Arc<Agreed>, own: Own, client: ClientId) -> Self {
+        Self {
+            fixed: Arc::clone(&agreed.fixed),
+            client,
+            agreed,
+            own,
+            log_level: AtomicU8::new(NO_LEVEL),
+            ended: AtomicBool::new(false),
+            found: AtomicBool::new(false),
+            active: Mutex::default(),
+        }
+    }
+
+    /// What `order` means in the catalogue's views; found out once for all sessions of that order.
+    pub(crate) fn views(&self) -> &OnceLock<Option<Arc<[usize]>>> {
+        &self.agreed.views
+    }
+
+    pub(crate) fn log_level(&self) -> Option<u8> {
+        Some(self.log_level.load(Ordering::Relaxed)).filter(|level| *level != NO_LEVEL)
+    }
+
+    pub(crate) fn set_log_level(&self, level: u8) {
+        self.log_level.store(level, Ordering::Relaxed);
+    }
+
+    /// Notes a request in flight; refused when its id is in use or `limit` is reached.
+    ///
+    /// In a session that has ended it is withdrawn from the beginning.
+    pub(crate) fn begin(self: &Arc<Self>, id: &str, limit: usize) -> Result<Place, Refused> {
+        let id = spelled_one_way(id);
+        let mut active = lock(&self.active);
+        if active.requests.iter().any(|other| *other.id == *id) {
+            return Err(Refused::IdInUse);
+        }
+        if active.requests.len() >= limit {
+            return Err(Refused::TooMany);
+        }
+        let cancelled = CancellationToken::new();
+        if self.has_ended() {
+            cancelled.cancel();
+        }
+        let id: Arc<str> = id.into();
+        active.requests.push(Request {
+            id: Arc::clone(&id),
+            cancelled: cancelled.clone(),
+        });
+        Ok(Place {
+            session: Arc::clone(self),
+            id,
+            cancelled,
+        })
+    }
+
+    /// Cancels the request `id`, as `notifications/cancelled` asks; unknown ids are ignored.
+    pub(crate) fn cancel(&self, id: &str) {
+        let id = spelled_one_way(id);
+        let active = lock(&self.active);
+        let request = active.requests.iter().find(|request| *request.id == *id);
+        if let Some(request) = request {
+            request.cancelled.cancel();
+        }
+    }
+
+    /// A place for one more `GET` stream, given back when dropped.
+    pub(crate) fn open_stream(self: &Arc<Self>, limit: usize) -> Option<OpenStream> {
+        let mut active = lock(&self.active);
+        let open = active.streams.as_ref().map_or(0, |streams| streams.open);
+        if open >= limit {
+            return None;
+        }
+        let streams = active.streams.get_or_insert_default();
+        streams.open += 1;
+        if self.has_ended() {
+            streams.ended.cancel();
+        }
+        Some(OpenStream {
+            session: Arc::clone(self),
+            ended: streams.ended.clone(),
+        })
+    }
+
+    /// Ends what is in flight and the streams that listen.
+    pub(crate) fn end(&self) {
+        let active = lock(&self.active);
+        self.ended.store(true, Ordering::Release);
+        for request in &active.requests {
+            request.cancelled.cancel();
+        }
+        if let Some(streams) = &active.streams {
+            streams.ended.cancel();
+        }
+    }
+
+    /// Whether the session was deleted.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+}
+
+/// The id in one spelling of many: `"a"` and `"\u0061"` are the same string.
+fn spelled_one_way(id: &str) -> Cow<'_, str> {
+    if !id.contains('\\') {
+        return Cow::Borrowed(id);
+    }
+    // A lone surrogate is no string that could be spelled otherwise.
+    let text: Result<String, _> = serde_json::from_str(id);
+    text.map_or(Cow::Borrowed(id), |text| {
+        Cow::Owned(mcp_vary::json::string(&text))
+    })
+}
+
+/// Why a request may not begin.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Refused {
+    IdInUse,
+    TooMany,
+}
+
+/// The place of a request in flight; free again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    session: Arc<Session>,
+    id: Arc<str>,
+    cancelled: CancellationToken,
+}
+
+impl Place {
+    /// Waits until the client cancels the request or ends its session.
+    pub(crate) async fn withdrawn(&self) {
+        self.cancelled.cancelled().await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut active = lock(&self.session.active);
+        let requests = &mut active.requests;
+        let at = requests
+            .iter()
+            .position(|request| Arc::ptr_eq(&request.id, &self.id));
+        if let Some(at) = at {
+            requests.swap_remove(at);
+        }
+        if requests.is_empty() {
+            requests.shrink_to(KEPT_ROOM);
+        }
+    }
+}
+
+/// A standalone stream that is open; its place is free again when this is dropped.
+#[derive(Debug)]
+pub(crate) struct OpenStream {
+    session: Arc<Session>,
+    ended: CancellationToken,
+}
+
+impl OpenStream {
+    /// Cancelled when the session is deleted.
+    pub(crate) fn ended(&self) -> &CancellationToken {
+        &self.ended
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        let mut active = lock(&self.session.active);
+        if let Some(streams) = &mut active.streams {
+            streams.open -= 1;
+            if streams.open == 0 {
+                active.streams = None;
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    // The tables hold no half-done change that a panic could leave behind.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unnamed() -> Arc<Session> {
+        sessions::tests::sessions(9).open_unnamed(id::tests::fixed(&[]))
+    }
+
+    #[test]
+    fn an_id_is_the_same_however_it_is_spelled() {
+        let session = unnamed();
+        let place = session.begin(r#""a""#, 9);
+        assert!(place.is_ok());
+        assert_eq!(
+            session.begin(r#""\u0061""#, 9).err(),
+            Some(Refused::IdInUse)
+        );
+        assert!(session.begin(r#""\ud800""#, 9).is_ok());
+    }
+
+    #[test]
+    fn a_place_is_free_again_when_its_request_has_ended() {
+        let session = unnamed();
+        let [one, two] = ["1", "2"].map(|id| session.begin(id, 2).unwrap());
+        assert_eq!(session.begin("3", 2).err(), Some(Refused::TooMany));
+        drop(one);
+        let three = session.begin("3", 2).unwrap();
+        session.cancel("1");
+        session.cancel("3");
+        assert!(three.cancelled.is_cancelled() && !two.cancelled.is_cancelled());
+    }
+
+    #[test]
+    fn an_ended_session_withdraws_what_began_before_and_after() {
+        let session = unnamed();
+        let before = session.begin("1", 9).unwrap();
+        let stream = session.open_stream(9).unwrap();
+        session.end();
+        let after = session.begin("2", 9).unwrap();
+        let late = session.open_stream(9).unwrap();
+        assert!(before.cancelled.is_cancelled() && after.cancelled.is_cancelled());
+        assert!(stream.ended().is_cancelled() && late.ended().is_cancelled());
+    }
+
+    #[test]
+    fn as_many_streams_are_open_as_there_is_room_for() {
+        let session = unnamed();
+        let one = session.open_stream(2);
+        let two = session.open_stream(2);
+        assert!(one.is_some() && two.is_some());
+        assert!(session.open_stream(2).is_none());
+        drop(one);
+        assert!(session.open_stream(2).is_some());
+    }
+
+    /// Ten thousand of these are kept, so that what is added to one is added ten thousand times.
+    #[test]
+    fn an_idle_session_is_small() {
+        assert!(size_of::<Session>() <= 160, "{}", size_of::<Session>());
+        let session = unnamed();
+        for _ in 0..3 {
+            let places = ["1", "2", "3", "4", "5"].map(|id| session.begin(id, 9).unwrap());
+            let stream = session.open_stream(9);
+            drop((places, stream));
+        }
+        let active = lock(&session.active);
+        assert!(active.streams.is_none() && active.requests.capacity() <= KEPT_ROOM);
+    }
+}

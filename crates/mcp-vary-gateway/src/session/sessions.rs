@@ -1,0 +1,226 @@
+//! Opens, finds and deletes sessions.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::id::{Agreed, Keys, Own, Room, Unchecked};
+use super::table::Table;
+use super::{ClientId, Fixed, Session, lock};
+use crate::config::{Config, Outside};
+
+/// The sessions of a gateway.
+pub(crate) struct Sessions {
+    keys: Keys,
+    lifetime: u64,
+    outside: Outside,
+    clients: AtomicU64,
+    table: Mutex<Table>,
+}
+
+/// Without keys and ids, which open sessions.
+impl std::fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sessions")
+            .field("places", &lock(&self.table).len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Sessions {
+    /// `keys`: the first one seals, all of them open.
+    pub(crate) fn new(config: &Config, keys: Vec<[u8; 32]>) -> Self {
+        Self {
+            keys: Keys::new(keys),
+            lifetime: config.session_lifetime.as_secs(),
+            outside: config.outside,
+            clients: AtomicU64::new(0),
+            table: Mutex::new(Table::new(config.limits.sessions)),
+        }
+    }
+
+    /// A client of its own, for a connection or request without a session.
+    pub(crate) fn new_client(&self) -> ClientId {
+        self.clients.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Opens a session and seals its id.
+    pub(crate) fn open(&self, fixed: Fixed) -> (String, Arc<Session>) {
+        let mut nonce = [0; 16];
+        (self.outside.random)(&mut nonce);
+        let own = Own::new((self.outside.now)().saturating_add(self.lifetime), nonce);
+        let (id, mac, agreed) = self.keys.seal(fixed, &own);
+        let session = self.new_session(agreed, own);
+        lock(&self.table).place(mac, Arc::clone(&session));
+        (id, session)
+    }
+
+    /// A session that no id leads to: that of a stdio client.
+    pub(crate) fn open_unnamed(&self, fixed: Fixed) -> Arc<Session> {
+        self.new_session(Arc::new(Agreed::of(fixed)), Own::unnamed())
+    }
+
+    fn new_session(&self, agreed: Arc<Agreed>, own: Own) -> Arc<Session> {
+        Arc::new(Session::new(agreed, own, self.new_client()))
+    }
+
+    /// Finds the session that `id` seals; `None` when forged, expired or deleted.
+    pub(crate) fn find(&self, id: &str) -> Option<Arc<Session>> {
+        self.find_read(Unchecked::read(id, &mut Room::new())?)
+    }
+
+    fn find_read(&self, id: Unchecked<'_>) -> Option<Arc<Session>> {
+        let placed = lock(&self.table).get(id);
+        let session = match placed {
+            Some(session) => session,
+            None => self.find_outside(id)?,
+        };
+        (session.own.expires > (self.outside.now)()).then_some(session)
+    }
+
+    /// Finds a session that has no place in the table, and gives it one.
+    fn find_outside(&self, id: Unchecked<'_>) -> Option<Arc<Session>> {
+        let (agreed, own) = self.keys.open(id)?;
+        if own.expires <= (self.outside.now)() {
+            return None;
+        }
+        let mut table = lock(&self.table);
+        // Another request may have been faster.
+        if let Some(session) = table.get(id) {
+            return Some(session);
+        }
+        if !table.admits(&own) {
+            return None;
+        }
+        let session = table
+            .displaced(&own.nonce)
+            .unwrap_or_else(|| self.new_session(agreed, own));
+        table.place(*id.mac, Arc::clone(&session));
+        Some(session)
+    }
+
+    /// Ends the session that `id` seals; whether there was one.
+    pub(crate) fn delete(&self, id: &str) -> bool {
+        let mut room = Room::new();
+        let Some(id) = Unchecked::read(id, &mut room) else {
+            return false;
+        };
+        let Some(session) = self.find_read(id) else {
+            return false;
+        };
+        let now = (self.outside.now)();
+        lock(&self.table).delete(id.mac, &session.own, now);
+        session.end();
+        true
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::sync::atomic::AtomicU8;
+
+    use super::super::id::tests::fixed;
+    use super::*;
+    use crate::upstream::{Target, UpstreamConfig};
+
+    static NONCES: AtomicU8 = AtomicU8::new(0);
+
+    /// Sessions of which `limit` have a place.
+    pub(in super::super) fn sessions(limit: usize) -> Sessions {
+        let target = Target::command("none", []);
+        let random = |bytes: &mut [u8]| bytes.fill(NONCES.fetch_add(1, Ordering::Relaxed));
+        let outside = Outside::new(|| 1_000, random);
+        let mut config = Config::new(UpstreamConfig::new("none", target), outside);
+        config.limits.sessions = limit;
+        Sessions::new(&config, vec![[1; 32]])
+    }
+
+    fn places(sessions: &Sessions) -> usize {
+        lock(&sessions.table).len()
+    }
+
+    #[test]
+    fn a_session_is_found_by_its_id_alone() {
+        let sessions = sessions(2);
+        let (id, session) = sessions.open(fixed(&[]));
+        assert!(Arc::ptr_eq(&session, &sessions.find(&id).unwrap()));
+        for other in ["", "x", &id[1..], &id[..id.len() - 1], &format!("{id}A")] {
+            assert!(sessions.find(other).is_none(), "{other}");
+        }
+    }
+
+    #[test]
+    fn there_are_never_more_places_than_the_limit() {
+        let sessions = sessions(4);
+        let ids: Vec<_> = (0..9).map(|_| sessions.open(fixed(&[])).0).collect();
+        assert_eq!(places(&sessions), 4);
+        for id in &ids {
+            assert!(sessions.find(id).is_some());
+            assert_eq!(places(&sessions), 4);
+        }
+    }
+
+    /// Its log level is what a session loses with its place.
+    #[test]
+    fn a_session_that_is_found_again_and_again_keeps_its_place() {
+        let sessions = sessions(4);
+        let (id, session) = sessions.open(fixed(&[]));
+        session.set_log_level(3);
+        drop(session);
+        for _ in 0..20 {
+            assert_eq!(sessions.find(&id).unwrap().log_level(), Some(3));
+            sessions.open(fixed(&[]));
+        }
+        for _ in 0..20 {
+            sessions.open(fixed(&[]));
+        }
+        assert_eq!(sessions.find(&id).unwrap().log_level(), None);
+    }
+
+    /// With more sessions in use than there are places, all of them are found all the same.
+    #[test]
+    fn a_session_in_use_is_the_same_without_its_place() {
+        let sessions = sessions(2);
+        let busy: Vec<_> = (0..2).map(|_| sessions.open(fixed(&[]))).collect();
+        for _ in 0..6 {
+            let (other, _) = sessions.open(fixed(&[]));
+            assert!(sessions.find(&other).is_some());
+        }
+        for (id, session) in &busy {
+            assert!(Arc::ptr_eq(session, &sessions.find(id).unwrap()));
+        }
+        assert_eq!(places(&sessions), 2);
+    }
+
+    #[test]
+    fn a_deleted_session_is_gone_with_and_without_a_place() {
+        let sessions = sessions(2);
+        for others in [0, 5] {
+            let (id, session) = sessions.open(fixed(&[]));
+            for _ in 0..others {
+                sessions.open(fixed(&[]));
+            }
+            assert!(sessions.delete(&id));
+            assert!(session.has_ended());
+            assert!(sessions.find(&id).is_none() && !sessions.delete(&id));
+        }
+    }
+
+    #[test]
+    fn many_at_once_find_one_session() {
+        let sessions = sessions(1);
+        let (id, session) = sessions.open(fixed(&[]));
+        drop(session);
+        sessions.open(fixed(&[]));
+        let found = std::thread::scope(|scope| {
+            let finders: Vec<_> = (0..4).map(|_| scope.spawn(|| sessions.find(&id))).collect();
+            let found = finders.into_iter().map(|finder| finder.join().unwrap());
+            found.collect::<Vec<_>>()
+        });
+        let first = found[0].as_ref().unwrap();
+        assert!(
+            found
+                .iter()
+                .all(|other| Arc::ptr_eq(first, other.as_ref().unwrap()))
+        );
+    }
+}

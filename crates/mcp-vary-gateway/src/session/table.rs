@@ -1,0 +1,173 @@
+//! The sessions that were used lately, found by the seals of their ids, and what was deleted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+
+use indexmap::IndexMap;
+
+use super::Session;
+use super::id::{Mac, Nonce, Own, Unchecked};
+
+/// What a replica remembers of its sessions.
+///
+/// # Properties
+///
+/// At most `limit` sessions have a place. One that lost it is found again by opening its id; only its
+/// log level is lost, unless somebody still uses it. What was deleted never opens again: when there
+/// are too many deletions to remember, ids that expire no later than a forgotten one stop to open.
+#[derive(Debug)]
+pub(super) struct Table {
+    limit: usize,
+    places: IndexMap<Mac, Arc<Session>>,
+    /// The place that is looked at next when one is to be given away.
+    hand: usize,
+    /// Sessions that lost their place while a request or stream of theirs was open.
+    displaced: BTreeMap<Nonce, Weak<Session>>,
+    /// By when they would have expired.
+    deleted: BTreeSet<(u64, Nonce)>,
+    /// The latest expiry of a deletion that was forgotten.
+    forgotten: u64,
+}
+
+/// How many sessions are looked at for one that nobody uses.
+const LOOKED_THROUGH: usize = 64;
+const REMEMBERED_DELETIONS: usize = 100_000;
+
+impl Table {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            limit: limit.max(1),
+            places: IndexMap::new(),
+            hand: 0,
+            displaced: BTreeMap::new(),
+            deleted: BTreeSet::new(),
+            forgotten: 0,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The session of exactly this id, if it has a place.
+    pub(super) fn get(&self, id: Unchecked<'_>) -> Option<Arc<Session>> {
+        let session = self.places.get(id.mac)?;
+        if !id.is(&session.agreed, &session.own) {
+            return None;
+        }
+        session.found.store(true, Ordering::Relaxed);
+        Some(Arc::clone(session))
+    }
+
+    /// Whether an id that was opened may lead to a session.
+    pub(super) fn admits(&self, own: &Own) -> bool {
+        own.expires > self.forgotten && !self.deleted.contains(&(own.expires, own.nonce))
+    }
+
+    /// The session of a nonce that lost its place and is in use all the same.
+    pub(super) fn displaced(&mut self, nonce: &Nonce) -> Option<Arc<Session>> {
+        self.displaced.remove(nonce)?.upgrade()
+    }
+
+    /// Gives a session a place, that of another if all are taken.
+    pub(super) fn place(&mut self, mac: Mac, session: Arc<Session>) {
+        let taken = self.places.len() >= self.limit;
+        let given_away = taken.then(|| self.least_missed());
+        self.places.insert(mac, session);
+        // The newest, which is the last, moves to the place that becomes free.
+        let lost = given_away.and_then(|at| self.places.swap_remove_index(at));
+        if let Some((_, session)) = lost
+            && Arc::strong_count(&session) > 1
+        {
+            self.displace(&session);
+        }
+    }
+
+    fn displace(&mut self, session: &Arc<Session>) {
+        if self.displaced.len() >= self.limit {
+            self.displaced
+                .retain(|_, session| session.strong_count() > 0);
+        }
+        if self.displaced.len() >= self.limit {
+            self.displaced.pop_first();
+        }
+        let nonce = session.own.nonce;
+        self.displaced.insert(nonce, Arc::downgrade(session));
+    }
+
+    /// The place of a session that nobody uses and that was not found since this was last asked, if one
+    /// of those looked at is such.
+    fn least_missed(&mut self) -> usize {
+        for _ in 0..LOOKED_THROUGH {
+            let (at, session) = self.next();
+            let found = session.found.swap(false, Ordering::Relaxed);
+            if !found && Arc::strong_count(session) == 1 {
+                return at;
+            }
+        }
+        self.next().0
+    }
+
+    fn next(&mut self) -> (usize, &Arc<Session>) {
+        let at = self.hand % self.places.len();
+        self.hand = at + 1;
+        (at, &self.places[at])
+    }
+
+    /// Takes a session out for good, and remembers that until its id has expired.
+    pub(super) fn delete(&mut self, mac: &Mac, own: &Own, now: u64) {
+        self.places.swap_remove(mac);
+        while self
+            .deleted
+            .first()
+            .is_some_and(|(expires, _)| *expires <= now)
+        {
+            self.deleted.pop_first();
+        }
+        if self.deleted.len() >= REMEMBERED_DELETIONS
+            && let Some((expires, _)) = self.deleted.pop_first()
+        {
+            self.forgotten = expires;
+        }
+        self.deleted.insert((own.expires, own.nonce));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own(n: usize, expires: u64) -> Own {
+        let mut nonce = Nonce::default();
+        nonce[..8].copy_from_slice(&n.to_be_bytes());
+        Own::new(expires, nonce)
+    }
+
+    /// What was deleted stays deleted even when too many are; the cost is that others open no more.
+    #[test]
+    fn no_deletion_is_ever_undone() {
+        let mut table = Table::new(1);
+        let deleted = |n: usize| own(n, 2_000 + n as u64);
+        for n in 0..REMEMBERED_DELETIONS + 9 {
+            table.delete(&Mac::default(), &deleted(n), 1_000);
+        }
+        assert_eq!(table.deleted.len(), REMEMBERED_DELETIONS);
+        for n in [0, 1, 8, 9, REMEMBERED_DELETIONS + 8] {
+            assert!(!table.admits(&deleted(n)), "{n}");
+        }
+        assert!(!table.admits(&own(usize::MAX, 2_008)));
+        assert!(table.admits(&own(usize::MAX, 2_009)));
+    }
+
+    #[test]
+    fn a_deletion_is_remembered_until_it_would_have_expired() {
+        let mut table = Table::new(1);
+        for (n, now) in [(1, 1_000), (2, 1_999), (3, 2_000)] {
+            table.delete(&Mac::default(), &own(n, 2_000 + now), now);
+        }
+        assert_eq!(table.deleted.len(), 3);
+        table.delete(&Mac::default(), &own(4, 9_000), 4_000);
+        assert_eq!(table.deleted.len(), 1);
+    }
+}
