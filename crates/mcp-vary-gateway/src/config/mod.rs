@@ -139,7 +139,8 @@ pub struct Limits {
     pub connections: usize,
     /// Requests of one session or stdio client in flight; 256.
     pub in_flight: usize,
-    /// Sessions with state in memory; 10,000. The state of the oldest idle one is dropped.
+    /// Sessions that are found without opening their ids; 10,000. Of one that gives way to another,
+    /// only the log level is forgotten.
     pub sessions: usize,
     /// Requests that run on although their legacy client is gone; 256. One too many is cancelled.
     pub unheard: usize,
