@@ -51,7 +51,13 @@ impl Front {
         let _progress = Progress::show(&format!("connecting to {} ...", server.name));
         let listener = serving::listen("127.0.0.1:0").await?;
         let serving = Serving::start(Config::new(server.clone(), outside()?), listener).await?;
-        let hello = serving.gateway().hello();
+        let servers = serving.gateway().servers();
+        let Some(hello) = servers.iter().find_map(|server| server.hello.as_deref()) else {
+            return Err(Failure::command(format!(
+                "server `{}` said nothing",
+                server.name
+            )));
+        };
         let info = hello
             .server_info
             .as_deref()

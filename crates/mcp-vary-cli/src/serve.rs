@@ -3,7 +3,8 @@
 use std::io::{self, Write as _};
 use std::pin::pin;
 
-use mcp_vary_gateway::{Config, Gateway, UpstreamConfig};
+use mcp_vary_gateway::upstream::State;
+use mcp_vary_gateway::{Config, Gateway, ServerReport, UpstreamConfig};
 use serde_json::json;
 use tokio::sync::oneshot;
 
@@ -54,7 +55,7 @@ fn variable(name: &str) -> Option<String> {
 async fn on_http(listen: &str, config: Config, stop: &mut Stop) -> Result<Verdict, Failure> {
     // Before the server is started, which may take long, so that a taken port is said first.
     let listener = serving::listen(listen).await?;
-    let name = config.upstream.name.clone();
+    let name = config.servers[0].name.clone();
     let serving = tokio::select! {
         serving = Serving::start(config, listener) => serving?,
         () = stop.asked() => return Err(Failure::command("interrupted before the server was ready")),
@@ -72,10 +73,10 @@ async fn on_http(listen: &str, config: Config, stop: &mut Stop) -> Result<Verdic
         "to see its variants: vary inspect {}\nCtrl-C ends it",
         serving.url()
     ));
-    let verdict = until_ending(serving.gateway(), stop).await;
+    stop.asked().await;
     talk("stopping; once more to stop at once");
     let stopped = unless_hurried(serving.stop(), stop).await;
-    stopped.unwrap_or(Ok(())).map(|()| verdict)
+    stopped.unwrap_or(Ok(())).map(|()| Verdict::Fine)
 }
 
 async fn on_stdio(config: Config, stop: &mut Stop) -> Result<Verdict, Failure> {
@@ -88,13 +89,13 @@ async fn on_stdio(config: Config, stop: &mut Stop) -> Result<Verdict, Failure> {
     let (ask, asked) = oneshot::channel();
     let until = async { drop(asked.await) };
     let mut serving = pin!(gateway.serve_stdio(input, output, until));
-    let verdict = tokio::select! {
+    tokio::select! {
         served = &mut serving => {
             unless_hurried(gateway.close(), stop).await;
-            return ended(served, Verdict::Fine);
+            return ended(served);
         }
-        verdict = until_ending(&gateway, stop) => verdict,
-    };
+        () = stop.asked() => {}
+    }
     talk("stopping; once more to stop at once");
     let _ = ask.send(());
     let finish = async {
@@ -103,18 +104,7 @@ async fn on_stdio(config: Config, stop: &mut Stop) -> Result<Verdict, Failure> {
         served
     };
     let served = unless_hurried(finish, stop).await;
-    ended(served.unwrap_or(Ok(())), verdict)
-}
-
-/// Waits for a signal or the end of the server behind, which it says.
-async fn until_ending(gateway: &Gateway, stop: &mut Stop) -> Verdict {
-    tokio::select! {
-        () = stop.asked() => Verdict::Fine,
-        reason = gateway.server_ended() => {
-            talk(&format!("error: {}", harmless(&reason)));
-            Verdict::Failed
-        }
-    }
+    ended(served.unwrap_or(Ok(())))
 }
 
 /// Does `work`, unless a signal comes first; then says that it was not done.
@@ -129,31 +119,44 @@ async fn unless_hurried<T>(work: impl Future<Output = T>, stop: &mut Stop) -> Op
 }
 
 /// How serving on streams ended.
-fn ended(served: io::Result<()>, verdict: Verdict) -> Result<Verdict, Failure> {
+fn ended(served: io::Result<()>) -> Result<Verdict, Failure> {
     let _ = io::stdout().flush();
     match served {
         // A client that left while something was on its way to it changes nothing.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::command(format!(
             "the client's streams failed: {error}"
         ))),
-        _ => Ok(verdict),
+        _ => Ok(Verdict::Fine),
     }
 }
 
-/// Who is behind, in one line.
+/// Who is behind, a line for each server.
 pub(crate) fn introduction(gateway: &Gateway) -> String {
-    let hello = gateway.hello();
-    let info = hello
-        .server_info
-        .as_deref()
-        .and_then(|text| serde_json::from_str(text).ok());
-    let server = crate::print::server_line(info.as_ref(), hello.revision.as_str());
-    let tools = match gateway.tool_count() {
-        Some(1) => "1 tool".to_owned(),
-        Some(count) => format!("{count} tools"),
+    let servers = gateway.servers();
+    let lines = servers.iter().map(|server| harmless(&introduce(server)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn introduce(server: &ServerReport) -> String {
+    let Some(hello) = &server.hello else {
+        return match &server.state {
+            State::Down { error, .. } => format!("not there yet: {error}"),
+            _ => format!(
+                "not there yet: server `{}` is still being started",
+                server.name
+            ),
+        };
+    };
+    let info = hello.server_info.as_deref();
+    let info = info.and_then(|text| serde_json::from_str(text).ok());
+    let line = crate::print::server_line(info.as_ref(), hello.revision.as_str());
+    let tools = server.counts.iter().find(|(list, _)| *list == "tools/list");
+    let tools = match tools {
+        Some((_, 1)) => "1 tool".to_owned(),
+        Some((_, count)) => format!("{count} tools"),
         None => "no tools".to_owned(),
     };
-    harmless(&format!("in front of {server}, {tools}"))
+    format!("in front of {line}, {tools}")
 }
 
 /// What a client's configuration says of a server at `url`.
@@ -166,11 +169,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_that_left_does_not_hide_that_the_server_failed() {
-        for verdict in [Verdict::Fine, Verdict::Failed] {
-            let left = io::Error::from(io::ErrorKind::BrokenPipe);
-            assert_eq!(ended(Err(left), verdict).unwrap(), verdict);
-            assert_eq!(ended(Ok(()), verdict).unwrap(), verdict);
-        }
+    fn a_client_that_left_is_no_failure() {
+        let left = io::Error::from(io::ErrorKind::BrokenPipe);
+        assert_eq!(ended(Err(left)).unwrap(), Verdict::Fine);
+        let broken = io::Error::from(io::ErrorKind::InvalidData);
+        assert!(ended(Err(broken)).is_err());
     }
 }

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use http::{HeaderName, HeaderValue};
 use mcp_vary::error::{Error, Identifier};
+use mcp_vary::json;
 
 use crate::bridge::{self, Caching, Upward};
 use crate::catalog::Catalog;
 use crate::catalog::listing::ListKind;
+use crate::catalog::merge::Place;
 use crate::catalog::view::Tool;
+use crate::class::Class;
 use crate::client::Client;
 use crate::gateway::Gateway;
 use crate::log_level::{level_from_name, level_name};
@@ -19,6 +23,7 @@ use crate::revision::Era;
 use crate::route::{Action, Asked, Outcome, unknown};
 use crate::running::{Finish, Progress, Running};
 use crate::shape::Shaping;
+use crate::splice;
 use crate::upstream::{Owner, Request};
 use crate::wire;
 
@@ -26,6 +31,9 @@ use crate::wire;
 pub(crate) struct Call<'a> {
     pub(crate) gateway: &'a Arc<Gateway>,
     pub(crate) client: &'a Client,
+    /// Whose connections and lists are used.
+    pub(crate) class: Arc<Class>,
+    pub(crate) catalog: Arc<Catalog>,
     pub(crate) asked: Asked<'a>,
     pub(crate) action: Action,
 }
@@ -33,6 +41,8 @@ pub(crate) struct Call<'a> {
 /// What a request needs beside its params to go upstream.
 #[derive(Debug, Default)]
 struct Forwarding {
+    /// The index of the server.
+    server: usize,
     name: Option<String>,
     headers: Vec<(HeaderName, HeaderValue)>,
     caching: Option<Caching>,
@@ -52,7 +62,8 @@ impl Call<'_> {
             .meta
             .get(meta::CLIENT_CAPABILITIES)
             .unwrap_or("{}");
-        let result = self.gateway.discover(&self.gateway.know(capabilities));
+        let known = self.gateway.know(capabilities);
+        let result = self.gateway.discover(&self.catalog, &known);
         Outcome::Done(reply::result(self.asked.id, result.as_bytes()))
     }
 
@@ -65,23 +76,28 @@ impl Call<'_> {
         if let Some(session) = &self.client.session {
             session.set_log_level(level);
         }
-        self.gateway.log_from(level).await?;
+        match self.class.sources() {
+            [only] => only.log_from(level).await?,
+            // One that is down takes the level with its next call.
+            several => {
+                drop(join_all(several.iter().map(|it| it.log_from_if_possible(level))).await)
+            }
+        }
         Ok(self.answer("{}"))
     }
 
     pub(crate) async fn list(&self, kind: ListKind) -> Result<Outcome, Failure> {
-        if !self.gateway.catalog.offers(kind) {
+        if !self.catalog.offers(kind) {
             return Err(unknown(self.asked.method));
         }
         let variant = self.active()?;
         let first = self.first_item(variant, kind)?;
-        let catalog = self
-            .gateway
-            .catalog
-            .fresh(&self.gateway.upstream, kind)
-            .await;
-        let page = catalog.views[variant]
-            .page(kind, self.client.era(), first)
+        let catalog = self.class.catalog.fresh(kind).await;
+        // A server that was replaced in the meantime may have taken the list with it.
+        let view = catalog.view(kind, variant);
+        let view = view.ok_or_else(|| unknown(self.asked.method))?;
+        let page = view
+            .page(self.client.era(), first)
             .map_err(|failure| failure.unwrap_or_else(|| self.invalid_cursor(variant)))?;
         let next = page.next().map(|at| self.seal(variant, kind, at));
         let (start, end) = page.result(next.as_deref());
@@ -104,8 +120,10 @@ impl Call<'_> {
             .collect();
         // Whoever does not offer tasks processes the request normally (2025-11-25, basic/utilities/tasks).
         self.asked.params.members.remove("task");
+        self.call_by_its_own_name(&name, &tool.place);
         let forwarding = Forwarding {
-            name: Some(name),
+            server: tool.place.server,
+            name: Some(tool.place.own.to_string()),
             headers,
             shaping: self.shaping(variant, &tool),
             ..Forwarding::default()
@@ -120,6 +138,14 @@ impl Call<'_> {
         self.asked.params.object("arguments")
     }
 
+    /// Puts the server's own name of a tool or prompt in the place of the one that clients know.
+    fn call_by_its_own_name(&mut self, name: &str, place: &Place) {
+        if *place.own != *name {
+            let own = json::string(&place.own);
+            self.asked.params.members.set("name", own);
+        }
+    }
+
     pub(crate) async fn read(self) -> Result<Outcome, Failure> {
         self.requires("resources")?;
         let uri = self.asked.params.string("uri")?;
@@ -130,6 +156,7 @@ impl Call<'_> {
             Caching::AsTold
         };
         let forwarding = Forwarding {
+            server: self.server_of_resource(variant, &uri).await?,
             name: Some(uri),
             caching: Some(caching),
             ..Forwarding::default()
@@ -137,31 +164,88 @@ impl Call<'_> {
         self.forward(variant, forwarding).await
     }
 
-    pub(crate) async fn prompt(self) -> Result<Outcome, Failure> {
+    pub(crate) async fn prompt(mut self) -> Result<Outcome, Failure> {
         self.requires("prompts")?;
         let name = self.asked.params.string("name")?;
         let variant = self.active()?;
-        self.known_prompt(variant, &name).await?;
+        let place = self.known_prompt(variant, &name).await?;
+        self.call_by_its_own_name(&name, &place);
         let forwarding = Forwarding {
-            name: Some(name),
+            server: place.server,
+            name: Some(place.own.to_string()),
             ..Forwarding::default()
         };
         self.forward(variant, forwarding).await
     }
 
-    pub(crate) async fn complete(self) -> Result<Outcome, Failure> {
+    pub(crate) async fn complete(mut self) -> Result<Outcome, Failure> {
         self.requires("completions")?;
         for key in ["ref", "argument"] {
             self.asked.params.object(key)?;
         }
         let variant = self.active()?;
-        self.forward(variant, Forwarding::default()).await
+        let forwarding = Forwarding {
+            server: self.server_of_reference(variant).await?,
+            ..Forwarding::default()
+        };
+        self.forward(variant, forwarding).await
     }
 
-    /// Refuses a method whose capability the server lacks.
+    /// The server to read `uri` from: of several the one that lists it, whose template may stand for it,
+    /// or that pointed to it.
+    async fn server_of_resource(&self, variant: usize, uri: &str) -> Result<usize, Failure> {
+        if self.is_before_one_server() {
+            return Ok(0);
+        }
+        let links = &self.gateway.links;
+        let find = |catalog: &Catalog| {
+            let listed = catalog.resource(variant, uri);
+            listed.or_else(|| links.server(uri))
+        };
+        self.find(ListKind::Resources, find, || {
+            self.not_found(variant, Identifier::Resource(uri.to_owned()))
+        })
+        .await
+    }
+
+    /// The server of the prompt or template whose argument is to be completed; a prompt's name becomes the
+    /// server's own.
+    async fn server_of_reference(&mut self, variant: usize) -> Result<usize, Failure> {
+        let reference = self.asked.params.object("ref")?.to_owned();
+        let text = |key| serde_json::from_str::<String>(splice::get(&reference, key)?).ok();
+        if let Some(name) = text("name") {
+            if self.is_before_one_server() && self.catalog.prompt(variant, &name).is_none() {
+                return Ok(0);
+            }
+            let place = self.known_prompt(variant, &name).await?;
+            if *place.own != *name {
+                let renamed = splice::set(&reference, "name", &json::string(&place.own));
+                let renamed = renamed.into_owned();
+                self.asked.params.members.set("ref", renamed);
+            }
+            return Ok(place.server);
+        }
+        if self.is_before_one_server() {
+            return Ok(0);
+        }
+        let uri = text("uri").unwrap_or_default();
+        let find = |catalog: &Catalog| {
+            let listed = catalog.template(variant, &uri);
+            listed.or_else(|| catalog.resource(variant, &uri))
+        };
+        self.find(ListKind::Templates, find, || {
+            self.not_found(variant, Identifier::Resource(uri.clone()))
+        })
+        .await
+    }
+
+    fn is_before_one_server(&self) -> bool {
+        self.class.sources().len() == 1
+    }
+
+    /// Refuses a method whose capability the servers lack.
     fn requires(&self, capability: &str) -> Result<(), Failure> {
-        let has = self.gateway.offered.contains(capability);
-        if has {
+        if self.catalog.offered.contains(capability) {
             Ok(())
         } else {
             Err(unknown(self.asked.method))
@@ -169,18 +253,15 @@ impl Call<'_> {
     }
 
     async fn known_tool(&self, variant: usize, name: &str) -> Result<Arc<Tool>, Failure> {
-        let find = |catalog: &Catalog| catalog.views[variant].tool(name).cloned();
+        let find = |catalog: &Catalog| catalog.tool(variant, name).cloned();
         self.find(ListKind::Tools, find, || {
             self.not_found(variant, Identifier::Tool(name.to_owned()))
         })
         .await
     }
 
-    async fn known_prompt(&self, variant: usize, name: &str) -> Result<(), Failure> {
-        let find = |catalog: &Catalog| {
-            let view = &catalog.views[variant];
-            view.lists(ListKind::Prompts, name).then_some(())
-        };
+    async fn known_prompt(&self, variant: usize, name: &str) -> Result<Place, Failure> {
+        let find = |catalog: &Catalog| catalog.prompt(variant, name).cloned();
         self.find(ListKind::Prompts, find, || {
             self.not_found(variant, Identifier::Prompt(name.to_owned()))
         })
@@ -194,8 +275,10 @@ impl Call<'_> {
         find: impl Fn(&Catalog) -> Option<T>,
         not_found: impl FnOnce() -> Failure,
     ) -> Result<T, Failure> {
-        let gateway = self.gateway;
-        let found = gateway.catalog.find(&gateway.upstream, kind, find).await;
+        if let Some(found) = find(&self.catalog) {
+            return Ok(found);
+        }
+        let found = self.class.catalog.find(kind, find).await;
         found.map_err(|failure| failure.unwrap_or_else(not_found))
     }
 
@@ -220,14 +303,16 @@ impl Call<'_> {
 
     async fn forward(mut self, variant: usize, forwarding: Forwarding) -> Result<Outcome, Failure> {
         let gateway = self.gateway;
+        let source = &self.class.sources()[forwarding.server];
         let progress = self.progress()?;
         let level = self.log_level()?;
         if let Some(level) = level {
-            gateway.log_from_if_possible(level).await;
+            source.log_from_if_possible(level).await;
         }
+        let upstream = source.line.ready().await?;
         let upward = Upward {
-            revision: gateway.upstream.hello().revision,
-            capabilities: &gateway.config.upstream.capabilities,
+            revision: upstream.hello().revision,
+            capabilities: upstream.capabilities(),
             progress_token: progress.as_ref().map(|progress| progress.ours.as_str()),
             log_level: level.map(level_name),
         };
@@ -237,7 +322,7 @@ impl Call<'_> {
         request.name = forwarding.name;
         request.param_headers = forwarding.headers;
         request.owner = Some(Owner(self.client.id));
-        let exchange = gateway.upstream.request(request).await?;
+        let exchange = upstream.request(request).await?;
         let mut client = self.client.clone();
         client.log_level = level;
         let finish = Finish {
@@ -247,7 +332,8 @@ impl Call<'_> {
             shaping: forwarding.shaping,
             active_variant: self.active_variant(variant),
             action: self.action,
-            upstream: gateway.upstream.hello().era(),
+            server: forwarding.server,
+            upstream: upstream.hello().era(),
             progress,
         };
         let running = Running::new(Arc::clone(gateway), exchange, finish);

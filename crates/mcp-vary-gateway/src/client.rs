@@ -10,6 +10,7 @@ use mcp_vary::ignored::Ignored;
 use serde_json::Value;
 use tracing::debug;
 
+use crate::class::ClassKey;
 use crate::gateway::Gateway;
 use crate::meta::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
 use crate::params::Params;
@@ -62,6 +63,8 @@ pub(crate) struct Client {
     pub(crate) order: Arc<[usize]>,
     /// The names of the MCP capabilities that it declared.
     pub(crate) capabilities: Arc<BTreeSet<String>>,
+    /// The class whose connections it uses; `None` when it can do nothing particular.
+    pub(crate) class: Option<ClassKey>,
     /// The session of a legacy client.
     pub(crate) session: Option<Arc<Session>>,
     /// The least severe level that it wants logged for this request.
@@ -98,6 +101,7 @@ impl Gateway {
             features: session.fixed.features.clone(),
             order: self.order_of(session).unwrap_or_default(),
             capabilities: Arc::default(),
+            class: self.classes.key(&session.fixed.class, Some(session.client)),
             log_level: None,
             session: Some(Arc::clone(session)),
         }
@@ -123,6 +127,7 @@ impl Gateway {
             order: Arc::clone(&known.order),
             session: None,
             capabilities: Arc::clone(&known.capabilities),
+            class: self.classes.key(&known.mirrored, None),
             log_level: None,
         })
     }

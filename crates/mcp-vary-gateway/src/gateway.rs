@@ -1,56 +1,79 @@
-//! The gateway as a whole: one server behind, its catalogue, its clients' sessions.
+//! The gateway as a whole: the servers behind, what they offer together, its clients' sessions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use futures_util::future::join_all;
 use hmac::Mac as _;
 use mcp_vary::cursor::CursorKeys;
 use mcp_vary::feature::Features;
-use mcp_vary::json::Members;
 use mcp_vary::rank::{Ranking, rank};
 use mcp_vary::variant::{VariantId, Variants};
 use serde_json::{Map, Value};
-use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{Semaphore, broadcast, watch};
+use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::bridge::Caching;
-use crate::catalog::LiveCatalog;
 use crate::catalog::face;
-use crate::catalog::listing::ListKind;
+use crate::catalog::merge::Collision;
+use crate::catalog::source::Source;
 use crate::catalog::view::Layout;
+use crate::class::Classes;
 use crate::client::{Declared, Memo};
 use crate::config::Config;
-use crate::log_level::UpstreamLevel;
-use crate::revision::Revision;
+use crate::links::Links;
 use crate::session::{self, Session, Sessions};
-use crate::upstream::{ConnectError, Event, Hello, Upstream};
+use crate::upstream::{ConnectError, Hello, State};
 
 /// A running gateway. It serves clients through [`serve_http`](Self::serve_http) and
 /// [`serve_stdio`](Self::serve_stdio), any number of them at once.
 #[derive(Debug)]
 pub struct Gateway {
     pub(crate) config: Config,
-    pub(crate) upstream: Arc<Upstream>,
-    pub(crate) catalog: Arc<LiveCatalog>,
+    pub(crate) classes: Classes,
     pub(crate) sessions: Sessions,
     pub(crate) variants: Variants,
     pub(crate) cursor_keys: CursorKeys,
     pub(crate) known: Memo<Known>,
-    pub(crate) upstream_level: UpstreamLevel,
-    /// The names of the server's capabilities.
-    pub(crate) offered: BTreeSet<String>,
+    pub(crate) links: Links,
     tokens: AtomicU64,
-    /// How the connection to the server ended.
-    ended: watch::Sender<Option<String>>,
     stopped: CancellationToken,
     /// Whoever drops the gateway without closing it ends what runs in the background, too.
     _stop_when_dropped: DropGuard,
     /// Places for requests that run on although their client is gone.
     pub(crate) unheard: Arc<Semaphore>,
     pub(crate) tasks: TaskTracker,
+}
+
+/// One server as it stands.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerReport {
+    /// The name that the operator gave it.
+    pub name: String,
+    /// How the connection to it stands.
+    pub state: State,
+    /// What it said about itself when it was last connected to.
+    pub hello: Option<Arc<Hello>>,
+    /// How many items each list has, by the list's method; lists that it lacks or that cannot be read are
+    /// left out.
+    pub counts: Vec<(&'static str, usize)>,
+}
+
+/// One thing that the gateway offers, and which server it belongs to.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Served {
+    /// The list, by its method: `tools/list` for example.
+    pub list: &'static str,
+    /// The name or URI by which clients know it.
+    pub id: String,
+    /// The name of the server.
+    pub server: String,
+    /// The name or URI at the server.
+    pub own: String,
 }
 
 /// What follows from the capabilities of a client.
@@ -62,76 +85,98 @@ pub(crate) struct Known {
     pub(crate) more: bool,
     /// The names of the capabilities.
     pub(crate) capabilities: Arc<BTreeSet<String>>,
+    /// What servers may know of them, JSON text.
+    pub(crate) mirrored: Arc<str>,
 }
 
 /// Modern clients of different capabilities that are remembered.
 const REMEMBERED_CLIENTS: usize = 1024;
 
 impl Gateway {
-    /// Connects to the server and reads what it offers.
+    /// Connects to the servers and reads what they offer.
+    ///
+    /// A server that cannot be connected to does not stop the others, and is tried again. When there is none
+    /// yet, the gateway starts only if the configuration says so.
     ///
     /// # Errors
     ///
-    /// When the server cannot be started or reached, or does not speak MCP; the error says which
-    /// and why.
+    /// When no server can be started or reached, or speaks MCP; the error says which and why.
     pub async fn start(config: Config) -> Result<Arc<Self>, ConnectError> {
-        let upstream = Upstream::connect(config.upstream.clone()).await?;
-        // Subscribed before the lists are read, so that no change is missed in between.
-        let (changes, ending) = (upstream.events(), upstream.events());
         let layout = Layout {
+            naming: config.naming,
             page_size: config.page_size,
             caching: if config.variants {
                 Caching::Never
             } else {
                 Caching::AsTold
             },
-            upstream: upstream.hello().era(),
         };
-        let limit = config.upstream.limits.handshake;
-        let catalog = LiveCatalog::read(&upstream, layout, limit).await;
+        let (stopped, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let stop_when_dropped = stopped.clone().drop_guard();
+        let servers = config.servers.clone();
+        let classes = Classes::new(servers, layout, stopped.clone(), tasks.clone()).await;
         let [session_key, cursor_key] =
             ["session", "cursor"].map(|label| derived_key(&config, label));
-        let stopped = CancellationToken::new();
         let gateway = Arc::new(Self {
             sessions: Sessions::new(&config, vec![session_key]),
             variants: face::built_in(),
             cursor_keys: CursorKeys::new(cursor_key),
             known: Memo::new(REMEMBERED_CLIENTS),
-            upstream_level: UpstreamLevel::default(),
-            offered: capability_names(&upstream),
+            links: Links::default(),
             // Some servers take 0 for no token.
             tokens: AtomicU64::new(1),
             unheard: Arc::new(Semaphore::new(config.limits.unheard)),
-            ended: watch::Sender::new(None),
-            _stop_when_dropped: stopped.clone().drop_guard(),
+            _stop_when_dropped: stop_when_dropped,
             stopped,
-            tasks: TaskTracker::new(),
+            tasks,
+            classes,
             config,
-            upstream,
-            catalog,
         });
-        gateway.watch(changes, ending);
+        gateway.first_connections().await?;
+        gateway.sweep();
         Ok(gateway)
     }
 
-    /// Follows the server in the background: what it lists, and whether it is there.
-    fn watch(&self, changes: broadcast::Receiver<Event>, ending: broadcast::Receiver<Event>) {
-        let follow = Arc::clone(&self.catalog).follow(
-            Arc::downgrade(&self.upstream),
-            changes,
-            self.stopped.clone(),
-        );
-        self.tasks.spawn(follow);
-        let note = note_end(ending, self.ended.clone());
-        self.tasks
-            .spawn(self.stopped.clone().run_until_cancelled_owned(note));
+    async fn first_connections(&self) -> Result<(), ConnectError> {
+        let base = self.classes.base();
+        base.first_readings(self.config.start_patience).await;
+        let is_up = |source: &Arc<Source>| source.line.up().is_some();
+        if self.config.start_without_servers || base.sources().iter().any(is_up) {
+            return Ok(());
+        }
+        let tried = join_all(base.sources().iter().map(|source| source.line.tried()));
+        let errors = tried.await.into_iter().filter_map(Result::err);
+        match errors.into_iter().next() {
+            Some(error) => {
+                self.close().await;
+                Err(error)
+            }
+            None => Ok(()),
+        }
     }
 
-    /// Ends what runs in the background and the connection to the server.
+    /// Closes connections that nobody uses any more, in the background.
+    fn sweep(self: &Arc<Self>) {
+        let (gateway, stopped) = (Arc::downgrade(self), self.stopped.clone());
+        self.tasks.spawn(async move {
+            let pause = gateway
+                .upgrade()
+                .map(|gateway| gateway.classes.sweep_pause());
+            let Some(pause) = pause else { return };
+            while let Some(()) = stopped.run_until_cancelled(tokio::time::sleep(pause)).await {
+                match gateway.upgrade() {
+                    Some(gateway) => gateway.classes.sweep(),
+                    None => return,
+                }
+            }
+        });
+    }
+
+    /// Ends what runs in the background and the connections to the servers.
     pub async fn close(&self) {
         self.stopped.cancel();
         self.tasks.close();
-        self.upstream.close().await;
+        self.classes.close().await;
         if tokio::time::timeout(self.config.limits.drain, self.tasks.wait())
             .await
             .is_err()
@@ -140,29 +185,51 @@ impl Gateway {
         }
     }
 
-    /// Waits until the connection to the server is gone, and says how it ended.
-    ///
-    /// Requests are answered with an error from then on; lists are served from the last good ones.
-    pub async fn server_ended(&self) -> String {
-        let mut ended = self.ended.subscribe();
-        match ended.wait_for(Option::is_some).await.as_deref() {
-            Ok(Some(reason)) => reason.clone(),
-            _ => std::future::pending().await,
-        }
+    /// How each server stands, in the order of configuration.
+    #[must_use]
+    pub fn servers(&self) -> Vec<ServerReport> {
+        let sources = self.classes.base().sources().iter();
+        sources
+            .map(|source| {
+                let told = source.told();
+                let lists = told.listings.iter();
+                let counts = lists.filter_map(|(kind, list)| {
+                    Some((kind.method(), list.as_ref().ok()?.items.len()))
+                });
+                ServerReport {
+                    name: source.name().to_owned(),
+                    state: source.line.state().borrow().clone(),
+                    hello: told.hello.clone(),
+                    counts: counts.collect(),
+                }
+            })
+            .collect()
     }
 
-    /// What the server behind said about itself.
+    /// Everything that the variant `standard` offers, and which server it belongs to.
     #[must_use]
-    pub fn hello(&self) -> &Hello {
-        self.upstream.hello()
+    pub fn served(&self) -> Vec<Served> {
+        let catalog = self.classes.base().catalog.current();
+        let items = catalog.lists().flat_map(|lists| {
+            let list = lists.merged.kind.method();
+            lists.merged.items().iter().map(move |item| Served {
+                list,
+                id: item.id.to_string(),
+                server: self.config.servers[item.place.server].name.clone(),
+                own: item.place.own.to_string(),
+            })
+        });
+        items.collect()
     }
 
-    /// How many tools the server lists; `None` when it offers none or its list cannot be read.
+    /// What several servers offer by the same name or URI, so that only the first one is reached.
     #[must_use]
-    pub fn tool_count(&self) -> Option<usize> {
-        let catalog = self.catalog.current();
-        let tools = catalog.listings.get(&ListKind::Tools)?.as_ref().ok()?;
-        Some(tools.items.len())
+    pub fn collisions(&self) -> Vec<Collision> {
+        let catalog = self.classes.base().catalog.current();
+        let collisions = catalog
+            .lists()
+            .flat_map(|lists| lists.merged.collisions.clone());
+        collisions.collect()
     }
 
     /// Cancelled when the gateway stops.
@@ -180,11 +247,17 @@ impl Gateway {
         self.known.get_or_read(capabilities, |text| {
             let value: Value = serde_json::from_str(text).unwrap_or_default();
             let names = value.as_object().into_iter().flat_map(Map::keys);
-            self.knowledge_of(Declared::read(&value), names.cloned().collect())
+            let names = names.cloned().collect();
+            self.knowledge_of(Declared::read(&value), names, self.classes.mirror(&value))
         })
     }
 
-    fn knowledge_of(&self, declared: Declared, capabilities: BTreeSet<String>) -> Known {
+    fn knowledge_of(
+        &self,
+        declared: Declared,
+        capabilities: BTreeSet<String>,
+        mirrored: Arc<str>,
+    ) -> Known {
         let (order, more) = if self.config.variants {
             self.advertised(&self.rank(&declared))
         } else {
@@ -201,6 +274,7 @@ impl Gateway {
             order: order.into(),
             more,
             capabilities: Arc::new(capabilities),
+            mirrored,
         }
     }
 
@@ -232,29 +306,6 @@ impl Gateway {
         let order = || ids.map(|id| self.variant_index(id)).collect();
         session.views().get_or_init(order).clone()
     }
-}
-
-async fn note_end(mut events: broadcast::Receiver<Event>, ended: watch::Sender<Option<String>>) {
-    loop {
-        match events.recv().await {
-            Ok(Event::Closed { reason }) => return drop(ended.send_replace(Some(reason))),
-            Err(RecvError::Closed) => return,
-            Ok(_) | Err(RecvError::Lagged(_)) => {}
-        }
-    }
-}
-
-fn capability_names(upstream: &Upstream) -> BTreeSet<String> {
-    let hello = upstream.hello();
-    let told = Members::parse(&hello.capabilities).unwrap_or_default();
-    let objects = told.iter().filter(|(_, value)| value.starts_with('{'));
-    let mut names: BTreeSet<_> = objects.map(|(name, _)| name.to_owned()).collect();
-    // The capability came with 2025-03-26; before, whoever had something to complete could complete it.
-    let completes = names.contains("prompts") || names.contains("resources");
-    if hello.revision == Revision::V2024_11_05 && completes {
-        names.insert("completions".to_owned());
-    }
-    names
 }
 
 /// A key for one purpose, drawn from the gateway's one secret.

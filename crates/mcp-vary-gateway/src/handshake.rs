@@ -1,16 +1,20 @@
 //! `initialize` and `server/discover`: how a client learns who is there and what is offered.
 
+use std::sync::Arc;
+
 use mcp_vary::extension::{self, CONTENT_NEGOTIATION, Carrier, SERVER_VARIANTS};
 use mcp_vary::json::{self, Members};
 use serde_json::{Map, Value, json};
 
 use crate::bridge::{self, Caching};
+use crate::catalog::Catalog;
 use crate::gateway::{Gateway, Known};
-use crate::meta::SERVER_INFO;
+use crate::meta::{SERVER_INFO, client_info};
 use crate::params::Params;
 use crate::reply::{self, Failure};
 use crate::revision::{Era, Revision};
-use crate::session::{Fixed, NO_CLASS};
+use crate::session::Fixed;
+use crate::upstream::Hello;
 
 impl Gateway {
     /// Answers `initialize`: what the session fixes, and the result.
@@ -18,7 +22,7 @@ impl Gateway {
     /// # Errors
     ///
     /// `-32602` when a required parameter is missing or of a wrong type; it names the parameter.
-    pub(crate) fn initialize(&self, params: &Params<'_>) -> Result<(Fixed, String), Failure> {
+    pub(crate) async fn initialize(&self, params: &Params<'_>) -> Result<(Fixed, String), Failure> {
         let asked = params.string("protocolVersion")?;
         let capabilities = params.object("capabilities")?;
         params.object("clientInfo")?;
@@ -26,7 +30,9 @@ impl Gateway {
         let revision = Revision::parse(&asked)
             .filter(|revision| revision.era() == Era::Legacy)
             .unwrap_or(Revision::LATEST_LEGACY);
-        let result = self.initialize_result(revision, &known);
+        let key = self.classes.key(&known.mirrored, None);
+        let class = self.classes.of(key.as_ref()).await?;
+        let result = self.initialize_result(&class.catalog.current(), revision, &known);
         let order = known
             .order
             .iter()
@@ -35,66 +41,104 @@ impl Gateway {
             revision,
             features: known.features.clone(),
             order: order.collect(),
-            class: NO_CLASS.into(),
+            class: Arc::clone(&known.mirrored),
         };
         Ok((fixed, result))
     }
 
     /// A server of the same era is repeated as it spoke, but for what the gateway itself decides.
-    fn initialize_result(&self, revision: Revision, known: &Known) -> String {
-        let hello = self.upstream.hello();
-        let mut result = match hello.era() {
-            Era::Legacy => Members::parse(&hello.result).unwrap_or_default(),
-            Era::Modern => Members::default(),
+    fn initialize_result(&self, catalog: &Catalog, revision: Revision, known: &Known) -> String {
+        let mut result = match self.only(catalog) {
+            Some(hello) if hello.era() == Era::Legacy => {
+                Members::parse(&hello.result).unwrap_or_default()
+            }
+            _ => Members::default(),
         };
         result.set("protocolVersion", json::string(revision.as_str()));
-        result.set("capabilities", self.capabilities(known));
-        result.set("serverInfo", self.server_info());
-        if let Some(instructions) = &hello.instructions {
-            result.set("instructions", instructions.as_str());
+        result.set("capabilities", self.capabilities(catalog, known));
+        result.set("serverInfo", self.server_info(catalog));
+        if let Some(instructions) = self.instructions(catalog) {
+            result.set("instructions", instructions);
         }
         result.to_json()
     }
 
     /// Answers `server/discover` for a client of these capabilities.
-    pub(crate) fn discover(&self, known: &Known) -> String {
-        let hello = self.upstream.hello();
-        let mut result = match hello.era() {
-            Era::Modern => Members::parse(&hello.result).unwrap_or_default(),
-            Era::Legacy => Members::default(),
+    pub(crate) fn discover(&self, catalog: &Catalog, known: &Known) -> String {
+        let mut result = match self.only(catalog) {
+            Some(hello) if hello.era() == Era::Modern => {
+                Members::parse(&hello.result).unwrap_or_default()
+            }
+            _ => Members::default(),
         };
         result.set("supportedVersions", reply::supported_versions());
-        result.set("capabilities", self.capabilities(known));
+        result.set("capabilities", self.capabilities(catalog, known));
         let told = result.get("_meta").unwrap_or("{}").to_owned();
         let mut meta = Members::parse(&told).unwrap_or_default();
-        meta.set(SERVER_INFO, self.server_info());
+        meta.set(SERVER_INFO, self.server_info(catalog));
         result.set("_meta", meta.to_json());
-        if let Some(instructions) = &hello.instructions {
-            result.set("instructions", instructions.as_str());
+        if let Some(instructions) = self.instructions(catalog) {
+            result.set("instructions", instructions);
         }
         bridge::cacheable(&result.to_json(), Caching::Never)
     }
 
-    fn server_info(&self) -> String {
-        let told = self.upstream.hello().server_info.clone();
+    /// What the only server said of itself; `None` before several, or while nothing was heard of it.
+    fn only<'a>(&self, catalog: &'a Catalog) -> Option<&'a Hello> {
+        match catalog.told.as_slice() {
+            [told] => told.hello.as_deref(),
+            _ => None,
+        }
+    }
+
+    fn server_info(&self, catalog: &Catalog) -> String {
+        let servers = self.config.servers.as_slice();
+        let name = match servers {
+            [server] => &server.name,
+            _ => return client_info(),
+        };
+        let told = self
+            .only(catalog)
+            .and_then(|hello| hello.server_info.clone());
         told.unwrap_or_else(|| {
-            let name = json::string(&self.config.upstream.name);
+            let name = json::string(name);
             format!(r#"{{"name":{name},"version":"unknown"}}"#)
         })
     }
 
-    /// What the server can do and the gateway carries, with the extensions that it adds.
+    /// The instructions of the only server as it wrote them; of several each under its name. JSON text.
+    fn instructions(&self, catalog: &Catalog) -> Option<String> {
+        if catalog.told.len() == 1 {
+            return self.only(catalog)?.instructions.clone();
+        }
+        let named = self.config.servers.iter().zip(&catalog.told);
+        let parts = named.filter_map(|(server, told)| {
+            let written = told.hello.as_ref()?.instructions.as_ref()?;
+            let text: String = serde_json::from_str(written).ok()?;
+            (!text.trim().is_empty()).then(|| format!("# {}\n\n{}", server.name, text.trim()))
+        });
+        let parts: Vec<_> = parts.collect();
+        (!parts.is_empty()).then(|| json::string(&parts.join("\n\n")))
+    }
+
+    /// What the servers can do together and the gateway carries, with the extensions that it adds.
     ///
     /// The same for all variants (SV-11).
-    fn capabilities(&self, known: &Known) -> String {
-        let told: Map<String, Value> =
-            serde_json::from_str(&self.upstream.hello().capabilities).unwrap_or_default();
+    fn capabilities(&self, catalog: &Catalog, known: &Known) -> String {
+        let told: Vec<Map<String, Value>> = catalog
+            .told
+            .iter()
+            .filter_map(|told| serde_json::from_str(&told.hello.as_ref()?.capabilities).ok())
+            .collect();
         let mut offered = Map::new();
         for (capability, left_out) in CARRIED {
-            if self.offered.contains(*capability) {
-                let told = told.get(*capability).and_then(Value::as_object);
-                let mut flags = told.cloned().unwrap_or_default();
-                flags.retain(|flag, _| !left_out.contains(&flag.as_str()));
+            if catalog.offered.contains(*capability) {
+                let flags = told
+                    .iter()
+                    .filter_map(|told| told.get(*capability)?.as_object());
+                let flags = flags.flat_map(|flags| flags.clone());
+                let flags = flags.filter(|(flag, _)| !left_out.contains(&flag.as_str()));
+                let flags: Map<_, _> = flags.collect();
                 offered.insert((*capability).to_owned(), Value::Object(flags));
             }
         }

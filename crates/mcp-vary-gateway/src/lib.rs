@@ -1,17 +1,19 @@
 //! MCP content negotiation and server variants in front of servers that do not know them.
 //!
-//! A [`Gateway`] connects to one server, reads what it offers and serves any number of clients over
+//! A [`Gateway`] connects to servers, reads what they offer and serves any number of clients over
 //! streamable HTTP or stdio. Messages are carried as bytes; only what the two extensions, the eras
 //! and the transports ask for is touched.
 
 mod bridge;
 mod call;
 pub mod catalog;
+mod class;
 mod client;
 mod config;
 mod front;
 mod gateway;
 mod handshake;
+mod links;
 mod log_level;
 mod mcp_header;
 mod meta;
@@ -27,7 +29,8 @@ mod splice;
 pub mod upstream;
 pub mod wire;
 
+pub use catalog::merge::{Collision, Naming};
 pub use config::{Config, Limits, Outside};
-pub use gateway::Gateway;
+pub use gateway::{Gateway, Served, ServerReport};
 pub use mcp_header::call_headers;
 pub use upstream::{ConnectError, Target, UpstreamConfig};

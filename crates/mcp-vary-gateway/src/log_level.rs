@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tracing::warn;
 
-use crate::gateway::Gateway;
+use crate::catalog::source::Source;
 use crate::reply::Failure;
 use crate::revision::Era;
-use crate::upstream::Request;
+use crate::upstream::{Request, Upstream};
 
 /// The levels, least severe first.
 ///
@@ -59,50 +59,59 @@ impl Default for UpstreamLevel {
 /// How long the server may take to set its level.
 const LIMIT: Duration = Duration::from_secs(10);
 
-impl Gateway {
+impl UpstreamLevel {
+    /// What the server of a connection that is gone had taken, the next one does not know.
+    pub(crate) fn forget(&self) {
+        self.taken.store(u8::MAX, Ordering::Release);
+    }
+}
+
+impl Source {
     /// Makes a legacy server log from `level` on, if it logs at all and does not do so yet.
     ///
     /// The server has one level for all clients of the gateway, so it gets the least severe one; each
     /// client is sent what it asked for.
     pub(crate) async fn log_from(&self, level: u8) -> Result<(), Failure> {
-        let state = &self.upstream_level;
-        let asked = || state.taken.load(Ordering::Acquire) <= level;
-        let logs = self.offered.contains("logging");
-        if self.upstream.hello().era() == Era::Modern || !logs || asked() {
-            return Ok(());
-        }
-        let _asking = state.asking.lock().await;
+        let asked = || self.level.taken.load(Ordering::Acquire) <= level;
         if asked() {
             return Ok(());
         }
-        let limited = tokio::time::timeout(LIMIT, self.set_upstream_level(level)).await;
+        let upstream = self.line.ready().await?;
+        let hello = upstream.hello();
+        if hello.era() == Era::Modern || !self.told().capabilities().contains("logging") {
+            return Ok(());
+        }
+        let _asking = self.level.asking.lock().await;
+        if asked() {
+            return Ok(());
+        }
+        let limited = tokio::time::timeout(LIMIT, set_level(&upstream, level)).await;
         limited.unwrap_or_else(|_| {
-            Err(Failure::internal(
-                "the server did not answer logging/setLevel",
-            ))
+            let server = self.name();
+            Err(Failure::internal(format!(
+                "server `{server}` did not answer logging/setLevel"
+            )))
         })?;
-        state.taken.store(level, Ordering::Release);
+        self.level.taken.store(level, Ordering::Release);
         Ok(())
     }
 
     /// The same for a call, which does not fail because its logs may be missing.
     pub(crate) async fn log_from_if_possible(&self, level: u8) {
         if let Err(failure) = self.log_from(level).await {
-            warn!(
-                error = failure.message(),
-                "the server's log level was not set"
-            );
+            let (server, error) = (self.name(), failure.message());
+            warn!(server, error, "the server's log level was not set");
         }
     }
+}
 
-    async fn set_upstream_level(&self, level: u8) -> Result<(), Failure> {
-        let params = format!(r#"{{"level":"{}"}}"#, level_name(level));
-        let request = Request::new("logging/setLevel", Some(params));
-        let exchange = self.upstream.request(request).await?;
-        match exchange.answer().await?.outcome() {
-            Ok(_) => Ok(()),
-            Err(error) => Err(Failure::told_by_upstream(error)),
-        }
+async fn set_level(upstream: &Upstream, level: u8) -> Result<(), Failure> {
+    let params = format!(r#"{{"level":"{}"}}"#, level_name(level));
+    let request = Request::new("logging/setLevel", Some(params));
+    let exchange = upstream.request(request).await?;
+    match exchange.answer().await?.outcome() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::told_by_upstream(error)),
     }
 }
 

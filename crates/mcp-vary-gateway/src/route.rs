@@ -131,8 +131,11 @@ async fn act(
     asked: Asked<'_>,
     action: Action,
 ) -> Result<Outcome, Failure> {
+    let class = gateway.classes.of(client.class.as_ref()).await?;
     let call = Call {
         gateway,
+        catalog: class.catalog.current(),
+        class,
         client,
         asked,
         action,

@@ -58,6 +58,8 @@ pub(crate) struct Finish {
     /// The variant that the request ran under; `None` when variants are off.
     pub(crate) active_variant: Option<VariantId>,
     pub(crate) action: Action,
+    /// The index of the server.
+    pub(crate) server: usize,
     /// The era of the server, whose results the client may not be able to read.
     pub(crate) upstream: Era,
     pub(crate) progress: Option<Progress>,
@@ -117,7 +119,12 @@ impl Running {
     fn done(&mut self, outcome: Result<&str, &str>) -> Step {
         self.exchange = None;
         Step::Done(match outcome {
-            Ok(result) => self.finish.result(result),
+            Ok(result) => {
+                if self.gateway.classes.servers() > 1 {
+                    self.gateway.links.note(self.finish.server, result);
+                }
+                self.finish.result(result)
+            }
             Err(error) => self.finish.error(error),
         })
     }

@@ -1,6 +1,7 @@
 //! What a server lists of one kind, all pages read.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::json::{self, Members};
@@ -62,22 +63,22 @@ impl ListKind {
 }
 
 /// All items of one list, and what its result says beside them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Listing {
     /// The result of the only page, as it was written.
-    pub(crate) whole: Option<String>,
+    pub(crate) whole: Option<Arc<str>>,
     /// The members of the first page's result; the items are an empty array, the cursor is gone.
-    pub(crate) frame: String,
+    pub(crate) frame: Arc<str>,
     pub(crate) items: Vec<Item>,
     /// What a modern server says of how long the list is fresh; zero when it says nothing.
     pub(crate) ttl: Duration,
 }
 
 /// One item as listed, and its identifier.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Item {
-    pub(crate) id: String,
-    pub(crate) json: String,
+    pub(crate) id: Arc<str>,
+    pub(crate) json: Arc<str>,
 }
 
 /// A list of more pages, items or bytes is no list that a client could use; it counts as unreadable.
@@ -127,8 +128,8 @@ impl Listing {
 
     fn starting_with(page: Page) -> (Self, Option<String>) {
         let listing = Self {
-            whole: page.is_whole.then_some(page.text),
-            frame: page.frame,
+            whole: page.is_whole.then(|| page.text.into()),
+            frame: page.frame.into(),
             items: page.items,
             ttl: page.ttl,
         };
@@ -228,8 +229,8 @@ impl Item {
             );
         }
         Some(Self {
-            id: id?,
-            json: json.to_owned(),
+            id: id?.into(),
+            json: json.into(),
         })
     }
 }
@@ -240,7 +241,7 @@ fn has_valid_headers(tool: &Item) -> bool {
     let schema = splice::get(&tool.json, "inputSchema").unwrap_or("{}");
     let headers = param_headers(schema);
     if let Err(why) = &headers {
-        tracing::warn!(tool = tool.id, why, "tool left out");
+        tracing::warn!(tool = &*tool.id, why, "tool left out");
     }
     headers.is_ok()
 }

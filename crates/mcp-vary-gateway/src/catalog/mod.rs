@@ -1,135 +1,157 @@
-//! What the server offers, and the views of it; read at start and again when it changes.
+//! What the servers offer together, and the views of it.
 
 pub mod derive;
 pub(crate) mod face;
 pub(crate) mod listing;
+pub(crate) mod merge;
+pub(crate) mod source;
+mod template;
 pub(crate) mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use tokio::sync::broadcast::error::{RecvError, TryRecvError};
-use tokio::sync::{Mutex, broadcast, watch};
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use futures_util::future::join_all;
+use tokio::sync::Mutex;
+use tracing::warn;
 
 use crate::reply::Failure;
-use crate::revision::Era;
-use crate::upstream::{Event, Kind, Upstream};
 use face::Face;
-use listing::{ListKind, Listing};
-use view::{Layout, View};
+use listing::ListKind;
+use merge::{Merged, Place};
+use source::{Source, Told};
+use view::{Layout, Tool, View};
 
-/// The lists of a server and the views of its variants, all of one moment.
+/// The lists of all servers and the views of the variants, all of one moment.
 #[derive(Debug)]
 pub(crate) struct Catalog {
-    pub(crate) listings: Listings,
-    /// One view per face, in the order of [`Face::ALL`].
-    pub(crate) views: Vec<View>,
-    /// When a list must be read again before it is shown; absent while the server tells of changes.
-    expires: BTreeMap<ListKind, Instant>,
+    /// What each server said, in the order of configuration.
+    pub(crate) told: Vec<Arc<Told>>,
+    /// The names of the capabilities that there are.
+    pub(crate) offered: BTreeSet<String>,
+    lists: BTreeMap<ListKind, Arc<Lists>>,
 }
 
-/// Each list that the server offers, or why it could not be read.
-pub(crate) type Listings = BTreeMap<ListKind, Result<Listing, Failure>>;
+/// One list of all servers, and how each variant shows it.
+#[derive(Debug)]
+pub(crate) struct Lists {
+    pub(crate) merged: Merged,
+    /// One view per face, in the order of [`Face::ALL`].
+    views: Vec<View>,
+}
 
-impl Catalog {
-    fn new(listings: Listings, expires: BTreeMap<ListKind, Instant>, layout: Layout) -> Self {
+impl Lists {
+    fn new(merged: Merged, layout: Layout) -> Self {
         let views = Face::ALL
             .into_iter()
-            .map(|face| View::new(face, &listings, layout))
+            .map(|face| View::new(face, &merged, layout))
             .collect();
+        Self { merged, views }
+    }
+}
+
+impl Catalog {
+    fn empty() -> Self {
         Self {
-            listings,
-            views,
-            expires,
+            told: Vec::new(),
+            offered: BTreeSet::new(),
+            lists: BTreeMap::new(),
         }
     }
 
-    fn is_fresh(&self, kind: ListKind) -> bool {
-        self.expires
-            .get(&kind)
-            .is_none_or(|expires| Instant::now() < *expires)
+    /// Whether there is such a list, be it empty.
+    pub(crate) fn offers(&self, kind: ListKind) -> bool {
+        self.offered.contains(kind.capability())
+    }
+
+    pub(crate) fn lists(&self) -> impl Iterator<Item = &Lists> {
+        self.lists.values().map(AsRef::as_ref)
+    }
+
+    /// How `variant` shows one list.
+    pub(crate) fn view(&self, kind: ListKind, variant: usize) -> Option<&View> {
+        self.lists.get(&kind)?.views.get(variant)
+    }
+
+    pub(crate) fn tool(&self, variant: usize, name: &str) -> Option<&Arc<Tool>> {
+        self.view(ListKind::Tools, variant)?.tool(name)
+    }
+
+    pub(crate) fn prompt(&self, variant: usize, name: &str) -> Option<&Place> {
+        self.view(ListKind::Prompts, variant)?.place(name)
+    }
+
+    /// The server that lists the resource `uri`, or else one whose template may stand for it.
+    pub(crate) fn resource(&self, variant: usize, uri: &str) -> Option<usize> {
+        let listed = self.view(ListKind::Resources, variant);
+        let listed = listed.and_then(|view| view.place(uri));
+        let templates = || self.view(ListKind::Templates, variant)?.stands_for(uri);
+        listed.or_else(templates).map(|place| place.server)
+    }
+
+    pub(crate) fn template(&self, variant: usize, uri_template: &str) -> Option<usize> {
+        let place = self
+            .view(ListKind::Templates, variant)?
+            .place(uri_template)?;
+        Some(place.server)
     }
 
     fn failure(&self, kind: ListKind) -> Option<Failure> {
-        self.listings.get(&kind)?.as_ref().err().cloned()
+        self.lists.get(&kind)?.merged.items.as_ref().err().cloned()
     }
 }
+
+/// The capabilities that a server may turn out to have that was never connected to.
+const POSSIBLE: [&str; 5] = ["tools", "resources", "prompts", "completions", "logging"];
 
 /// The current catalogue; requests swap it in without a lock.
 #[derive(Debug)]
 pub(crate) struct LiveCatalog {
     current: ArcSwap<Catalog>,
-    following: watch::Sender<Following>,
-    /// The lists that the server's capabilities promise. Each is locked while it is read, and says when
-    /// that was last done.
-    offered: BTreeMap<ListKind, Mutex<Option<Instant>>>,
-    /// Held while one list takes the place of another.
+    /// In the order of configuration.
+    pub(crate) sources: Vec<Arc<Source>>,
+    /// Held while one catalogue takes the place of another.
     replacing: Mutex<()>,
     layout: Layout,
-    /// How long the server may take to answer with a whole list.
-    limit: Duration,
 }
-
-/// How far the server's announcements are followed.
-#[derive(Clone, Copy, Debug, Default)]
-struct Following {
-    /// Whether a change was announced that has not been read yet.
-    pending: bool,
-    /// How often announced changes were read.
-    readings: u64,
-}
-
-/// How long a request waits for a change that was announced.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// A list is not asked for again sooner, whoever wants it and however often it changes.
-const PAUSE: Duration = Duration::from_secs(1);
 
 impl LiveCatalog {
-    /// Reads the lists that the server offers.
-    pub(crate) async fn read(upstream: &Upstream, layout: Layout, limit: Duration) -> Arc<Self> {
-        let empty = Catalog::new(BTreeMap::new(), BTreeMap::new(), layout);
-        let offered = offered(upstream).into_iter();
-        let catalog = Arc::new(Self {
-            current: ArcSwap::from_pointee(empty),
-            following: watch::Sender::default(),
-            offered: offered.map(|kind| (kind, Mutex::default())).collect(),
+    pub(crate) fn new(sources: Vec<Arc<Source>>, layout: Layout) -> Self {
+        Self {
+            current: ArcSwap::from_pointee(Catalog::empty()),
+            sources,
             replacing: Mutex::default(),
             layout,
-            limit,
-        });
-        catalog
-            .read_again(upstream, &BTreeSet::from(ListKind::ALL))
+        }
+    }
+
+    /// Follows one of the servers until its connection is closed.
+    pub(crate) async fn follow(self: Arc<Self>, source: Arc<Source>) {
+        source
+            .follow(|kinds| {
+                let catalog = Arc::clone(&self);
+                async move { catalog.rebuild(&kinds).await }
+            })
             .await;
-        catalog
     }
 
     pub(crate) fn current(&self) -> Arc<Catalog> {
         self.current.load_full()
     }
 
-    pub(crate) fn offers(&self, kind: ListKind) -> bool {
-        self.offered.contains_key(&kind)
-    }
-
     /// The catalogue to list `kind` from, after the changes that were announced; read again first when
-    /// the last reading failed, or when the server does not tell of changes and its `ttlMs` is over.
-    ///
-    /// > In this case, the client relies entirely on TTL-based freshness.
-    /// > (MCP 2026-07-28, server/utilities/caching, "Interaction with Notifications")
-    pub(crate) async fn fresh(&self, upstream: &Upstream, kind: ListKind) -> Arc<Catalog> {
-        if self.following.borrow().pending {
-            self.settle().await;
+    /// the last reading failed, or when a server does not tell of changes and its `ttlMs` is over.
+    pub(crate) async fn fresh(&self, kind: ListKind) -> Arc<Catalog> {
+        let is_old = |source: &&Arc<Source>| !source.is_fresh(kind);
+        let old: Vec<_> = self.sources.iter().filter(is_old).collect();
+        if !old.is_empty() {
+            let read = old.iter().map(|source| async move {
+                source.settle().await;
+                !source.is_fresh(kind) && source.read_unless_recent(kind).await
+            });
+            self.rebuild_if(kind, join_all(read).await).await;
         }
-        let current = self.current();
-        if current.is_fresh(kind) {
-            return current;
-        }
-        self.read_unless_recent(upstream, kind).await;
         self.current()
     }
 
@@ -141,229 +163,87 @@ impl LiveCatalog {
     /// The failure of the list when it could not be read, `None` when it lacks what was looked for.
     pub(crate) async fn find<T>(
         &self,
-        upstream: &Upstream,
         kind: ListKind,
         find: impl Fn(&Catalog) -> Option<T>,
     ) -> Result<T, Option<Failure>> {
-        if let Some(found) = find(&self.current()) {
+        if let Some(found) = find(&self.current.load()) {
             return Ok(found);
         }
         // What arrived before this request is seen by whoever follows the server before it is missed.
         tokio::task::yield_now().await;
-        self.settle().await;
-        if let Some(found) = find(&self.current()) {
+        join_all(self.sources.iter().map(|source| source.settle())).await;
+        if let Some(found) = find(&self.current.load()) {
             return Ok(found);
         }
-        self.read_unless_recent(upstream, kind).await;
+        let read = self.sources.iter();
+        let read = read.map(|source| source.read_unless_recent(kind));
+        self.rebuild_if(kind, join_all(read).await).await;
         let current = self.current();
         find(&current).ok_or_else(|| current.failure(kind))
     }
 
-    /// Waits until the changes that were announced by now are read, unless that takes too long.
-    ///
-    /// Behind a server that announces without end that is so after two readings: the second one began
-    /// after this was called.
-    async fn settle(&self) {
-        let mut following = self.following.subscribe();
-        let before = following.borrow().readings;
-        let settled = following.wait_for(|now| !now.pending || now.readings >= before + 2);
-        if tokio::time::timeout(PATIENCE, settled).await.is_err() {
-            warn!("lists are still being read again; answering from the last ones");
+    async fn rebuild_if(&self, kind: ListKind, changed: Vec<bool>) {
+        if changed.contains(&true) {
+            self.rebuild(&BTreeSet::from([kind])).await;
         }
     }
 
-    /// Follows the server's `list_changed` until `stopped` or the connection ends.
+    /// Merges the lists `kinds` anew from what the servers said last; the others stay.
     ///
-    /// A change is read at once, the next one after a pause together with all that came in the meantime,
-    /// so that a server that announces without end costs little.
-    pub(crate) async fn follow(
-        self: Arc<Self>,
-        upstream: Weak<Upstream>,
-        mut events: broadcast::Receiver<Event>,
-        stopped: CancellationToken,
-    ) {
-        let following = async {
-            let mut pause = Instant::now();
-            while let Some(mut kinds) = changed(&mut events).await {
-                self.following.send_modify(|now| now.pending = true);
-                tokio::time::sleep_until(pause).await;
-                let last = also_changed(&mut events, &mut kinds);
-                let Some(upstream) = upstream.upgrade() else {
-                    return;
-                };
-                self.read_again(&upstream, &kinds).await;
-                drop(upstream);
-                pause = Instant::now() + PAUSE;
-                self.following.send_modify(|now| {
-                    now.pending = !events.is_empty();
-                    now.readings += 1;
-                });
-                if last {
-                    return;
+    /// Views are made aside: deriving thousands of items would hold up other requests.
+    pub(crate) async fn rebuild(&self, kinds: &BTreeSet<ListKind>) {
+        let _replacing = self.replacing.lock().await;
+        let told: Vec<_> = self.sources.iter().map(|source| source.told()).collect();
+        let offered = offered(&told);
+        let mut lists = self.current().lists.clone();
+        lists.retain(|kind, _| offered.contains(kind.capability()));
+        for kind in ListKind::ALL {
+            let has = offered.contains(kind.capability());
+            if !has || (lists.contains_key(&kind) && !kinds.contains(&kind)) {
+                continue;
+            }
+            let parts: Vec<_> = self
+                .sources
+                .iter()
+                .map(|source| source.part(kind))
+                .collect();
+            let layout = self.layout;
+            let made = tokio::task::spawn_blocking(move || {
+                let merged = Merged::new(kind, &parts, layout.naming);
+                report(&merged);
+                Lists::new(merged, layout)
+            });
+            match made.await {
+                Ok(made) => drop(lists.insert(kind, Arc::new(made))),
+                Err(error) => {
+                    warn!(%error, list = kind.method(), "the views were not made; the last ones stay")
                 }
             }
-        };
-        tokio::select! {
-            () = stopped.cancelled() => {}
-            () = following => {}
         }
-        // Nobody will read what is still announced.
-        self.following.send_modify(|now| now.pending = false);
-    }
-
-    async fn read_again(&self, upstream: &Upstream, kinds: &BTreeSet<ListKind>) {
-        let read = |kind: ListKind| async move {
-            if kinds.contains(&kind) {
-                self.read_if(upstream, kind, |_| true).await;
-            }
-        };
-        let [tools, resources, templates, prompts] = ListKind::ALL;
-        tokio::join!(read(tools), read(resources), read(templates), read(prompts));
-    }
-
-    /// Reads a list, unless whoever else had it read has just done so.
-    async fn read_unless_recent(&self, upstream: &Upstream, kind: ListKind) {
-        let long_ago = |last: Option<Instant>| last.is_none_or(|at| at.elapsed() >= PAUSE);
-        self.read_if(upstream, kind, long_ago).await;
-    }
-
-    async fn read_if(
-        &self,
-        upstream: &Upstream,
-        kind: ListKind,
-        wanted: impl FnOnce(Option<Instant>) -> bool,
-    ) {
-        let Some(last) = self.offered.get(&kind) else {
-            return;
-        };
-        let mut last = last.lock().await;
-        if wanted(*last) {
-            let listing = self.read_one(upstream, kind).await;
-            let life = expiry(upstream, kind, &listing);
-            self.put(kind, listing, life).await;
-            *last = Some(Instant::now());
-        }
-    }
-
-    /// Puts a list in the place of the one before; a failure does not replace a list.
-    async fn put(&self, kind: ListKind, listing: Result<Listing, Failure>, life: Option<Duration>) {
-        let _replacing = self.replacing.lock().await;
-        let current = self.current();
-        let (mut listings, mut expires) = (current.listings.clone(), current.expires.clone());
-        match life {
-            Some(life) => expires.insert(kind, Instant::now() + life),
-            None => expires.remove(&kind),
-        };
-        let last_good = matches!(listings.get(&kind), Some(Ok(_)));
-        if listing.is_ok() || !last_good {
-            listings.insert(kind, listing);
-        } else {
-            warn!(list = kind.method(), "the last good list stays");
-        }
-        self.replace(listings, expires).await;
-    }
-
-    async fn read_one(&self, upstream: &Upstream, kind: ListKind) -> Result<Listing, Failure> {
-        let reading = tokio::time::timeout(self.limit, Listing::read(upstream, kind));
-        let listing = reading.await.unwrap_or_else(|_| {
-            Err(Failure::internal(format!(
-                "the server did not answer {} within {} s",
-                kind.method(),
-                self.limit.as_secs()
-            )))
-        });
-        match &listing {
-            Ok(listing) => info!(
-                list = kind.method(),
-                items = listing.items.len(),
-                "list read"
-            ),
-            Err(failure) => warn!(
-                list = kind.method(),
-                error = failure.message(),
-                "list not read"
-            ),
-        }
-        listing
-    }
-
-    /// Views are made aside: deriving thousands of items would hold up other requests.
-    async fn replace(&self, listings: Listings, expires: BTreeMap<ListKind, Instant>) {
-        let layout = self.layout;
-        let made =
-            tokio::task::spawn_blocking(move || Catalog::new(listings, expires, layout)).await;
-        match made {
-            Ok(catalog) => self.current.store(Arc::new(catalog)),
-            Err(error) => warn!(%error, "the views were not made; the last ones stay"),
-        }
+        self.current.store(Arc::new(Catalog {
+            told,
+            offered,
+            lists,
+        }));
     }
 }
 
-/// The lists that the next change is about; `None` when nothing will follow.
-async fn changed(events: &mut broadcast::Receiver<Event>) -> Option<BTreeSet<ListKind>> {
-    loop {
-        let kinds = match events.recv().await {
-            Ok(event) => lists_of(&event)?,
-            Err(RecvError::Lagged(_)) => &ListKind::ALL,
-            Err(RecvError::Closed) => return None,
-        };
-        if !kinds.is_empty() {
-            return Some(kinds.iter().copied().collect());
-        }
+fn offered(told: &[Arc<Told>]) -> BTreeSet<String> {
+    let mut offered: BTreeSet<_> = told.iter().flat_map(|told| told.capabilities()).collect();
+    if told.iter().any(|told| told.hello.is_none()) {
+        offered.extend(POSSIBLE.map(str::to_owned));
     }
+    offered
 }
 
-/// Adds the changes that are known by now; whether they are the last.
-fn also_changed(events: &mut broadcast::Receiver<Event>, kinds: &mut BTreeSet<ListKind>) -> bool {
-    loop {
-        match events.try_recv() {
-            Ok(event) => match lists_of(&event) {
-                Some(more) => kinds.extend(more),
-                None => return true,
-            },
-            Err(TryRecvError::Lagged(_)) => kinds.extend(ListKind::ALL),
-            Err(TryRecvError::Empty) => return false,
-            Err(TryRecvError::Closed) => return true,
-        }
+fn report(merged: &Merged) {
+    for collision in &merged.collisions {
+        warn!(
+            list = collision.list,
+            id = collision.id,
+            kept_by = collision.kept_by,
+            hidden = collision.hidden,
+            "two servers offer the same; the first one is reached"
+        );
     }
-}
-
-/// The lists that an event is about; `None` when the connection is gone.
-fn lists_of(event: &Event) -> Option<&'static [ListKind]> {
-    match event {
-        Event::ListChanged(Kind::Tools) => Some(&[ListKind::Tools]),
-        Event::ListChanged(Kind::Resources) => Some(&[ListKind::Resources, ListKind::Templates]),
-        Event::ListChanged(Kind::Prompts) => Some(&[ListKind::Prompts]),
-        Event::Connected => Some(&ListKind::ALL),
-        Event::Lost { .. } => Some(&[]),
-        Event::Closed { .. } => None,
-    }
-}
-
-/// How long a list may be shown without being read again: for ever, while the server tells of changes.
-fn expiry(
-    upstream: &Upstream,
-    kind: ListKind,
-    listing: &Result<Listing, Failure>,
-) -> Option<Duration> {
-    let hello = upstream.hello();
-    match listing {
-        Err(_) => Some(PAUSE),
-        Ok(_) if hello.offers(kind.capability(), "listChanged") => None,
-        Ok(listing) if hello.era() == Era::Modern => Some(listing.ttl.max(PAUSE)),
-        Ok(_) => None,
-    }
-}
-
-fn offered(upstream: &Upstream) -> Vec<ListKind> {
-    let capabilities = mcp_vary::json::Members::parse(&upstream.hello().capabilities);
-    let capabilities = capabilities.unwrap_or_default();
-    ListKind::ALL
-        .into_iter()
-        .filter(|kind| {
-            capabilities
-                .get(kind.capability())
-                .is_some_and(|value| value.starts_with('{'))
-        })
-        .collect()
 }

@@ -10,36 +10,34 @@ use mcp_vary::json::Members;
 use mcp_vary::shape::ToolFacts;
 use tracing::warn;
 
-use super::Listings;
 use super::face::Face;
-use super::listing::{Item, ListKind, Listing};
+use super::listing::ListKind;
+use super::merge::{Item, Merged, Naming, Place};
+use super::template::Template;
 use crate::bridge::{self, Caching};
 use crate::mcp_header::{ParamHeader, param_headers};
 use crate::reply::Failure;
 use crate::revision::Era;
 use crate::splice;
 
-/// What one variant shows.
+/// What one variant shows of one list.
 #[derive(Debug)]
 pub(crate) struct View {
-    lists: BTreeMap<ListKind, List>,
-    tools: BTreeMap<String, Arc<Tool>>,
+    places: BTreeMap<Arc<str>, Place>,
+    tools: BTreeMap<Arc<str>, Arc<Tool>>,
+    templates: Vec<(Template, Place)>,
+    pages: Result<ByEra, Failure>,
 }
 
 /// What a call needs to know of a tool, as this view lists it.
 #[derive(Clone, Debug)]
 pub(crate) struct Tool {
+    pub(crate) place: Place,
     pub(crate) facts: ToolFacts,
     pub(crate) headers: Vec<ParamHeader>,
 }
 
-/// The pages of one list for either era, or why there are none.
-#[derive(Debug)]
-struct List {
-    ids: BTreeSet<String>,
-    pages: Result<ByEra, Failure>,
-}
-
+/// The pages of one list for either era.
 #[derive(Debug)]
 struct ByEra {
     legacy: Vec<Page>,
@@ -70,32 +68,39 @@ impl Page {
     }
 }
 
-/// How lists are cut and cached.
+/// How lists are named, cut and cached.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout {
+    pub(crate) naming: Naming,
     pub(crate) page_size: Option<NonZeroUsize>,
     pub(crate) caching: Caching,
-    /// The era of the server: what it lists may be unknown to the other.
-    pub(crate) upstream: Era,
 }
 
 impl View {
-    pub(crate) fn new(face: Face, listings: &Listings, layout: Layout) -> Self {
-        let mut lists = BTreeMap::new();
-        let mut tools = BTreeMap::new();
-        for (kind, listing) in listings {
-            let items = match listing {
-                Ok(listing) => seen(face, *kind, &listing.items),
-                Err(_) => Vec::new(),
-            };
-            if let (ListKind::Tools, Ok(listing)) = (kind, listing) {
-                tools = Tool::all(&listing.items);
-                let shown: BTreeSet<_> = items.iter().map(|(id, _)| id.as_str()).collect();
-                tools.retain(|name, _| shown.contains(name.as_str()));
-            }
-            lists.insert(*kind, List::new(face, *kind, listing, &items, layout));
+    pub(crate) fn new(face: Face, merged: &Merged, layout: Layout) -> Self {
+        let kind = merged.kind;
+        let shown = seen(face, kind, merged.items());
+        let mut places = BTreeMap::new();
+        for (item, _) in &shown {
+            let place = places.entry(Arc::clone(&item.id));
+            place.or_insert_with(|| item.place.clone());
         }
-        Self { lists, tools }
+        let mut tools = BTreeMap::new();
+        if kind == ListKind::Tools {
+            tools = Tool::all(merged.items());
+            tools.retain(|name, _| places.contains_key(name));
+        }
+        let templates = shown.iter().filter(|_| kind == ListKind::Templates);
+        let templates = templates.map(|(item, _)| (Template::new(&item.id), item.place.clone()));
+        Self {
+            templates: templates.collect(),
+            pages: match &merged.items {
+                Ok(_) => Ok(ByEra::new(face, merged, &shown, layout)),
+                Err(failure) => Err(failure.clone()),
+            },
+            places,
+            tools,
+        }
     }
 
     /// The tool that the view lists as `name`.
@@ -103,22 +108,23 @@ impl View {
         self.tools.get(name)
     }
 
-    /// Whether the view lists `id`.
-    pub(crate) fn lists(&self, kind: ListKind, id: &str) -> bool {
-        self.lists
-            .get(&kind)
-            .is_some_and(|list| list.ids.contains(id))
+    /// Where what the view lists as `id` comes from.
+    pub(crate) fn place(&self, id: &str) -> Option<&Place> {
+        self.places.get(id)
+    }
+
+    /// The first template that may stand for `uri`.
+    pub(crate) fn stands_for(&self, uri: &str) -> Option<&Place> {
+        let found = self
+            .templates
+            .iter()
+            .find(|(template, _)| template.matches(uri));
+        found.map(|(_, place)| place)
     }
 
     /// The page that starts at item `first`.
-    pub(crate) fn page(
-        &self,
-        kind: ListKind,
-        era: Era,
-        first: usize,
-    ) -> Result<&Page, Option<Failure>> {
-        let list = self.lists.get(&kind).ok_or(None)?;
-        let pages = match (&list.pages, era) {
+    pub(crate) fn page(&self, era: Era, first: usize) -> Result<&Page, Option<Failure>> {
+        let pages = match (&self.pages, era) {
             (Err(failure), _) => return Err(Some(failure.clone())),
             (Ok(pages), Era::Legacy) => &pages.legacy,
             (Ok(pages), Era::Modern) => &pages.modern,
@@ -127,30 +133,30 @@ impl View {
     }
 }
 
-/// The items that `face` shows, as it shows them. Of items with one name all must be for it to show.
-fn seen(face: Face, kind: ListKind, items: &[Item]) -> Vec<(String, Cow<'_, str>)> {
+/// The items that `face` shows, and as what. Of items with one name all must be for it to show.
+fn seen(face: Face, kind: ListKind, items: &[Item]) -> Vec<(&Item, Cow<'_, str>)> {
     let hides = |item: &&Item| face.show(kind, &item.json).is_none();
     let hidden: BTreeSet<_> = items.iter().filter(hides).map(|item| &item.id).collect();
     items
         .iter()
         .filter(|item| !hidden.contains(&item.id))
-        .filter_map(|item| Some((item.id.clone(), face.show(kind, &item.json)?)))
+        .filter_map(|item| Some((item, face.show(kind, &item.json)?)))
         .collect()
 }
 
 impl Tool {
     /// Nobody knows which of two tools with one name a client or the server means: what either promises
     /// is kept.
-    fn all(items: &[Item]) -> BTreeMap<String, Arc<Self>> {
-        let mut tools: BTreeMap<String, Self> = BTreeMap::new();
+    fn all(items: &[Item]) -> BTreeMap<Arc<str>, Arc<Self>> {
+        let mut tools: BTreeMap<Arc<str>, Self> = BTreeMap::new();
         for item in items {
-            let tool = Self::read(&item.id, &item.json);
+            let tool = Self::read(item);
             match tools.get_mut(&item.id) {
                 Some(first) => {
                     first.facts.output_schema |= tool.facts.output_schema;
                     first.facts.ui |= tool.facts.ui;
                 }
-                None => drop(tools.insert(item.id.clone(), tool)),
+                None => drop(tools.insert(Arc::clone(&item.id), tool)),
             }
         }
         let shared = tools.into_iter().map(|(name, tool)| (name, Arc::new(tool)));
@@ -159,11 +165,11 @@ impl Tool {
 
     /// Reads the server's own definition, whatever the view shows of it: SDK clients hold a result against
     /// the schema that they saw first, in whichever variant that was.
-    fn read(name: &str, json: &str) -> Self {
-        let members = Members::parse(json).unwrap_or_default();
+    fn read(item: &Item) -> Self {
+        let members = Members::parse(&item.json).unwrap_or_default();
         let schema = members.get("inputSchema").unwrap_or("{}");
         let headers = param_headers(schema).unwrap_or_else(|why| {
-            warn!(tool = name, why, "annotations of the tool ignored");
+            warn!(tool = &*item.id, why, "annotations of the tool ignored");
             Vec::new()
         });
         let ui = members
@@ -174,56 +180,42 @@ impl Tool {
             output_schema: members.contains("outputSchema"),
             ui,
         };
-        Self { facts, headers }
+        Self {
+            place: item.place.clone(),
+            facts,
+            headers,
+        }
     }
 }
 
-impl List {
-    fn new(
-        face: Face,
-        kind: ListKind,
-        listing: &Result<Listing, Failure>,
-        items: &[(String, Cow<'_, str>)],
-        layout: Layout,
-    ) -> Self {
-        let ids = items.iter().map(|(id, _)| id.clone()).collect();
-        let listing = match listing {
-            Ok(listing) => listing,
-            Err(failure) => {
-                return Self {
-                    ids,
-                    pages: Err(failure.clone()),
-                };
-            }
-        };
-        let texts: Vec<_> = items.iter().map(|(_, json)| json.as_ref()).collect();
+impl ByEra {
+    fn new(face: Face, merged: &Merged, shown: &[(&Item, Cow<'_, str>)], layout: Layout) -> Self {
+        let texts: Vec<_> = shown.iter().map(|(_, json)| json.as_ref()).collect();
         let complete = face == Face::Standard && layout.page_size.is_none();
-        let whole = listing.whole.as_deref().filter(|_| complete);
-        let legacy_texts = legacy_items(kind, &texts, layout.upstream);
+        let whole = merged.whole.as_deref().filter(|_| complete);
+        let legacy_texts = legacy_items(merged.kind, shown);
         let untouched = legacy_texts
             .iter()
             .all(|text| matches!(text, Cow::Borrowed(_)));
         let legacy_refs: Vec<_> = legacy_texts.iter().map(AsRef::as_ref).collect();
         let legacy_whole = whole.filter(|_| untouched);
-        let for_era =
-            |era, texts: &[&str], whole| pages(kind, era, texts, &listing.frame, whole, layout);
+        let for_era = |era, texts: &[&str], whole| {
+            pages(merged.kind, era, texts, &merged.frame, whole, layout)
+        };
         Self {
-            ids,
-            pages: Ok(ByEra {
-                legacy: for_era(Era::Legacy, &legacy_refs, legacy_whole),
-                modern: for_era(Era::Modern, &texts, whole),
-            }),
+            legacy: for_era(Era::Legacy, &legacy_refs, legacy_whole),
+            modern: for_era(Era::Modern, &texts, whole),
         }
     }
 }
 
 /// Legacy clients know output schemas of objects only; a modern server may list others.
-fn legacy_items<'a>(kind: ListKind, texts: &[&'a str], upstream: Era) -> Vec<Cow<'a, str>> {
-    texts
-        .iter()
-        .map(|text| match (kind, upstream) {
-            (ListKind::Tools, Era::Modern) => without_foreign_schema(text),
-            _ => Cow::Borrowed(*text),
+fn legacy_items<'a>(kind: ListKind, shown: &'a [(&Item, Cow<'_, str>)]) -> Vec<Cow<'a, str>> {
+    let shown = shown.iter();
+    shown
+        .map(|(item, json)| match (kind, item.era) {
+            (ListKind::Tools, Era::Modern) => without_foreign_schema(json),
+            _ => Cow::Borrowed(json.as_ref()),
         })
         .collect()
 }
@@ -288,8 +280,13 @@ mod tests {
 
     fn items(texts: &[&str]) -> Vec<Item> {
         let item = |text: &&str| Item {
-            id: "x".to_owned(),
-            json: (*text).to_owned(),
+            id: "x".into(),
+            json: (*text).into(),
+            place: Place {
+                server: 0,
+                own: "x".into(),
+            },
+            era: Era::Legacy,
         };
         texts.iter().map(item).collect()
     }

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use crate::catalog::merge::Naming;
 use crate::upstream::UpstreamConfig;
 
 /// Everything that a gateway needs to know before it starts.
@@ -20,8 +21,14 @@ use crate::upstream::UpstreamConfig;
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Config {
-    /// The server that the gateway stands in front of.
-    pub upstream: UpstreamConfig,
+    /// The servers that the gateway stands in front of; of two that offer the same the first is reached.
+    pub servers: Vec<UpstreamConfig>,
+    /// How names tell which server they belong to.
+    pub naming: Naming,
+    /// Whether the gateway starts although it cannot connect to any server yet; off by default.
+    pub start_without_servers: bool,
+    /// How long the start waits for servers, which may have to be downloaded; a minute by default.
+    pub start_patience: Duration,
     /// Whether the extension server-variants is offered; on by default (EXT-3).
     pub variants: bool,
     /// Whether the extension content-negotiation is offered; on by default (EXT-3).
@@ -46,14 +53,23 @@ pub struct Config {
 }
 
 impl Config {
-    /// The defaults in front of `upstream`.
+    /// The defaults in front of one server.
     #[must_use]
-    pub fn new(upstream: UpstreamConfig, outside: Outside) -> Self {
+    pub fn new(server: UpstreamConfig, outside: Outside) -> Self {
+        Self::of_servers(vec![server], outside)
+    }
+
+    /// The defaults in front of several servers.
+    #[must_use]
+    pub fn of_servers(servers: Vec<UpstreamConfig>, outside: Outside) -> Self {
         let mut key = [0; 32];
         (outside.random)(&mut key);
         Self {
             key,
-            upstream,
+            servers,
+            naming: Naming::default(),
+            start_without_servers: false,
+            start_patience: Duration::from_secs(60),
             variants: true,
             negotiation: true,
             always_both: false,
@@ -63,6 +79,21 @@ impl Config {
             limits: Limits::default(),
             outside,
         }
+    }
+
+    /// Names tools and prompts as `naming` says.
+    #[must_use]
+    pub fn with_naming(mut self, naming: Naming) -> Self {
+        self.naming = naming;
+        self
+    }
+
+    /// Starts although no server can be connected to yet, after waiting for them for `patience`.
+    #[must_use]
+    pub fn starting_without_servers(mut self, patience: Duration) -> Self {
+        self.start_without_servers = true;
+        self.start_patience = patience;
+        self
     }
 
     /// Offers server variants, or does not.
@@ -119,7 +150,7 @@ impl Config {
 impl std::fmt::Debug for Config {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Config")
-            .field("upstream", &self.upstream)
+            .field("servers", &self.servers)
             .field("variants", &self.variants)
             .field("negotiation", &self.negotiation)
             .field("limits", &self.limits)

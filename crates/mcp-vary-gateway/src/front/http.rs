@@ -173,11 +173,13 @@ impl Gateway {
             return not_allowed(head);
         }
         let found = post::version_told(&head.headers).and_then(|_| self.session_of(head));
-        if let Err(failure) = found {
-            return json(failure.reply(None, Era::Legacy));
-        }
+        let session = match found {
+            Ok(session) => session,
+            Err(failure) => return json(failure.reply(None, Era::Legacy)),
+        };
         let id = head.headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
         self.sessions.delete(id.unwrap_or_default());
+        self.classes.forget(session.client);
         with_type(StatusCode::OK, "application/json", Body::empty())
     }
 

@@ -75,7 +75,7 @@ async fn answer_message(
                 Era::Legacy,
             )
         })?;
-        return initialize(gateway, id, &params);
+        return initialize(gateway, id, &params).await;
     }
     let session = gateway
         .session_of(head)
@@ -97,13 +97,14 @@ pub(crate) fn version_told(headers: &HeaderMap) -> Result<Option<Revision>, Fail
         .ok_or_else(|| Failure::unsupported_version(&told))
 }
 
-fn initialize(
+async fn initialize(
     gateway: &Arc<Gateway>,
     id: &str,
     params: &Params<'_>,
 ) -> Result<Response<Body>, Reply> {
     let (fixed, result) = gateway
         .initialize(params)
+        .await
         .map_err(|failure| failure.reply(Some(id), Era::Legacy))?;
     let (session_id, _) = gateway.sessions.open(fixed);
     let mut response = json(reply::result(id, result.as_bytes()));

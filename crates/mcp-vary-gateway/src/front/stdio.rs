@@ -165,7 +165,7 @@ impl Connection {
                 .say(Failure::invalid_request(why).to_bytes(Some(id)))
                 .await;
         }
-        match self.gateway.initialize(params) {
+        match self.gateway.initialize(params).await {
             Ok((fixed, result)) => {
                 self.legacy = Some(self.gateway.sessions.open_unnamed(fixed));
                 self.say(reply::result(id, result.as_bytes()).body).await;

@@ -318,7 +318,7 @@ async fn members_of_the_protocol_stay_where_their_era_is() {
 #[tokio::test]
 async fn a_modern_server_hears_the_same_capabilities_with_every_request() {
     let configure = |mut config: mcp_vary_gateway::Config| {
-        config.upstream = config.upstream.with_capabilities(r#"{"roots":{ }}"#);
+        config.servers[0].capabilities = r#"{"roots":{ }}"#.to_owned();
         config
     };
     let script = answers("tools/call", |_| result("{}"));

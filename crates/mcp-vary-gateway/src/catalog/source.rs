@@ -1,0 +1,405 @@
+//! What one server lists; read whenever it is connected to, and again when it says that it changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use mcp_vary::json::Members;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+use tokio::sync::{Mutex, broadcast, watch};
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+use super::listing::{ListKind, Listing};
+use super::merge::Part;
+use crate::log_level::UpstreamLevel;
+use crate::reply::Failure;
+use crate::revision::{Era, Revision};
+use crate::upstream::{ConnectError, Event, Hello, Kind, Line, Upstream};
+
+/// One server as clients of one class see it.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) line: Arc<Line>,
+    pub(crate) level: UpstreamLevel,
+    told: ArcSwap<Told>,
+    following: watch::Sender<Following>,
+    /// Each list is locked while it is read, and says when that was last done.
+    readings: BTreeMap<ListKind, Mutex<Option<Instant>>>,
+    /// Held while a list takes the place of another.
+    replacing: std::sync::Mutex<()>,
+}
+
+/// What a server said last, all of one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    /// `None` until it was connected to for the first time.
+    pub(crate) hello: Option<Arc<Hello>>,
+    /// Each list that it offers and that was read, or why that failed.
+    pub(crate) listings: BTreeMap<ListKind, Result<Arc<Listing>, Failure>>,
+    /// When a list must be read again before it is shown; absent while the server tells of changes.
+    expires: BTreeMap<ListKind, Instant>,
+}
+
+impl Told {
+    /// The names of the server's capabilities.
+    pub(crate) fn capabilities(&self) -> BTreeSet<String> {
+        let Some(hello) = &self.hello else {
+            return BTreeSet::new();
+        };
+        let told = Members::parse(&hello.capabilities).unwrap_or_default();
+        let objects = told.iter().filter(|(_, value)| value.starts_with('{'));
+        let mut names: BTreeSet<_> = objects.map(|(name, _)| name.to_owned()).collect();
+        // The capability came with 2025-03-26; before, whoever had something to complete could complete it.
+        let completes = names.contains("prompts") || names.contains("resources");
+        if hello.revision == Revision::V2024_11_05 && completes {
+            names.insert("completions".to_owned());
+        }
+        names
+    }
+
+    fn era(&self) -> Era {
+        self.hello.as_ref().map_or(Era::Legacy, |hello| hello.era())
+    }
+}
+
+/// How far a server's announcements are followed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Following {
+    /// Whether something was announced that has not been read yet.
+    pending: bool,
+    /// Whether somebody has waited for that in vain.
+    late: bool,
+    /// How often what was announced was read.
+    readings: u64,
+}
+
+/// How long a request waits for a change that was announced.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A list is not asked for again sooner, whoever wants it and however often it changes.
+const PAUSE: Duration = Duration::from_secs(1);
+
+impl Source {
+    pub(crate) fn new(line: Arc<Line>) -> Self {
+        Self {
+            line,
+            level: UpstreamLevel::default(),
+            told: ArcSwap::default(),
+            following: watch::Sender::default(),
+            readings: ListKind::ALL
+                .into_iter()
+                .map(|kind| (kind, Mutex::default()))
+                .collect(),
+            replacing: std::sync::Mutex::default(),
+        }
+    }
+
+    /// The name that the operator gave the server.
+    pub(crate) fn name(&self) -> &str {
+        &self.line.config().name
+    }
+
+    pub(crate) fn told(&self) -> Arc<Told> {
+        self.told.load_full()
+    }
+
+    /// What the server lists of one kind.
+    pub(crate) fn part(&self, kind: ListKind) -> Part {
+        let told = self.told.load();
+        Part {
+            server: self.name().into(),
+            era: told.era(),
+            listing: told.listings.get(&kind).cloned(),
+        }
+    }
+
+    /// Waits until the server's lists were read for the first time.
+    ///
+    /// # Errors
+    ///
+    /// When there was no connection to it at the first attempt.
+    pub(crate) async fn first_reading(&self) -> Result<(), ConnectError> {
+        self.line.tried().await?;
+        let mut following = self.following.subscribe();
+        // An error means that nobody follows the server any more, which closing it says better.
+        let _ = following.wait_for(|now| now.readings > 0).await;
+        Ok(())
+    }
+
+    /// Whether `kind` can be listed as it is known.
+    pub(crate) fn is_fresh(&self, kind: ListKind) -> bool {
+        let following = *self.following.borrow();
+        let expires = self.told.load().expires.get(&kind).copied();
+        (!following.pending || following.late)
+            && expires.is_none_or(|expires| Instant::now() < expires)
+    }
+
+    /// Waits until the changes that were announced by now are read, unless that takes too long.
+    ///
+    /// Behind a server that announces without end that is so after two readings: the second one began
+    /// after this was called. Of a server that is slow only the first one to ask is held up.
+    pub(crate) async fn settle(&self) {
+        let mut following = self.following.subscribe();
+        let before = following.borrow().readings;
+        let settled =
+            following.wait_for(|now| !now.pending || now.late || now.readings >= before + 2);
+        if tokio::time::timeout(PATIENCE, settled).await.is_err() {
+            let server = self.name();
+            warn!(
+                server,
+                "lists are still being read again; answering from the last ones"
+            );
+            self.following.send_modify(|now| now.late = now.pending);
+        }
+    }
+
+    /// Follows the connection and what the server announces, until it is closed: `changed` is told which
+    /// lists are no longer what they were.
+    ///
+    /// A change is read at once, the next one after a pause together with all that came in the meantime,
+    /// so that a server that announces without end costs little.
+    pub(crate) async fn follow<F>(&self, mut changed: impl FnMut(BTreeSet<ListKind>) -> F)
+    where
+        F: Future<Output = ()>,
+    {
+        let mut events = self.line.events();
+        let mut pause = Instant::now();
+        // A line that other classes use, too, may be up already.
+        let mut next = self.line.up().map(|_| News::of(&Event::Connected));
+        loop {
+            let news = match next.take() {
+                Some(news) => news,
+                None => match received(&mut events).await {
+                    Some(news) => news,
+                    None => return self.following.send_modify(|now| now.pending = false),
+                },
+            };
+            if news.kinds.is_empty() && !news.connected {
+                self.following.send_modify(|now| now.pending = false);
+                continue;
+            }
+            self.following.send_modify(|now| now.pending = true);
+            tokio::time::sleep_until(pause).await;
+            let news = also_received(&mut events, news);
+            if news.connected {
+                self.level.forget();
+            }
+            let read = self.read_again(&news).await;
+            if !read.is_empty() {
+                changed(read).await;
+            }
+            pause = Instant::now() + PAUSE;
+            self.following.send_modify(|now| {
+                now.pending = !events.is_empty();
+                now.late = false;
+                now.readings += 1;
+            });
+        }
+    }
+
+    /// Reads the lists that the news are about; which of them are other than before.
+    async fn read_again(&self, news: &News) -> BTreeSet<ListKind> {
+        let Some(upstream) = self.line.up() else {
+            return BTreeSet::new();
+        };
+        let mut changed = BTreeSet::new();
+        if news.connected {
+            changed = self.meet(&upstream);
+        }
+        let read = |kind: ListKind| {
+            let upstream = &upstream;
+            let wanted = news.connected || news.kinds.contains(&kind);
+            async move { (wanted && self.read_if(upstream, kind, |_| true).await).then_some(kind) }
+        };
+        let [tools, resources, templates, prompts] = ListKind::ALL;
+        let read = tokio::join!(read(tools), read(resources), read(templates), read(prompts));
+        let read = [read.0, read.1, read.2, read.3];
+        changed.extend(read.into_iter().flatten());
+        changed
+    }
+
+    /// Takes note of who is there now; the lists that a server of before had and this one has not are gone.
+    fn meet(&self, upstream: &Upstream) -> BTreeSet<ListKind> {
+        let _replacing = self.replacing();
+        let before = self.told();
+        let hello = Arc::new(upstream.hello().clone());
+        let mut told = Told {
+            hello: Some(hello),
+            ..(*before).clone()
+        };
+        let offered = told.capabilities();
+        told.listings
+            .retain(|kind, _| offered.contains(kind.capability()));
+        told.expires
+            .retain(|kind, _| offered.contains(kind.capability()));
+        let gone = |kind: &ListKind| !told.listings.contains_key(kind);
+        let gone = before.listings.keys().copied().filter(gone).collect();
+        // Who the server is, and of which era, is a part of what all its lists say.
+        let same = |before: &Arc<Hello>| {
+            let now = told.hello.as_ref();
+            now.is_some_and(|now| now.result == before.result && now.era() == before.era())
+        };
+        let changed = match &before.hello {
+            Some(hello) if same(hello) => gone,
+            _ => BTreeSet::from(ListKind::ALL),
+        };
+        self.told.store(Arc::new(told));
+        changed
+    }
+
+    /// Reads a list, unless whoever else had it read has just done so; whether it changed.
+    pub(crate) async fn read_unless_recent(&self, kind: ListKind) -> bool {
+        let Some(upstream) = self.line.up() else {
+            return false;
+        };
+        let long_ago = |last: Option<Instant>| last.is_none_or(|at| at.elapsed() >= PAUSE);
+        self.read_if(&upstream, kind, long_ago).await
+    }
+
+    async fn read_if(
+        &self,
+        upstream: &Upstream,
+        kind: ListKind,
+        wanted: impl FnOnce(Option<Instant>) -> bool,
+    ) -> bool {
+        let offered = self.told.load().capabilities().contains(kind.capability());
+        let Some(last) = self.readings.get(&kind).filter(|_| offered) else {
+            return false;
+        };
+        let mut last = last.lock().await;
+        if !wanted(*last) {
+            return false;
+        }
+        let listing = self.read_one(upstream, kind).await;
+        let life = expiry(upstream.hello(), kind, &listing);
+        *last = Some(Instant::now());
+        self.put(kind, listing, life)
+    }
+
+    async fn read_one(&self, upstream: &Upstream, kind: ListKind) -> Result<Listing, Failure> {
+        let (server, list) = (self.name(), kind.method());
+        let limit = self.line.config().limits.handshake;
+        let reading = tokio::time::timeout(limit, Listing::read(upstream, kind));
+        let listing = reading.await.unwrap_or_else(|_| {
+            let limit = limit.as_secs();
+            let why = format!("server `{server}` did not answer {list} within {limit} s");
+            Err(Failure::internal(why))
+        });
+        match &listing {
+            Ok(listing) => info!(server, list, items = listing.items.len(), "list read"),
+            Err(failure) => warn!(server, list, error = failure.message(), "list not read"),
+        }
+        listing
+    }
+
+    /// Puts a list in the place of the one before, unless it says the same; a failure does not replace a list.
+    fn put(
+        &self,
+        kind: ListKind,
+        listing: Result<Listing, Failure>,
+        life: Option<Duration>,
+    ) -> bool {
+        let _replacing = self.replacing();
+        let mut told = (*self.told()).clone();
+        match life {
+            Some(life) => told.expires.insert(kind, Instant::now() + life),
+            None => told.expires.remove(&kind),
+        };
+        let before = told.listings.get(&kind);
+        let changed = match (before, &listing) {
+            (Some(Ok(before)), Ok(now)) => **before != *now,
+            (Some(Ok(_)), Err(_)) => {
+                warn!(
+                    server = self.name(),
+                    list = kind.method(),
+                    "the last good list stays"
+                );
+                false
+            }
+            (Some(Err(before)), Err(now)) => before != now,
+            (Some(Err(_)), Ok(_)) | (None, _) => true,
+        };
+        if changed {
+            told.listings.insert(kind, listing.map(Arc::new));
+        }
+        self.told.store(Arc::new(told));
+        changed
+    }
+
+    fn replacing(&self) -> std::sync::MutexGuard<'_, ()> {
+        self.replacing
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// What was heard of a server.
+#[derive(Debug, Default)]
+struct News {
+    /// Whether a connection to it was made.
+    connected: bool,
+    /// The lists that changed.
+    kinds: BTreeSet<ListKind>,
+}
+
+impl News {
+    fn of(event: &Event) -> Self {
+        let kinds: &[ListKind] = match event {
+            Event::ListChanged(Kind::Tools) => &[ListKind::Tools],
+            Event::ListChanged(Kind::Resources) => &[ListKind::Resources, ListKind::Templates],
+            Event::ListChanged(Kind::Prompts) => &[ListKind::Prompts],
+            Event::Connected | Event::Lost { .. } | Event::Closed { .. } => &[],
+        };
+        Self {
+            connected: matches!(event, Event::Connected),
+            kinds: kinds.iter().copied().collect(),
+        }
+    }
+
+    /// Something was missed: it may have been anything.
+    fn anything() -> Self {
+        Self {
+            connected: true,
+            kinds: BTreeSet::from(ListKind::ALL),
+        }
+    }
+
+    fn add(&mut self, more: Self) {
+        self.connected |= more.connected;
+        self.kinds.extend(more.kinds);
+    }
+}
+
+/// The next news; `None` when nothing will follow.
+async fn received(events: &mut broadcast::Receiver<Event>) -> Option<News> {
+    match events.recv().await {
+        Ok(event) => Some(News::of(&event)),
+        Err(RecvError::Lagged(_)) => Some(News::anything()),
+        Err(RecvError::Closed) => None,
+    }
+}
+
+/// Adds what is known by now.
+fn also_received(events: &mut broadcast::Receiver<Event>, mut news: News) -> News {
+    loop {
+        match events.try_recv() {
+            Ok(event) => news.add(News::of(&event)),
+            Err(TryRecvError::Lagged(_)) => news.add(News::anything()),
+            Err(TryRecvError::Empty | TryRecvError::Closed) => return news,
+        }
+    }
+}
+
+/// How long a list may be shown without being read again: for ever, while the server tells of changes.
+///
+/// > In this case, the client relies entirely on TTL-based freshness.
+/// > (MCP 2026-07-28, server/utilities/caching, "Interaction with Notifications")
+fn expiry(hello: &Hello, kind: ListKind, listing: &Result<Listing, Failure>) -> Option<Duration> {
+    match listing {
+        Err(_) => Some(PAUSE),
+        Ok(_) if hello.offers(kind.capability(), "listChanged") => None,
+        Ok(listing) if hello.era() == Era::Modern => Some(listing.ttl.max(PAUSE)),
+        Ok(_) => None,
+    }
+}

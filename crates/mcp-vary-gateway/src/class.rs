@@ -1,0 +1,462 @@
+//! Classes of clients: those that can do the same share connections to the servers, and a catalogue.
+//!
+//! Servers list other tools to clients with other capabilities, so a connection declares exactly what
+//! its clients can do: of their capabilities what the operator lets through, sanitised.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::{Map, Value, json};
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+use tracing::{info, warn};
+
+use crate::catalog::LiveCatalog;
+use crate::catalog::source::Source;
+use crate::catalog::view::Layout;
+use crate::reply::Failure;
+use crate::session::{ClientId, NO_CLASS};
+use crate::upstream::{Isolation, Line, UpstreamConfig};
+
+/// What tells one class from another. Clients that can do nothing particular have none.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct ClassKey {
+    /// What the clients can do and servers may know, canonical JSON text; `{}` when it is nothing.
+    pub(crate) capabilities: Arc<str>,
+    /// The only client of the class, where a server is not shared.
+    pub(crate) session: Option<ClientId>,
+}
+
+/// One class: a connection to each server, and what the servers offer it.
+#[derive(Debug)]
+pub(crate) struct Class {
+    pub(crate) catalog: Arc<LiveCatalog>,
+    used: Mutex<Instant>,
+    /// Ends what follows the servers.
+    _following: DropGuard,
+}
+
+/// The classes that there are.
+#[derive(Debug)]
+pub(crate) struct Classes {
+    servers: Vec<Server>,
+    layout: Layout,
+    base: Arc<Class>,
+    others: Mutex<BTreeMap<ClassKey, Arc<OnceCell<Arc<Class>>>>>,
+    /// The extensions that some server may be told of.
+    mirrored: BTreeSet<String>,
+    is_isolated: bool,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+/// One server and its connections.
+#[derive(Debug)]
+struct Server {
+    config: UpstreamConfig,
+    lines: Mutex<BTreeMap<LineKey, Weak<Line>>>,
+}
+
+/// What a connection declares, and the session that it is for alone.
+type LineKey = (String, Option<ClientId>);
+
+/// Classes of shared connections; a client that would need one more is served as one that can do nothing
+/// particular.
+const MAX_SHARED: usize = 8;
+/// Classes of one session each, over all servers; what a server allows is checked before.
+const MAX_OWN: usize = 4096;
+
+impl Classes {
+    /// Begins to connect to the servers.
+    pub(crate) async fn new(
+        configs: Vec<UpstreamConfig>,
+        layout: Layout,
+        stop: CancellationToken,
+        tasks: TaskTracker,
+    ) -> Self {
+        let mirrored = configs.iter().flat_map(|config| config.mirrored.iter());
+        let mirrored = mirrored.cloned().collect();
+        let is_isolated = configs
+            .iter()
+            .any(|config| config.isolation == Isolation::Session);
+        let servers: Vec<_> = configs.into_iter().map(Server::new).collect();
+        let lines = servers.iter().map(Server::first_line).collect();
+        Self {
+            base: open(lines, layout, &stop, &tasks).await,
+            servers,
+            layout,
+            others: Mutex::default(),
+            mirrored,
+            is_isolated,
+            stop,
+            tasks,
+        }
+    }
+
+    /// The class of clients that can do nothing particular.
+    pub(crate) fn base(&self) -> &Arc<Class> {
+        &self.base
+    }
+
+    /// How many servers there are.
+    pub(crate) fn servers(&self) -> usize {
+        self.servers.len()
+    }
+
+    /// What servers may know of a client's capabilities.
+    pub(crate) fn mirror(&self, capabilities: &Value) -> Arc<str> {
+        mirror(capabilities, &self.mirrored)
+    }
+
+    /// The key of a client's class; `None` for [`base`](Self::base).
+    pub(crate) fn key(
+        &self,
+        capabilities: &Arc<str>,
+        session: Option<ClientId>,
+    ) -> Option<ClassKey> {
+        let session = session.filter(|_| self.is_isolated);
+        let particular = session.is_some() || &**capabilities != NO_CLASS;
+        particular.then(|| ClassKey {
+            capabilities: Arc::clone(capabilities),
+            session,
+        })
+    }
+
+    /// The class of `key`, made when it is used for the first time.
+    ///
+    /// # Errors
+    ///
+    /// When a server that is not shared has no connection left.
+    pub(crate) async fn of(&self, key: Option<&ClassKey>) -> Result<Arc<Class>, Failure> {
+        let Some(cell) = key.and_then(|key| self.cell(key)) else {
+            return Ok(Arc::clone(&self.base));
+        };
+        let Some(key) = key else {
+            return Ok(Arc::clone(&self.base));
+        };
+        let class = cell
+            .get_or_try_init(|| async {
+                let lines: Result<_, Failure> =
+                    self.servers.iter().map(|server| server.line(key)).collect();
+                let class = open(lines?, self.layout, &self.stop, &self.tasks).await;
+                info!(
+                    capabilities = &*key.capabilities,
+                    own = key.session.is_some(),
+                    "class of clients opened"
+                );
+                class.first_readings(self.patience()).await;
+                Ok::<_, Failure>(class)
+            })
+            .await?;
+        *lock(&class.used) = Instant::now();
+        Ok(Arc::clone(class))
+    }
+
+    /// The place of a class; none when there are too many.
+    fn cell(&self, key: &ClassKey) -> Option<Arc<OnceCell<Arc<Class>>>> {
+        let mut others = lock(&self.others);
+        if let Some(cell) = others.get(key) {
+            return Some(Arc::clone(cell));
+        }
+        let like_it = others
+            .keys()
+            .filter(|other| other.session.is_some() == key.session.is_some());
+        let most = if key.session.is_some() {
+            MAX_OWN
+        } else {
+            MAX_SHARED - 1
+        };
+        if like_it.count() >= most {
+            warn!(
+                most,
+                "too many classes of clients; one is served as if it could do nothing particular"
+            );
+            return None;
+        }
+        let cell = Arc::default();
+        others.insert(key.clone(), Arc::clone(&cell));
+        Some(cell)
+    }
+
+    fn patience(&self) -> Duration {
+        let patience = self
+            .servers
+            .iter()
+            .map(|server| server.config.limits.patience);
+        patience.max().unwrap_or_default()
+    }
+
+    /// Closes the class of a session that has ended.
+    pub(crate) fn forget(&self, session: ClientId) {
+        if self.is_isolated {
+            lock(&self.others).retain(|key, _| key.session != Some(session));
+        }
+    }
+
+    /// How often to look for classes that nobody uses.
+    pub(crate) fn sweep_pause(&self) -> Duration {
+        let pause = self.unused() / 4;
+        pause.clamp(Duration::from_millis(50), Duration::from_secs(60))
+    }
+
+    /// Closes classes that nobody has used for a while.
+    pub(crate) fn sweep(&self) {
+        let unused = self.unused();
+        lock(&self.others).retain(|_, cell| is_used(cell, unused));
+    }
+
+    fn unused(&self) -> Duration {
+        let unused = self
+            .servers
+            .iter()
+            .map(|server| server.config.limits.unused);
+        unused.max().unwrap_or(Duration::MAX)
+    }
+
+    /// Closes all connections, and waits until that is done.
+    pub(crate) async fn close(&self) {
+        let lines: Vec<_> = self.servers.iter().flat_map(Server::open_lines).collect();
+        join_all(lines.iter().map(|line| line.close())).await;
+    }
+}
+
+fn is_used(cell: &Arc<OnceCell<Arc<Class>>>, unused: Duration) -> bool {
+    // Whoever holds the place is about to use it.
+    let is_held = Arc::strong_count(cell) > 1;
+    match cell.get() {
+        Some(class) => {
+            is_held || Arc::strong_count(class) > 1 || lock(&class.used).elapsed() < unused
+        }
+        None => is_held,
+    }
+}
+
+impl Class {
+    pub(crate) fn sources(&self) -> &[Arc<Source>] {
+        &self.catalog.sources
+    }
+
+    /// Waits until every server was read or could not be connected to, or for `limit`.
+    pub(crate) async fn first_readings(&self, limit: Duration) {
+        let readings = self.sources().iter().map(|source| source.first_reading());
+        if tokio::time::timeout(limit, join_all(readings))
+            .await
+            .is_err()
+        {
+            let late = |source: &&Arc<Source>| source.told().hello.is_none();
+            for source in self.sources().iter().filter(late) {
+                warn!(
+                    server = source.name(),
+                    "not ready yet; the others do not wait for it"
+                );
+            }
+        }
+    }
+}
+
+/// Opens a class on its connections and begins to follow them.
+async fn open(
+    lines: Vec<Arc<Line>>,
+    layout: Layout,
+    stop: &CancellationToken,
+    tasks: &TaskTracker,
+) -> Arc<Class> {
+    let sources = lines.into_iter().map(|line| Arc::new(Source::new(line)));
+    let catalog = Arc::new(LiveCatalog::new(sources.collect(), layout));
+    let following = stop.child_token();
+    for source in &catalog.sources {
+        let follow = Arc::clone(&catalog).follow(Arc::clone(source));
+        tasks.spawn(following.clone().run_until_cancelled_owned(follow));
+    }
+    catalog.rebuild(&BTreeSet::new()).await;
+    Arc::new(Class {
+        catalog,
+        used: Mutex::new(Instant::now()),
+        _following: following.drop_guard(),
+    })
+}
+
+impl Server {
+    fn new(config: UpstreamConfig) -> Self {
+        Self {
+            config,
+            lines: Mutex::default(),
+        }
+    }
+
+    /// The connection for clients that can do nothing particular.
+    fn first_line(&self) -> Arc<Line> {
+        let line = Line::open(self.config.clone());
+        let key = (self.config.capabilities.clone(), None);
+        lock(&self.lines).insert(key, Arc::downgrade(&line));
+        line
+    }
+
+    /// The connection for clients of a class, which others may share.
+    fn line(&self, key: &ClassKey) -> Result<Arc<Line>, Failure> {
+        let config = &self.config;
+        let session = key
+            .session
+            .filter(|_| config.isolation == Isolation::Session);
+        let capabilities = declared(&config.capabilities, &key.capabilities, &config.mirrored);
+        let mut lines = lock(&self.lines);
+        lines.retain(|_, line| line.strong_count() > 0);
+        let found = |capabilities: &str, session| {
+            let key = (capabilities.to_owned(), session);
+            lines.get(&key).and_then(Weak::upgrade)
+        };
+        if let Some(line) = found(&capabilities, session) {
+            return Ok(line);
+        }
+        if lines.len() >= config.limits.connections.max(1) {
+            let shared = found(&config.capabilities, None).filter(|_| session.is_none());
+            return shared.ok_or_else(|| no_connection_left(config));
+        }
+        let line = Line::open(config.clone().with_capabilities(capabilities.clone()));
+        lines.insert((capabilities, session), Arc::downgrade(&line));
+        Ok(line)
+    }
+
+    fn open_lines(&self) -> Vec<Arc<Line>> {
+        lock(&self.lines)
+            .values()
+            .filter_map(Weak::upgrade)
+            .collect()
+    }
+}
+
+fn no_connection_left(config: &UpstreamConfig) -> Failure {
+    Failure::internal(format!(
+        "server `{}` serves each session on a connection of its own, and all {} are in use; \
+         end a session, or try again later",
+        config.name, config.limits.connections
+    ))
+}
+
+/// What a server is told: what the operator has it told, and of the class what it may know.
+fn declared(told: &str, class: &str, mirrored: &[String]) -> String {
+    let read = |text| serde_json::from_str::<Map<String, Value>>(text).unwrap_or_default();
+    let mut extensions = match read(class).remove("extensions") {
+        Some(Value::Object(extensions)) => extensions,
+        _ => Map::new(),
+    };
+    extensions.retain(|id, _| mirrored.contains(id));
+    if extensions.is_empty() {
+        return told.to_owned();
+    }
+    let mut told = read(told);
+    match told.get_mut("extensions").and_then(Value::as_object_mut) {
+        Some(own) => own.extend(extensions),
+        None => drop(told.insert("extensions".to_owned(), Value::Object(extensions))),
+    }
+    Value::Object(told).to_string()
+}
+
+/// What servers are told of a client is at most so long: it travels in session ids.
+const MAX_CLASS: usize = 512;
+
+/// What servers may know of a client: the settings of the extensions `allowed`, in one spelling.
+fn mirror(capabilities: &Value, allowed: &BTreeSet<String>) -> Arc<str> {
+    let declared = capabilities.get("extensions").and_then(Value::as_object);
+    let mut extensions = Map::new();
+    for id in allowed {
+        let settings = declared.and_then(|declared| declared.get(id));
+        let Some(settings) = settings.filter(|settings| settings.is_object()) else {
+            continue;
+        };
+        let settings = sanitised(settings, 0).unwrap_or_default();
+        extensions.insert(id.clone(), settings);
+        if class(&extensions).len() > MAX_CLASS {
+            extensions.remove(id);
+            let extension = id.as_str();
+            warn!(
+                extension,
+                "settings of a client are too long to be passed on"
+            );
+        }
+    }
+    class(&extensions).into()
+}
+
+fn class(extensions: &Map<String, Value>) -> String {
+    if extensions.is_empty() {
+        return NO_CLASS.to_owned();
+    }
+    json!({"extensions": extensions}).to_string()
+}
+
+/// A client's value in one spelling of many, without what no setting needs: deep, long or empty things.
+fn sanitised(value: &Value, depth: usize) -> Option<Value> {
+    const DEEPEST: usize = 4;
+    const MOST: usize = 16;
+    const LONGEST: usize = 128;
+    let plain = |text: &str| text.len() <= LONGEST && !text.contains(char::is_control);
+    match value {
+        _ if depth > DEEPEST => None,
+        Value::Null => None,
+        Value::Bool(_) | Value::Number(_) => Some(value.clone()),
+        Value::String(text) => plain(text).then(|| value.clone()),
+        Value::Array(items) => {
+            let items = items.iter().take(MOST);
+            let items = items.filter_map(|item| sanitised(item, depth + 1));
+            Some(Value::Array(items.collect()))
+        }
+        Value::Object(members) => {
+            let sorted: BTreeMap<_, _> = members.iter().filter(|(key, _)| plain(key)).collect();
+            let members = sorted.into_iter().take(MOST);
+            let members = members
+                .filter_map(|(key, value)| Some((key.clone(), sanitised(value, depth + 1)?)));
+            Some(Value::Object(members.collect()))
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UI: &str = "io.modelcontextprotocol/ui";
+
+    #[track_caller]
+    fn is_mirrored(capabilities: &Value, expected: &str) {
+        let allowed = BTreeSet::from([UI.to_owned()]);
+        assert_eq!(&*mirror(capabilities, &allowed), expected);
+    }
+
+    #[test]
+    fn servers_learn_of_a_client_what_the_operator_lets_through() {
+        is_mirrored(&json!({"sampling": {}, "extensions": {"x/y": {}}}), "{}");
+        is_mirrored(&json!({"extensions": {UI: 7}}), "{}");
+        let text =
+            r#"{"extensions":{"io.modelcontextprotocol/ui":{"a":[1],"mimeTypes":["text/html"]}}}"#;
+        is_mirrored(
+            &json!({"extensions": {UI: {"mimeTypes": ["text/html", "x".repeat(200)], "a": [1, null]}}}),
+            text,
+        );
+        is_mirrored(
+            &json!({"extensions": {UI: {"a": [1], "b": "\u{1b}[2J", "mimeTypes": ["text/html"]}}}),
+            text,
+        );
+        let long: Vec<_> = (0..16).map(|n| format!("{n}{}", "x".repeat(100))).collect();
+        is_mirrored(&json!({"extensions": {UI: {"mimeTypes": long}}}), "{}");
+    }
+
+    #[test]
+    fn a_server_is_told_what_it_may_know_beside_what_it_is_told_anyway() {
+        let class = r#"{"extensions":{"io.modelcontextprotocol/ui":{"a":1}}}"#;
+        let told = |told, mirrored: &[String]| declared(told, class, mirrored);
+        assert_eq!(told(r#"{"roots":{ }}"#, &[]), r#"{"roots":{ }}"#);
+        assert_eq!(
+            told(r#"{"extensions":{"x/y":{}}}"#, &[UI.to_owned()]),
+            r#"{"extensions":{"x/y":{},"io.modelcontextprotocol/ui":{"a":1}}}"#
+        );
+    }
+}
