@@ -16,6 +16,14 @@ pub const RESOURCE_NOT_FOUND: i32 = -32002;
 /// Modern: the client lacks a capability that the request needs. HTTP status 400.
 pub const MISSING_CLIENT_CAPABILITY: i32 = -32021;
 
+/// Modern: an HTTP header says something else than the body. HTTP status 400.
+pub const HEADER_MISMATCH: i32 = -32020;
+
+/// The client changes its variant too often. HTTP status 429 with `Retry-After`.
+///
+/// MCP leaves the codes from here to -32019 to servers; neither it nor the extension names one.
+pub const TOO_MANY_SWITCHES: i32 = -32000;
+
 /// How much is echoed of what a client sent, in characters.
 pub const ECHO: usize = 128;
 
@@ -61,6 +69,26 @@ pub enum Error {
     /// There is a selector, and no variants.
     #[error("server variants are not supported")]
     VariantsNotSupported,
+    /// The header selects another variant than `_meta`, and the server is strict about it.
+    #[error("the header selects the server variant {}, `_meta` {}", shown(header), shown(&requested.to_string()))]
+    AnotherVariantInHeader {
+        /// What the header says, cut: use [`Error::another_variant_in_header`].
+        header: String,
+        /// What `_meta` says, cut.
+        requested: Value,
+        /// Decides the code.
+        era: Era,
+    },
+    /// The client changes its variant more often than the server allows.
+    #[error(
+        "the variant changes too often; in {retry_after} s it may again, and is `{active}` until then"
+    )]
+    TooManySwitches {
+        /// The variant that the client was in.
+        active: VariantId,
+        /// In how many seconds it may change again.
+        retry_after: u64,
+    },
     /// The cursor was made for another variant, which the client sees.
     #[error("the cursor of variant `{cursor}` is invalid for variant `{requested}`")]
     CursorOfAnotherVariant {
@@ -145,20 +173,19 @@ impl Error {
     /// may not enumerate them. An unknown and a hidden variant give the same error.
     #[must_use]
     pub fn invalid_variant(requested: &Value, available: Option<Vec<VariantId>>) -> Self {
-        let requested = match requested {
-            Value::String(text) => Value::String(cut(text)),
-            other => {
-                let text = other.to_string();
-                if text.chars().count() <= ECHO {
-                    other.clone()
-                } else {
-                    Value::String(cut(&text))
-                }
-            }
-        };
         Self::InvalidServerVariant {
-            requested,
+            requested: echo(requested),
             available,
+        }
+    }
+
+    /// The error for a `header` that selects another variant than `requested` in `_meta`.
+    #[must_use]
+    pub fn another_variant_in_header(header: &str, requested: &Value, era: Era) -> Self {
+        Self::AnotherVariantInHeader {
+            header: cut(header),
+            requested: echo(requested),
+            era,
         }
     }
 
@@ -184,6 +211,26 @@ impl Error {
                 INVALID_PARAMS,
                 "Server variants not supported".to_owned(),
                 None,
+            ),
+            Self::AnotherVariantInHeader {
+                header,
+                requested,
+                era,
+            } => (
+                match era {
+                    Era::Legacy => INVALID_PARAMS,
+                    Era::Modern => HEADER_MISMATCH,
+                },
+                ANOTHER_VARIANT_IN_HEADER.to_owned(),
+                Some(json!({"headerVariant": header, "requestedVariant": requested})),
+            ),
+            Self::TooManySwitches {
+                active,
+                retry_after,
+            } => (
+                TOO_MANY_SWITCHES,
+                "Too many switches of the server variant".to_owned(),
+                Some(json!({"activeVariant": active, "retryAfter": retry_after})),
             ),
             Self::CursorOfAnotherVariant { cursor, requested } => (
                 INVALID_PARAMS,
@@ -257,6 +304,21 @@ pub fn with_active_variant(data: Option<&str>, active: &VariantId) -> String {
     }
 }
 
+/// `requested` as it is if its JSON has at most [`ECHO`] characters, else cut there.
+fn echo(requested: &Value) -> Value {
+    match requested {
+        Value::String(text) => Value::String(cut(text)),
+        other => {
+            let text = other.to_string();
+            if text.chars().count() <= ECHO {
+                other.clone()
+            } else {
+                Value::String(cut(&text))
+            }
+        }
+    }
+}
+
 fn invalid_variant_data(requested: &Value, available: Option<&[VariantId]>) -> Value {
     let mut data = json!({"requestedVariant": requested});
     if let Some(available) = available {
@@ -302,6 +364,9 @@ fn not_found_data(what: &Identifier, active: Option<&VariantId>) -> Option<Value
 fn cut(text: &str) -> String {
     text.chars().take(ECHO).collect()
 }
+
+const ANOTHER_VARIANT_IN_HEADER: &str =
+    "Header mismatch: MCP-Server-Variant does not select the variant of _meta";
 
 #[cfg(test)]
 mod tests {

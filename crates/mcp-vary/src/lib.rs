@@ -11,6 +11,7 @@
 //! | what becomes of a result? | [`shape`], [`render`], [`json`] |
 //! | which field of a result is for whom, and do they agree? | [`visibility`] |
 //! | what is the client told when it asks for what is not there? | [`error`], [`cursor`] |
+//! | what of a request comes back in its next round? | [`state`] |
 //!
 //! # Examples
 //!
@@ -53,5 +54,6 @@ pub mod predicate;
 pub mod rank;
 pub mod render;
 pub mod shape;
+pub mod state;
 pub mod variant;
 pub mod visibility;

@@ -16,6 +16,7 @@ use mcp_vary::hints::{MAX_KEYS, MAX_VALUES, VariantHints};
 use mcp_vary::json::Members;
 use mcp_vary::predicate::{Predicate, choose};
 use mcp_vary::rank::{Ranked, Ranking, Weights, rank};
+use mcp_vary::state::{self, Parameters, StateError};
 use mcp_vary::variant::{Date, ServerVariant, Status, VariantId};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -432,6 +433,22 @@ proptest! {
         }
         prop_assume!(forged != sealed);
         prop_assert_eq!(open(&keys, &binding, &forged), Err(CursorError::Invalid));
+    }
+
+    /// SV-26: a state comes back in time and to its own request, and never otherwise.
+    #[test]
+    fn a_state_comes_back_to_its_request(one in vec("[ab]{1,2}", 4), other in vec("[ab]{1,2}", 4), text in ".{0,40}", expires: u64, now: u64) {
+        let keys = CursorKeys::new([1; 32]);
+        let about = |name: &str| Parameters::of(name, None);
+        let (made_for, used_for) = (about(&one[3]), about(&other[3]));
+        let (here, there): (VariantId, VariantId) = (one[0].parse().unwrap(), other[0].parse().unwrap());
+        let made = state::Binding { variant: &here, method: &one[1], principal: &one[2], parameters: &made_for };
+        let used = state::Binding { variant: &there, method: &other[1], principal: &other[2], parameters: &used_for };
+        let sealed = state::seal(&keys, &made, &text, expires);
+        let in_time = if now < expires { Ok(text) } else { Err(StateError::Expired) };
+        prop_assert_eq!(&state::open(&keys, &made, &sealed, now), &in_time);
+        let elsewhere = if made == used { in_time } else { Err(StateError::Invalid) };
+        prop_assert_eq!(state::open(&keys, &used, &sealed, now), elsewhere);
     }
 
     /// SV-12: the active variant is added to a server's data, which loses nothing.

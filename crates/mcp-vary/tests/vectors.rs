@@ -24,6 +24,7 @@ use mcp_vary::shape::{
     Representations, Shaped, ToolFacts, compact_tool_result, prompt_result, resource_result,
     tool_result,
 };
+use mcp_vary::state::{self, Parameters, StateError};
 use mcp_vary::variant::{Mistake, ServerVariant, VariantId, Variants, Warning};
 use mcp_vary::visibility::{Experience, Forward, compare, forward};
 use serde::Deserialize;
@@ -476,7 +477,60 @@ fn cursors() {
     });
 }
 
-/// EXT-4, SV-9, SV-10, SV-12, SV-13: what the client is told.
+/// SV-26: the state of a request comes back to that request only, and in time.
+#[test]
+fn states() {
+    holds("states.json", |input| {
+        let (sealed, opened) = (&input["sealed"], &input["opened"]);
+        let (made, used) = (parameters(sealed), parameters(opened));
+        let (sealed_for, active) = (id(&sealed["variant"]), id(&opened["variant"]));
+        let expires = input["expires"].as_u64().unwrap();
+        let mut state = state::seal(
+            &CursorKeys::new(key(&input["sealKey"])),
+            &of_state(sealed, &sealed_for, &made),
+            string(&input["state"]),
+            expires,
+        );
+        if let Some(keep) = input["keep"].as_i64() {
+            let length = i64::try_from(state.len()).unwrap();
+            state.truncate((length + keep).try_into().unwrap());
+        }
+        if let Some(literal) = input["literal"].as_str() {
+            literal.clone_into(&mut state);
+        }
+        let mut keys = input["openKeys"].as_array().unwrap().iter().map(key);
+        let keys = CursorKeys::new(keys.next().unwrap()).with_previous(keys);
+        let now = input["now"].as_u64().unwrap();
+        match state::open(&keys, &of_state(opened, &active, &used), &state, now) {
+            Ok(state) => json!({"state": state}),
+            Err(StateError::Expired) => json!({"error": "expired"}),
+            Err(_) => json!({"error": "invalid"}),
+        }
+    });
+}
+
+fn parameters(request: &Value) -> Parameters {
+    let parameters = &request["parameters"];
+    Parameters::of(
+        string(&parameters["name"]),
+        parameters["arguments"].as_object(),
+    )
+}
+
+fn of_state<'a>(
+    request: &'a Value,
+    variant: &'a VariantId,
+    parameters: &'a Parameters,
+) -> state::Binding<'a> {
+    state::Binding {
+        variant,
+        method: string(&request["method"]),
+        principal: string(&request["principal"]),
+        parameters,
+    }
+}
+
+/// EXT-4, SV-9, SV-10, SV-12, SV-13, SV-18, SV-21: what the client is told.
 #[test]
 fn errors() {
     holds("errors.json", |input| match input.get("error") {
@@ -516,6 +570,13 @@ fn error(kind: &str, input: &Value) -> Error {
         "required-extension" => Error::RequiredExtension {
             id: string(&input["id"]).parse().unwrap(),
             era: era(),
+        },
+        "another-variant-in-header" => {
+            Error::another_variant_in_header(string(&input["header"]), &input["requested"], era())
+        }
+        "too-many-switches" => Error::TooManySwitches {
+            active: id(&input["active"]),
+            retry_after: input["retryAfter"].as_u64().unwrap(),
         },
         other => unreachable!("no error is {other}"),
     }
