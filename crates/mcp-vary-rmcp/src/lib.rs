@@ -53,4 +53,5 @@
 //! Servers: [`server`]. Clients: [`client`].
 
 pub mod client;
+mod limit;
 pub mod server;

@@ -100,8 +100,9 @@ pub use self::model::{Model, PATIENCE};
 pub use self::offers::{MAX_VARIANTS, Offers};
 #[cfg(feature = "openai")]
 pub use self::openai::{ChatCompletions, ChatError};
-pub use self::switch::{RECORDS, Record, SwitchLimit};
+pub use self::switch::{RECORDS, Record};
 pub use self::view::View;
+pub use crate::limit::SwitchLimit;
 pub use mcp_vary::visibility::Experience;
 
 use self::memory::{Memory, Selected};
@@ -192,6 +193,9 @@ impl Client {
     }
 
     /// Limits how often all clones together may switch by themselves.
+    ///
+    /// A list of tools costs the model's cache with each switch. What the user or the application
+    /// names is done whatever the limit.
     ///
     /// ```
     /// use std::time::Duration;

@@ -1,44 +1,16 @@
 //! Switching: which variant was chosen when and why, and how often it may change.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
+use mcp_vary::variant::VariantId;
 use tokio::time::Instant;
 
 use super::choose::{Choice, Reason};
 use super::offers::Offers;
-use mcp_vary::variant::VariantId;
+use crate::limit::SwitchLimit;
 
 /// How many choices are remembered.
 pub const RECORDS: usize = 256;
-
-/// How often a client may switch by itself.
-///
-/// A list of tools costs the model's cache with each switch. What the user or the application names
-/// is done whatever the limit.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct SwitchLimit {
-    /// So many switches,
-    pub most: usize,
-    /// within this time.
-    pub within: Duration,
-}
-
-impl SwitchLimit {
-    /// At most `most` switches `within` a time.
-    #[must_use]
-    pub fn new(most: usize, within: Duration) -> Self {
-        Self { most, within }
-    }
-}
-
-impl Default for SwitchLimit {
-    /// Twelve in a minute.
-    fn default() -> Self {
-        Self::new(12, Duration::from_secs(60))
-    }
-}
 
 /// One choice, for an audit.
 #[derive(Clone, Debug, Eq, PartialEq)]

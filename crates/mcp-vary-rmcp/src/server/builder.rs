@@ -3,6 +3,7 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use mcp_vary::cursor::CursorKeys;
 use mcp_vary::error::Identifier;
@@ -17,8 +18,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::face::Face;
-use super::offers::{Chosen, Offers, Permits, Principal, Ranker, Rankings, Sees};
+use super::header::HeaderRule;
+use super::offers::{Chosen, Clock, Offers, Permits, Principal, Ranker, Rankings, Sees};
+use super::selection::{Askers, Audit, Selection};
 use super::vary::{Faces, Shared, Vary};
+use crate::limit::SwitchLimit;
 
 /// Declares a server with variants: [`Vary::builder`].
 ///
@@ -73,6 +77,9 @@ pub struct Builder {
     weights: Weights,
     ranker: Option<Ranker>,
     chosen: Option<Chosen>,
+    header: HeaderRule,
+    limit: Option<SwitchLimit>,
+    audit: Option<Audit>,
     permits: Option<Permits>,
     extensions: Vec<(ExtensionId, Option<JsonObject>)>,
     sees: Option<Sees>,
@@ -82,6 +89,8 @@ pub struct Builder {
     hides_available: bool,
     keys: Option<CursorKeys>,
     page_size: Option<NonZeroUsize>,
+    clock: Option<Clock>,
+    state_lifetime: Option<Duration>,
     today: Option<Date>,
 }
 
@@ -184,15 +193,15 @@ impl Builder {
         self
     }
 
-    /// Chooses the default of a client from outside the message, such as from a header or its path,
-    /// and moves it to the front of the offers. What the client does not see is passed over.
+    /// Chooses the default of a client from outside the message, such as from its path, and moves it
+    /// to the front of the offers. What the client does not see is passed over.
     ///
     /// ```
     /// # use mcp_vary_rmcp::server::Vary;
     /// let builder = Vary::builder().with_default(|context| {
     ///     let parts = context.extensions.get::<http::request::Parts>()?;
-    ///     let variant = parts.headers.get("MCP-Server-Variant")?;
-    ///     Some(variant.to_str().ok()?.to_owned())
+    ///     let variant = parts.uri.path().strip_prefix("/mcp/v/")?;
+    ///     Some(variant.to_owned())
     /// });
     /// ```
     pub fn with_default(
@@ -200,6 +209,69 @@ impl Builder {
         chosen: impl Fn(&RequestContext<RoleServer>) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
         self.chosen = Some(Arc::new(chosen));
+        self
+    }
+
+    /// Lets the HTTP header `MCP-Server-Variant` choose the default, before [`with_default`](Self::with_default).
+    ///
+    /// `_meta` wins. What the client does not see is passed over, as if there were no header.
+    ///
+    /// ```
+    /// # use mcp_vary_rmcp::server::Vary;
+    /// let builder = Vary::builder().with_header();
+    /// // Or: a client that says two things, or something that is not there, is told so.
+    /// let strict = Vary::builder().with_strict_header();
+    /// ```
+    pub fn with_header(mut self) -> Self {
+        self.header = HeaderRule::Default;
+        self
+    }
+
+    /// Like [`with_header`](Self::with_header), and refuses a request whose header contradicts its
+    /// `_meta`, or names no variant that the client sees.
+    ///
+    /// A contradiction is `-32020` with HTTP status 400, as of any header that says something else
+    /// than the body; `-32602` for legacy clients.
+    pub fn with_strict_header(mut self) -> Self {
+        self.header = HeaderRule::Strict;
+        self
+    }
+
+    /// Limits how often a client may change its variant.
+    ///
+    /// A legacy session is counted by itself, the requests of modern clients by their
+    /// [principal](Self::with_principal), and those of nobody in particular not at all. What is too
+    /// much is refused with `-32000` and, in its data, the variant that the client is in and the
+    /// seconds to wait.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// # use mcp_vary_rmcp::server::Vary;
+    /// use mcp_vary_rmcp::server::{Outcome, SwitchLimit};
+    ///
+    /// let builder = Vary::builder()
+    ///     .with_switch_limit(SwitchLimit::new(30, Duration::from_secs(60)))
+    ///     .with_audit(|_context, selection| match selection.outcome {
+    ///         Outcome::Chosen { variant, by, .. } => println!("{variant}, by {by:?}"),
+    ///         Outcome::Refused(error) => println!("{:?}: {error}", selection.principal),
+    ///         _ => {}
+    ///     });
+    /// ```
+    pub fn with_switch_limit(mut self, limit: SwitchLimit) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Tells `audit` of each choice of a variant that is new for its session or principal, or of new
+    /// hints, and of each that is refused.
+    ///
+    /// It is asked in the course of the request, so it must be fast.
+    pub fn with_audit(
+        mut self,
+        audit: impl Fn(&RequestContext<RoleServer>, &Selection<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        self.audit = Some(Arc::new(audit));
         self
     }
 
@@ -246,8 +318,8 @@ impl Builder {
         self
     }
 
-    /// Who asks, so that one client's cursors do not open for another; nobody in particular if
-    /// this is not set.
+    /// Who asks, so that one client's cursors do not open for another, and its switches are its own;
+    /// nobody in particular if this is not set.
     pub fn with_principal(
         mut self,
         principal: impl Fn(&RequestContext<RoleServer>) -> String + Send + Sync + 'static,
@@ -271,6 +343,28 @@ impl Builder {
     /// Does not say in an error which variants there are.
     pub fn without_enumeration(mut self) -> Self {
         self.hides_available = true;
+        self
+    }
+
+    /// How long a request that takes several rounds may take in all; an hour unless set.
+    ///
+    /// What a handler wants to see again in the next round comes back only under the same variant,
+    /// to the same request with the same arguments, from the same principal, and in this time.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// # use mcp_vary_rmcp::server::Vary;
+    /// let builder = Vary::builder().with_state_lifetime(Duration::from_secs(5 * 60));
+    /// ```
+    pub fn with_state_lifetime(mut self, lifetime: Duration) -> Self {
+        self.state_lifetime = Some(lifetime);
+        self
+    }
+
+    /// What time it is, in seconds since 1970; the system's clock unless set.
+    pub fn with_clock(mut self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        self.clock = Some(Arc::new(clock));
         self
     }
 
@@ -376,6 +470,10 @@ impl Builder {
     fn has_rules_for_variants(&self) -> bool {
         self.ranker.is_some()
             || self.chosen.is_some()
+            || self.header != HeaderRule::Unread
+            || self.limit.is_some()
+            || self.audit.is_some()
+            || self.state_lifetime.is_some()
             || self.sees.is_some()
             || self.principal.is_some()
             || self.advertised.is_some()
@@ -413,6 +511,9 @@ impl Builder {
             weights: std::mem::take(&mut self.weights),
             ranker: self.ranker.take(),
             chosen: self.chosen.take(),
+            header: self.header,
+            limit: self.limit,
+            audit: self.audit.take(),
             sees: self.sees.take(),
             principal: self.principal.take(),
             advertised: self.advertised.unwrap_or(ADVERTISED),
@@ -420,9 +521,12 @@ impl Builder {
             enumerates: !self.hides_available,
             keys,
             page_size: self.page_size,
+            clock: self.clock.take().unwrap_or_else(|| Arc::new(system_clock)),
+            state_lifetime: self.state_lifetime.unwrap_or(STATE_LIFETIME),
             rankings: Rankings::default(),
+            askers: Askers::default(),
         };
-        (Some(Faces::Many(offers)), warnings)
+        (Some(Faces::Many(Box::new(offers))), warnings)
     }
 }
 
@@ -494,6 +598,18 @@ pub enum BuildMistake {
     #[error("the system has no random bytes for a cursor key; set one with `with_cursor_keys`")]
     NoRandomness,
 }
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what a state lives by, in every replica; an author may set another clock"
+)]
+fn system_clock() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
+}
+
+/// Long enough for a person to log in somewhere.
+const STATE_LIFETIME: Duration = Duration::from_secs(60 * 60);
 
 fn random_keys() -> Option<CursorKeys> {
     let mut key = [0; 32];

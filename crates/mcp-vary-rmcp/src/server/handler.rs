@@ -5,6 +5,7 @@
 )]
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use mcp_vary::error::{Era, Identifier};
 use mcp_vary::extension::SERVER_VARIANT_META;
@@ -35,6 +36,7 @@ use super::session::Unbound;
 use super::state::StateSeal;
 use super::tag::{Outlet, tagging_peer};
 use super::vary::{ActiveVariant, Faces, Vary};
+use super::watch::Watch;
 use super::wire::{unexpected, with_active_variant};
 
 impl ServerHandler for Vary {
@@ -144,8 +146,9 @@ impl ServerHandler for Vary {
         let mut request = active.face.call(request, &context, active.variant).await?;
         let own = Identifier::Tool(request.name.to_string());
         active.check(&context, &own, &missing)?;
-        let seal = StateSeal::new(self.offers(), &active, &own, &context);
-        open_state(seal.as_ref(), &mut request.request_state)?;
+        let arguments = request.arguments.as_ref();
+        let seal = StateSeal::new(self.offers(), &active, &own, arguments, &context);
+        open_state(&active, seal.as_ref(), &mut request.request_state)?;
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(request));
         match ask(&active, request, missing, context).await? {
             ServerResult::CallToolResult(result) => Ok(result.into()),
@@ -168,8 +171,9 @@ impl ServerHandler for Vary {
             .await?;
         let own = Identifier::Prompt(request.name.clone());
         active.check(&context, &own, &missing)?;
-        let seal = StateSeal::new(self.offers(), &active, &own, &context);
-        open_state(seal.as_ref(), &mut request.request_state)?;
+        let arguments = request.arguments.as_ref();
+        let seal = StateSeal::new(self.offers(), &active, &own, arguments, &context);
+        open_state(&active, seal.as_ref(), &mut request.request_state)?;
         let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(request));
         match ask(&active, request, missing, context).await? {
             ServerResult::GetPromptResult(result) => Ok(result.into()),
@@ -188,8 +192,8 @@ impl ServerHandler for Vary {
         let missing = Identifier::Resource(request.uri.clone());
         active.face.check_uri(&missing, era, active.variant)?;
         active.check(&context, &missing, &missing)?;
-        let seal = StateSeal::new(self.offers(), &active, &missing, &context);
-        open_state(seal.as_ref(), &mut request.request_state)?;
+        let seal = StateSeal::new(self.offers(), &active, &missing, None, &context);
+        open_state(&active, seal.as_ref(), &mut request.request_state)?;
         let answer = active.face.handler.read(request, context).await;
         match answer.map_err(|error| active.about(error, missing, era))? {
             ReadResourceResponse::Complete(mut result) => {
@@ -250,9 +254,11 @@ impl ServerHandler for Vary {
                 .map_err(|unbound| not_bound(&unbound, &uri, variant))?,
         };
         let request = ClientRequest::SubscribeRequest(SubscribeRequest::new(request));
-        let answer = active.face.handler.request(request, context).await;
-        if answer.is_err() && is_new {
-            self.sessions.unsubscribe(&client, &uri);
+        let answer = active.face.handler.request(request, context.clone()).await;
+        match self.sessions.watch(&client, &active) {
+            Some(watch) if answer.is_ok() => watch.add(&[uri], &client, &context).await,
+            _ if answer.is_err() && is_new => drop(self.sessions.unsubscribe(&client, &uri)),
+            _ => {}
         }
         let about = |error| active.about(error, missing, Era::Legacy);
         answer.map(drop).map_err(about).map_err(|mut error| {
@@ -275,7 +281,10 @@ impl ServerHandler for Vary {
                 .meta
                 .insert(SERVER_VARIANT_META.to_owned(), json!(variant));
         }
-        let active = self.enter(&mut context)?;
+        // It changes no variant, so it is not counted as such.
+        self.check_required(&context)?;
+        let active = self.select(&context)?;
+        self.prepare(&active, &mut context);
         let request = ClientRequest::UnsubscribeRequest(UnsubscribeRequest::new(request));
         let answer = active.face.handler.request(request, context).await;
         match active.variant {
@@ -299,20 +308,23 @@ impl ServerHandler for Vary {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         self.check_required(context.request_context())?;
         let active = self.select(context.request_context())?;
+        self.settle(&active, context.request_context())?;
         let Some(variant) = active.variant else {
             return active.face.handler.listen(context).await;
         };
         let mut inner = context.request_context().clone();
-        let outlet = Outlet::Stream(context.sink().clone());
-        let peer = tagging_peer(
-            &inner.peer,
-            outlet,
-            variant.clone(),
-            active.face.view.clone(),
-        );
-        inner.peer = peer.peer().clone();
         inner.extensions.insert(ActiveVariant(variant.clone()));
-        let accepted = SubscriptionsListenRequestParams::new(context.accepted().clone());
+        let watch = Arc::new(Watch::new(active.face.clone(), active.permits.cloned()));
+        let mut accepted = context.accepted().clone();
+        if let Some(uris) = &accepted.resource_subscriptions {
+            watch.add(uris, &inner.peer, &inner).await;
+            // For us; the client is told only what it asked for.
+            accepted.resources_list_changed = Some(true);
+        }
+        let outlet = Outlet::Stream(context.sink().clone());
+        let peer = tagging_peer(&inner.peer, outlet, variant.clone(), watch);
+        inner.peer = peer.peer().clone();
+        let accepted = SubscriptionsListenRequestParams::new(accepted);
         let request = SubscriptionsListenRequest::new(accepted);
         let request = ClientRequest::SubscriptionsListenRequest(request);
         match active.face.handler.request(request, inner).await {
@@ -524,8 +536,19 @@ async fn ask(
     answer.map_err(|error| active.about(error, what, era))
 }
 
-fn open_state(seal: Option<&StateSeal<'_>>, state: &mut Option<String>) -> Result<(), ErrorData> {
-    seal.map_or(Ok(()), |seal| seal.open(state))
+/// The state as the handler made it. Where nothing can have been sealed, none reaches it.
+fn open_state(
+    active: &Active<'_>,
+    seal: Option<&StateSeal<'_>>,
+    state: &mut Option<String>,
+) -> Result<(), ErrorData> {
+    match seal {
+        Some(seal) => seal.open(state),
+        None => {
+            state.take_if(|_| active.variant.is_some());
+            Ok(())
+        }
+    }
 }
 
 fn sealed(seal: Option<&StateSeal<'_>>, mut result: InputRequiredResult) -> InputRequiredResult {

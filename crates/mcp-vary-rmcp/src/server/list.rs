@@ -13,9 +13,10 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 
+use super::face::Face;
 use super::features::era;
 use super::inner::Inner;
-use super::offers::{Active, Offers};
+use super::offers::{Active, Offers, Permits};
 use super::view::View;
 use super::wire::{to_error_data, unexpected, with_active_variant};
 
@@ -171,7 +172,7 @@ async fn one<L: List>(
         .await?;
     let mut list = L::read(result).ok_or_else(unexpected)?;
     let items = std::mem::take(list.items());
-    *list.items() = show::<L>(items, active, &context);
+    *list.items() = show::<L>(items, active.face, active.permits, &context);
     Ok(list)
 }
 
@@ -182,8 +183,7 @@ async fn cut<L: List>(
     size: NonZeroUsize,
     context: &RequestContext<RoleServer>,
 ) -> Result<L, ErrorData> {
-    let items = gather::<L>(&*active.face.handler, context).await?;
-    let items = show::<L>(items, active, context);
+    let items = shown::<L>(active.face, active.permits, context).await?;
     // Sealed by us, so a number; a list that has become shorter ends here.
     let first = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
     let end = size.get().saturating_add(first);
@@ -193,16 +193,27 @@ async fn cut<L: List>(
     Ok(list)
 }
 
+/// Everything that the client may see of a list, as the face shows it.
+pub(super) async fn shown<L: List>(
+    face: &Face,
+    permits: Option<&Permits>,
+    context: &RequestContext<RoleServer>,
+) -> Result<Vec<L::Item>, ErrorData> {
+    let items = gather::<L>(&*face.handler, context).await?;
+    Ok(show::<L>(items, face, permits, context))
+}
+
 /// What the client may see of `items`, as the face shows it.
 fn show<L: List>(
     mut items: Vec<L::Item>,
-    active: &Active<'_>,
+    face: &Face,
+    permits: Option<&Permits>,
     context: &RequestContext<RoleServer>,
 ) -> Vec<L::Item> {
-    if let Some(permits) = active.permits {
+    if let Some(permits) = permits {
         items.retain(|item| permits(context, &L::identify(item)));
     }
-    match &active.face.view {
+    match &face.view {
         None => items,
         Some(view) => items
             .into_iter()

@@ -23,28 +23,38 @@
 //! | refuse such a request before it is acknowledged | the same | the error comes after the acknowledgement |
 //! | check `Mcp-Param-*` headers against the tool of the variant | `get_tool`, `handler/server.rs`: no context | checked where all variants have the same tool |
 //!
-//! Not there yet: refusing a request whose header and `_meta` select different variants (SV-18); binding
-//! the state of a multi-round-trip request to its arguments and to a time (SV-26), which rmcp's
-//! `RequestStateCodec` does for the handler; resources that exist only as links (SV-14).
+//! | answer too many switches with HTTP status 429 and `Retry-After` | `jsonrpc_http_status`, `transport/streamable_http_server/tower.rs`: a status for the SDK's own codes only | status 200, and the seconds in the error's data |
+//!
+//! # Resources that have gone
+//!
+//! What a client is subscribed to may vanish from its variant's list. A handler that says so, by
+//! telling of a changed list, ends the subscription with that: its client hears of the change, and of
+//! the resource nothing more. What was never listed, such as a resource that only a tool links to,
+//! is there for as long as the handler and the [`View`]'s rule for URIs say so.
 
 mod answer;
 mod builder;
 mod face;
 mod features;
 mod handler;
+mod header;
 mod inner;
 mod list;
 mod offers;
+mod selection;
 mod session;
 mod state;
 mod tag;
 mod vary;
 mod view;
+mod watch;
 mod wire;
 
 pub use self::answer::answer;
 pub use self::builder::{BuildError, BuildMistake, Builder};
 pub use self::face::Face;
 pub use self::features::{Features, declared_by, features};
+pub use self::selection::{Chooser, Outcome, Selection};
 pub use self::vary::{ActiveVariant, Vary};
 pub use self::view::{PromptView, ToolView, View};
+pub use crate::limit::SwitchLimit;

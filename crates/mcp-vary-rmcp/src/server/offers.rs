@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use mcp_vary::cursor::CursorKeys;
 use mcp_vary::error::{Era, Error, Identifier};
@@ -14,11 +15,14 @@ use mcp_vary::variant::{ServerVariant, Status, VariantId, Variants, to_settings}
 use rmcp::model::{ErrorCode, JsonObject};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::face::{Face, not_found};
 use super::features::{declared_by, era};
+use super::header::HeaderRule;
+use super::selection::{Askers, Audit, Chooser, Outcome, Selection, Step, TooOften};
 use super::wire::{to_error_data, with_active_variant};
+use crate::limit::SwitchLimit;
 
 pub(super) type Ranker = Arc<dyn Fn(&[&ServerVariant], &VariantHints) -> Vec<usize> + Send + Sync>;
 pub(super) type Sees =
@@ -27,6 +31,7 @@ pub(super) type Permits =
     Arc<dyn Fn(&RequestContext<RoleServer>, &Identifier) -> bool + Send + Sync>;
 pub(super) type Chosen = Arc<dyn Fn(&RequestContext<RoleServer>) -> Option<String> + Send + Sync>;
 pub(super) type Principal = Arc<dyn Fn(&RequestContext<RoleServer>) -> String + Send + Sync>;
+pub(super) type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// The variants of a server, and the rules by which they are offered.
 pub(super) struct Offers {
@@ -36,6 +41,9 @@ pub(super) struct Offers {
     pub(super) weights: Weights,
     pub(super) ranker: Option<Ranker>,
     pub(super) chosen: Option<Chosen>,
+    pub(super) header: HeaderRule,
+    pub(super) limit: Option<SwitchLimit>,
+    pub(super) audit: Option<Audit>,
     pub(super) sees: Option<Sees>,
     pub(super) principal: Option<Principal>,
     pub(super) advertised: usize,
@@ -43,7 +51,10 @@ pub(super) struct Offers {
     pub(super) enumerates: bool,
     pub(super) keys: CursorKeys,
     pub(super) page_size: Option<NonZeroUsize>,
+    pub(super) clock: Clock,
+    pub(super) state_lifetime: Duration,
     pub(super) rankings: Rankings,
+    pub(super) askers: Askers,
 }
 
 /// The face that answers a request, and the variant that it belongs to.
@@ -51,6 +62,7 @@ pub(super) struct Active<'a> {
     pub(super) variant: Option<&'a VariantId>,
     pub(super) face: &'a Face,
     pub(super) permits: Option<&'a Permits>,
+    by: Chooser,
     visible: Vec<&'a ServerVariant>,
 }
 
@@ -61,6 +73,7 @@ impl<'a> Active<'a> {
             variant: None,
             face,
             permits: None,
+            by: Chooser::Ranking,
             visible: Vec::new(),
         }
     }
@@ -114,38 +127,116 @@ impl Offers {
         context: &RequestContext<RoleServer>,
     ) -> Result<Active<'_>, ErrorData> {
         let visible = self.visible(context);
-        let selector = context.meta.get(SERVER_VARIANT_META);
         if visible.is_empty() {
             return Err(to_error_data(&Error::VariantsNotSupported));
         }
-        let found = match selector {
-            None => self.rank(&visible, context).first().cloned(),
-            Some(Value::String(id)) => visible
-                .iter()
-                .map(|variant| &variant.id)
-                .find(|visible| *visible == id.as_str())
-                .filter(|id| !self.advertised_only || self.is_advertised(id, &visible, context))
-                .cloned(),
-            Some(_) => None,
-        };
-        let position = found.and_then(|id| self.variants.iter().position(|v| v.id == id));
+        let found = self.find(&visible, context);
+        let (id, by) = found.inspect_err(|error| {
+            self.tell(&visible, context, Outcome::Refused(error));
+        })?;
+        let at = self.variants.iter().position(|variant| variant.id == id);
         let active =
-            position.and_then(|at| Some((self.variants.as_slice().get(at)?, self.faces.get(at)?)));
+            at.and_then(|at| Some((self.variants.as_slice().get(at)?, self.faces.get(at)?)));
         match active {
             Some((variant, face)) => Ok(Active {
                 variant: Some(&variant.id),
                 face,
                 permits: None,
+                by,
                 visible,
             }),
-            None => Err(self.invalid(selector, &visible, context)),
+            None => Err(self.invalid(&json!(id), &visible, context)),
+        }
+    }
+
+    /// The variant that a request is to run under, and who says so.
+    fn find(
+        &self,
+        visible: &[&ServerVariant],
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(VariantId, Chooser), ErrorData> {
+        let header = self.header.read(context);
+        let Some(selector) = context.meta.get(SERVER_VARIANT_META) else {
+            let sees = |id: &str| visible.iter().any(|variant| variant.id == *id);
+            if let Some(header) = header.filter(|id| self.header == HeaderRule::Strict && !sees(id))
+            {
+                return Err(self.invalid(&json!(header), visible, context));
+            }
+            let (ranking, by) = self.rank(visible, context);
+            let first = ranking.first().cloned();
+            return match first {
+                Some(id) => Ok((id, by)),
+                None => Err(to_error_data(&Error::VariantsNotSupported)),
+            };
+        };
+        if let Some(header) = header {
+            let checked = self.header.check(&header, selector, era(context));
+            checked.map_err(|error| to_error_data(&error))?;
+        }
+        let ids = visible.iter().map(|variant| &variant.id);
+        let found = selector.as_str().and_then(|wanted| {
+            ids.into_iter()
+                .find(|id| **id == *wanted)
+                .filter(|id| !self.advertised_only || self.is_advertised(id, visible, context))
+        });
+        match found {
+            Some(id) => Ok((id.clone(), Chooser::Selector)),
+            None => Err(self.invalid(selector, visible, context)),
+        }
+    }
+
+    /// Whether anybody counts or records which variants are chosen.
+    pub(super) fn is_watched(&self) -> bool {
+        self.limit.is_some() || self.audit.is_some()
+    }
+
+    /// Records where a client went, or refuses that it goes so often.
+    pub(super) fn settle(
+        &self,
+        active: &Active<'_>,
+        context: &RequestContext<RoleServer>,
+        step: Result<Step, TooOften>,
+    ) -> Result<(), ErrorData> {
+        let step = step.map_err(|often| {
+            let error = to_error_data(&Error::TooManySwitches {
+                active: often.variant,
+                retry_after: often.wait.as_secs_f64().ceil() as u64,
+            });
+            self.tell(&active.visible, context, Outcome::Refused(&error));
+            error
+        })?;
+        if let Some(variant) = active.variant.filter(|_| step.is_new) {
+            let outcome = Outcome::Chosen {
+                variant,
+                before: step.before.as_ref(),
+                by: active.by,
+            };
+            self.tell(&active.visible, context, outcome);
+        }
+        Ok(())
+    }
+
+    fn tell(
+        &self,
+        visible: &[&ServerVariant],
+        context: &RequestContext<RoleServer>,
+        outcome: Outcome<'_>,
+    ) {
+        if let Some(audit) = &self.audit {
+            let selection = Selection {
+                principal: &self.principal(context),
+                hints: &declared_by::<VariantHints>(context).value,
+                ranking: &self.rank(visible, context).0,
+                outcome,
+            };
+            audit(context, &selection);
         }
     }
 
     /// The settings that advertise what this client may choose from; none when that is nothing.
     pub(super) fn advertise(&self, context: &RequestContext<RoleServer>) -> Option<JsonObject> {
         let visible = self.visible(context);
-        let (ids, more) = self.rank(&visible, context).advertise(self.advertised);
+        let (ids, more) = self.rank(&visible, context).0.advertise(self.advertised);
         let sees = |id: &VariantId| visible.iter().any(|variant| variant.id == *id);
         let offered: Vec<ServerVariant> = ids
             .iter()
@@ -165,20 +256,42 @@ impl Offers {
             .collect()
     }
 
-    /// The order for a client, with what was chosen for it from outside at the front.
-    fn rank(&self, visible: &[&ServerVariant], context: &RequestContext<RoleServer>) -> Ranking {
+    /// The order for a client, with what was chosen for it from outside at the front, and by whom.
+    fn rank(
+        &self,
+        visible: &[&ServerVariant],
+        context: &RequestContext<RoleServer>,
+    ) -> (Ranking, Chooser) {
         let hints = declared_by::<VariantHints>(context).value;
-        let mut ranking = match visible.len() == self.variants.as_slice().len() {
-            true => self.rankings.of(hints, |hints| self.order(visible, hints)),
-            // Depends on who asks, so that there is one for everybody.
-            false => self.order(visible, &hints),
-        };
-        if let Some(chosen) = self.chosen.as_ref().and_then(|chosen| chosen(context))
-            && let Some(variant) = visible.iter().find(|variant| variant.id == *chosen)
-        {
-            ranking.put_first(&variant.id);
+        let hidden = self.hidden(visible);
+        let mut ranking = self
+            .rankings
+            .of((hidden, hints), |hints| self.order(visible, hints));
+        let rule = || self.chosen.as_ref().and_then(|chosen| chosen(context));
+        let chosen: [(Chooser, &dyn Fn() -> Option<String>); 2] = [
+            (Chooser::Header, &|| self.header.read(context)),
+            (Chooser::Rule, &rule),
+        ];
+        for (by, chosen) in chosen {
+            if let Some(chosen) = chosen()
+                && let Some(variant) = visible.iter().find(|variant| variant.id == *chosen)
+            {
+                ranking.put_first(&variant.id);
+                return (ranking, by);
+            }
         }
-        ranking
+        (ranking, Chooser::Ranking)
+    }
+
+    /// The positions of what is not visible.
+    fn hidden(&self, visible: &[&ServerVariant]) -> Vec<usize> {
+        let all = self.variants.as_slice();
+        if visible.len() == all.len() {
+            return Vec::new();
+        }
+        let sees = |id: &VariantId| visible.iter().any(|variant| variant.id == *id);
+        let hidden = all.iter().enumerate().filter(|(_, one)| !sees(&one.id));
+        hidden.map(|(at, _)| at).collect()
     }
 
     /// The order by hints. What a ranker loses is appended, what it invents is not there.
@@ -206,26 +319,23 @@ impl Offers {
         visible: &[&ServerVariant],
         context: &RequestContext<RoleServer>,
     ) -> bool {
-        self.rank(visible, context)
-            .advertise(self.advertised)
-            .0
-            .contains(id)
+        let (ranking, _) = self.rank(visible, context);
+        ranking.advertise(self.advertised).0.contains(id)
     }
 
     fn invalid(
         &self,
-        selector: Option<&Value>,
+        requested: &Value,
         visible: &[&ServerVariant],
         context: &RequestContext<RoleServer>,
     ) -> ErrorData {
         let available = self.enumerates.then(|| {
-            let ranking = self.rank(visible, context);
+            let (ranking, _) = self.rank(visible, context);
             match self.advertised_only {
                 true => ranking.advertise(self.advertised).0,
                 false => ranking.ids().cloned().collect(),
             }
         });
-        let requested = selector.unwrap_or(&Value::Null);
         tracing::debug!("variant refused");
         to_error_data(&Error::invalid_variant(requested, available))
     }
@@ -239,23 +349,29 @@ impl fmt::Debug for Offers {
     }
 }
 
-/// The rankings of those who see every variant, by their hints.
+/// The rankings that were made of late, by what is hidden from a client and by its hints.
+///
+/// Nobody's name is in the key: two principals who see the same get the same. No time limits them,
+/// since nothing else goes into a ranking.
 #[derive(Default)]
-pub(super) struct Rankings(Mutex<BTreeMap<VariantHints, Ranking>>);
+pub(super) struct Rankings(Mutex<BTreeMap<Asking, Ranking>>);
+
+/// The positions of the hidden variants, and the client's hints.
+type Asking = (Vec<usize>, VariantHints);
 
 impl Rankings {
-    fn of(&self, hints: VariantHints, rank: impl FnOnce(&VariantHints) -> Ranking) -> Ranking {
+    fn of(&self, asking: Asking, rank: impl FnOnce(&VariantHints) -> Ranking) -> Ranking {
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(ranking) = known().get(&hints) {
+        if let Some(ranking) = known().get(&asking) {
             return ranking.clone();
         }
         // Not while it is locked: a ranker of the author's may take its time.
-        let ranking = rank(&hints);
+        let ranking = rank(&asking.1);
         let mut known = known();
         if known.len() >= MAX_RANKINGS {
             known.clear();
         }
-        known.insert(hints, ranking.clone());
+        known.insert(asking, ranking.clone());
         ranking
     }
 }

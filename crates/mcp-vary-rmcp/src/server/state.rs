@@ -1,13 +1,14 @@
-//! The state of a request that takes several round trips: it comes back only to where it was made.
+//! The state of a request that takes several round trips: it comes back only to where it was made, and in time.
 
-use mcp_vary::cursor::{Binding, open, seal};
-use mcp_vary::error::Identifier;
+use mcp_vary::error::{Era, Identifier};
+use mcp_vary::state::{Binding, Parameters, StateError, open, seal};
 use mcp_vary::variant::VariantId;
-use rmcp::model::InputRequiredResult;
+use rmcp::model::{InputRequiredResult, JsonObject};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::json;
 
+use super::features::era;
 use super::offers::{Active, Offers};
 
 /// What the state of one request is bound to.
@@ -15,18 +16,24 @@ pub(super) struct StateSeal<'a> {
     offers: &'a Offers,
     variant: &'a VariantId,
     principal: String,
-    what: String,
+    method: &'static str,
+    parameters: Parameters,
 }
 
 impl<'a> StateSeal<'a> {
-    /// The seal for a request for `what`; none where there are no variants.
+    /// The seal for a request for `what` with `arguments`; none where there are no variants, and
+    /// for legacy clients, whose requests have no second round.
     pub(super) fn new(
         offers: Option<&'a Offers>,
         active: &Active<'a>,
         what: &Identifier,
+        arguments: Option<&JsonObject>,
         context: &RequestContext<RoleServer>,
     ) -> Option<Self> {
         let (offers, variant) = (offers?, active.variant?);
+        if era(context) == Era::Legacy {
+            return None;
+        }
         let (method, name) = match what {
             Identifier::Tool(name) => ("tools/call", name),
             Identifier::Prompt(name) => ("prompts/get", name),
@@ -37,8 +44,8 @@ impl<'a> StateSeal<'a> {
             offers,
             variant,
             principal: offers.principal(context),
-            // No cursor is made for a method with a space in it.
-            what: format!("{method} state {name}"),
+            method,
+            parameters: Parameters::of(name, arguments),
         })
     }
 
@@ -47,9 +54,13 @@ impl<'a> StateSeal<'a> {
         let Some(sealed) = state.take() else {
             return Ok(());
         };
-        let opened = open(&self.offers.keys, &self.binding(), &sealed).map_err(|_| {
-            let data = json!({"activeVariant": self.variant});
-            ErrorData::invalid_params("Invalid request state", Some(data))
+        let now = (self.offers.clock)();
+        let opened = open(&self.offers.keys, &self.binding(), &sealed, now).map_err(|error| {
+            let message = match error {
+                StateError::Expired => "Request state has expired",
+                _ => "Invalid request state",
+            };
+            ErrorData::invalid_params(message, Some(json!({"activeVariant": self.variant})))
         })?;
         *state = Some(opened);
         Ok(())
@@ -58,15 +69,18 @@ impl<'a> StateSeal<'a> {
     /// What the client is to send back.
     pub(super) fn seal(&self, result: &mut InputRequiredResult) {
         if let Some(state) = &mut result.request_state {
-            *state = seal(&self.offers.keys, &self.binding(), state);
+            let lifetime = self.offers.state_lifetime.as_secs();
+            let expires = (self.offers.clock)().saturating_add(lifetime);
+            *state = seal(&self.offers.keys, &self.binding(), state, expires);
         }
     }
 
     fn binding(&self) -> Binding<'_> {
         Binding {
             variant: self.variant,
-            method: &self.what,
+            method: self.method,
             principal: &self.principal,
+            parameters: &self.parameters,
         }
     }
 }

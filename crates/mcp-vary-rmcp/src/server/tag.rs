@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::variant::VariantId;
 use rmcp::model::{
-    ClientNotification, ClientRequest, ErrorCode, GetMeta, JsonRpcMessage, RequestId, ServerConfig,
+    ClientNotification, ClientRequest, ErrorCode, GetMeta, JsonRpcMessage, RequestId,
+    ResourceUpdatedNotification, ResourceUpdatedNotificationParam, ServerConfig,
     ServerNotification, ServerRequest, ServerResult,
 };
 use rmcp::service::{
@@ -21,7 +22,7 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 
-use super::view::View;
+use super::watch::{Change, Watching};
 
 /// A peer that tags, and what keeps it alive.
 pub(super) type TaggingPeer = RunningService<RoleServer, Silent>;
@@ -36,18 +37,18 @@ pub(super) enum Outlet {
 }
 
 /// A peer whose notifications leave through `outlet`, tagged with `variant`; but not those of
-/// resources that `view` hides.
+/// resources that are hidden, or gone by what `watch` knows.
 pub(super) fn tagging_peer(
     outer: &Peer<RoleServer>,
     outlet: Outlet,
     variant: VariantId,
-    view: Option<View>,
+    watch: Watching,
 ) -> TaggingPeer {
     let (answers, answered) = mpsc::unbounded_channel();
     let transport = Tagging {
         outlet,
         variant,
-        view,
+        watch,
         answers,
         answered,
         asked: Asked::default(),
@@ -92,7 +93,7 @@ type Asked = Arc<Mutex<BTreeMap<String, oneshot::Sender<Option<String>>>>>;
 struct Tagging {
     outlet: Outlet,
     variant: VariantId,
-    view: Option<View>,
+    watch: Watching,
     answers: mpsc::UnboundedSender<RxJsonRpcMessage<RoleServer>>,
     answered: mpsc::UnboundedReceiver<RxJsonRpcMessage<RoleServer>>,
     asked: Asked,
@@ -115,18 +116,9 @@ impl Transport<RoleServer> for Tagging {
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => None,
         };
         async move {
-            match (notification, outlet) {
-                (None, _) => Ok(()),
-                (Some(notification), Outlet::Client(peer)) => {
-                    peer.send_notification(notification).await
-                }
-                (Some(notification), Outlet::Stream(sink)) => {
-                    // What the client did not ask for is not sent, and that is no failure.
-                    if let Err(error) = sink.send(notification).await {
-                        tracing::debug!(%error, "notification not sent");
-                    }
-                    Ok(())
-                }
+            match notification {
+                None => Ok(()),
+                Some(notification) => deliver(&outlet, notification).await,
             }
         }
     }
@@ -142,7 +134,7 @@ impl Transport<RoleServer> for Tagging {
 
 impl Tagging {
     /// The notification as it leaves; none when it does not.
-    fn tagged(&self, mut notification: ServerNotification) -> Option<ServerNotification> {
+    fn tagged(&self, notification: ServerNotification) -> Option<ServerNotification> {
         match &notification {
             // The client has had its own, before the handler was asked.
             ServerNotification::SubscriptionsAcknowledgedNotification(_) => return None,
@@ -159,25 +151,36 @@ impl Tagging {
                 }
             }
             ServerNotification::ResourceUpdatedNotification(updated)
-                if !self.shows(&updated.params.uri) =>
+                if !self.watch.shows(&updated.params.uri)
+                    || !self.watch.lets_pass(&updated.params.uri) =>
             {
                 return None;
             }
-            ServerNotification::ToolListChangedNotification(_)
-            | ServerNotification::PromptListChangedNotification(_)
-            | ServerNotification::ResourceListChangedNotification(_)
-            | ServerNotification::ResourceUpdatedNotification(_) => {
-                let meta = notification.get_meta_mut();
-                meta.insert(SERVER_VARIANT_META.to_owned(), json!(self.variant));
+            ServerNotification::ResourceListChangedNotification(_) => {
+                if let Some(change) = self.watch.change() {
+                    self.check(change);
+                }
             }
             _ => {}
         }
-        Some(notification)
+        Some(with_variant(notification, &self.variant))
     }
 
-    fn shows(&self, uri: &str) -> bool {
-        let view = self.view.as_ref();
-        view.is_none_or(|view| view.shows_resource(uri))
+    /// Finds out whether what the client is subscribed to is still there, while others go on.
+    ///
+    /// In a task of its own: the handler may hold what it needs to list until this is sent.
+    fn check(&self, change: Change) {
+        let (watch, outlet) = (Arc::clone(&self.watch), self.outlet.clone());
+        let variant = self.variant.clone();
+        tokio::spawn(async move {
+            for uri in watch.check(change).await {
+                let updated = ResourceUpdatedNotificationParam::new(uri);
+                let updated = ResourceUpdatedNotification::new(updated);
+                let updated = ServerNotification::ResourceUpdatedNotification(updated);
+                // A client that has gone does not want to know.
+                let _ = deliver(&outlet, with_variant(updated, &variant)).await;
+            }
+        });
     }
 
     /// Asks the client in the handler's name. The request keeps its extensions, by which rmcp
@@ -216,6 +219,32 @@ impl Tagging {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .remove(&id.to_string())
+    }
+}
+
+/// A change says of which variant it is; nothing else does.
+fn with_variant(mut notification: ServerNotification, variant: &VariantId) -> ServerNotification {
+    if let ServerNotification::ToolListChangedNotification(_)
+    | ServerNotification::PromptListChangedNotification(_)
+    | ServerNotification::ResourceListChangedNotification(_)
+    | ServerNotification::ResourceUpdatedNotification(_) = &notification
+    {
+        let meta = notification.get_meta_mut();
+        meta.insert(SERVER_VARIANT_META.to_owned(), json!(variant));
+    }
+    notification
+}
+
+async fn deliver(outlet: &Outlet, notification: ServerNotification) -> Result<(), ServiceError> {
+    match outlet {
+        Outlet::Client(peer) => peer.send_notification(notification).await,
+        Outlet::Stream(sink) => {
+            // What the client did not ask for is not sent, and that is no failure.
+            if let Err(error) = sink.send(notification).await {
+                tracing::debug!(%error, "notification not sent");
+            }
+            Ok(())
+        }
     }
 }
 

@@ -18,12 +18,14 @@ use rmcp::model::{ClientCapabilities, JsonObject, ServerCapabilities};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, ServerHandler};
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use super::builder::Builder;
 use super::face::Face;
 use super::features::{declared_by, declared_in, era, remember};
 use super::inner::Inner;
 use super::offers::{Active, Offers, Permits};
+use super::selection::Asker;
 use super::session::Sessions;
 use super::wire::to_error_data;
 
@@ -77,7 +79,7 @@ pub(super) enum Faces {
     /// No variants.
     One(Face),
     /// One for each variant.
-    Many(Offers),
+    Many(Box<Offers>),
 }
 
 impl Vary {
@@ -143,18 +145,54 @@ impl Vary {
         context: &mut RequestContext<RoleServer>,
     ) -> Result<Active<'_>, ErrorData> {
         self.check_required(context)?;
+        let active = self.select(context)?;
+        self.settle(&active, context)?;
+        self.prepare(&active, context);
+        Ok(active)
+    }
+
+    /// Gives the handler of the active face what it may want to know, and the client as it is to see it.
+    pub(super) fn prepare(&self, active: &Active<'_>, context: &mut RequestContext<RoleServer>) {
         if self.shared.negotiates {
             remember(context);
         }
-        let active = self.select(context)?;
         if let Some(variant) = active.variant {
             context.extensions.insert(ActiveVariant(variant.clone()));
             // A modern request's own stream carries no notification of a change.
             if era(context) == Era::Legacy {
-                context.peer = self.sessions.peer(&context.peer, variant, active.face);
+                context.peer = self.sessions.peer(&context.peer, active);
             }
         }
-        Ok(active)
+    }
+
+    /// Counts and records the choice of a variant, where somebody wants that.
+    ///
+    /// A legacy session stands for itself, other requests for their principal.
+    pub(super) fn settle(
+        &self,
+        active: &Active<'_>,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let (Some(offers), Some(variant)) = (self.offers(), active.variant) else {
+            return Ok(());
+        };
+        if !offers.is_watched() {
+            return Ok(());
+        }
+        let (hints, now) = (declared_by::<VariantHints>(context).value, Instant::now());
+        let step = match era(context) {
+            Era::Legacy => self.sessions.asker(&context.peer, |asker| {
+                asker.go(variant, &hints, offers.limit, now)
+            }),
+            Era::Modern => {
+                let principal = offers.principal(context);
+                // Nobody in particular may be many, and one must not use up what another may do.
+                let limit = offers.limit.filter(|_| !principal.is_empty());
+                let go = |asker: &mut Asker| asker.go(variant, &hints, limit, now);
+                Some(offers.askers.with(&principal, go))
+            }
+        };
+        step.map_or(Ok(()), |step| offers.settle(active, context, step))
     }
 
     pub(super) fn select(

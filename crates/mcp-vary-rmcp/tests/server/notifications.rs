@@ -1,13 +1,15 @@
 //! What leaves a handler on its own: tagged with the variant, in order, to the right client.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_rmcp::server::{Face, Vary, View};
 use rmcp::model::{
-    ListToolsResult, PaginatedRequestParams, ServerNotification, SubscriptionFilter,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, Resource, ServerCapabilities,
+    ServerConfig, ServerNotification, SubscriptionFilter,
 };
-use rmcp::service::{Peer, RequestContext};
+use rmcp::service::{Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -166,6 +168,135 @@ async fn a_subscription_is_bound_to_its_variant() {
         subscribe("a", &once).await.unwrap_err();
         let error = subscribe("b", &once).await.unwrap_err();
         assert_eq!(error.data.unwrap()["subscribedVariant"], "a");
+    }
+}
+
+/// SV-14: what has gone from the list of its variant is told once, as a changed list; then there is
+/// silence, and the subscription is over.
+#[tokio::test]
+async fn a_resource_that_has_gone_is_told_once() {
+    for wire in [Wire::Pipe, Wire::Http] {
+        let mut client = connect(&server(), (Era::Legacy, wire)).await;
+        let all = json!({"uri": "shop:///all"});
+        let subscribe = |variant| client.under(variant, "resources/subscribe", all.clone());
+        subscribe("a").await.unwrap();
+        subscribe("b").await.unwrap_err();
+
+        client.call("a", "put_list", json!({"gone": true})).await;
+        client.call("a", "put_resource", json!({})).await;
+        client.call("a", "put_tools", json!({})).await;
+        assert_eq!(client.hear().await, changed("resources", "a"), "{wire:?}");
+        assert_eq!(client.hear().await, changed("tools", "a"), "{wire:?}");
+
+        // No subscription stands in the way of another.
+        let subscribe = |variant| client.under(variant, "resources/subscribe", all.clone());
+        while subscribe("b").await.is_err() {
+            tokio::task::yield_now().await;
+        }
+        client.call("a", "put_resource", json!({})).await;
+        client.call("b", "put_resource", json!({})).await;
+        assert_eq!(client.hear().await, changed("resource", "b"), "{wire:?}");
+    }
+}
+
+/// SV-14: a list that has changed ends no subscription to what is still there, be it listed again or
+/// only known to the handler.
+#[tokio::test]
+async fn a_resource_that_is_there_is_spoken_of() {
+    for uri in ["shop:///all", "shop:///once", "shop:///a/7"] {
+        let mut client = connect(&server(), (Era::Legacy, Wire::Pipe)).await;
+        let params = json!({"uri": uri});
+        let subscribed = client.under("a", "resources/subscribe", params).await;
+        assert_eq!(subscribed.is_err(), uri == "shop:///a/7");
+        for _ in 0..2 {
+            client.call("a", "put_list", json!({"gone": false})).await;
+            client.call("a", "put_resource", json!({"uri": uri})).await;
+            assert_eq!(client.hear().await, changed("resources", "a"), "{uri}");
+            assert_eq!(client.hear().await, changed("resource", "a"), "{uri}");
+        }
+    }
+}
+
+/// Withdraws its resource, and goes on speaking of it.
+#[derive(Default)]
+struct Withdrawing {
+    is_withdrawn: AtomicBool,
+}
+
+impl ServerHandler for Withdrawing {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_resources()
+            .enable_resources_list_changed()
+            .enable_resources_subscribe()
+            .build();
+        ServerConfig::new(capabilities)
+    }
+
+    async fn list_resources(
+        &self,
+        _params: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let mut resources = vec![Resource::new("a:kept", "kept")];
+        if !self.is_withdrawn.load(Ordering::Relaxed) {
+            resources.push(Resource::new("a:gone", "gone"));
+        }
+        Ok(ListResourcesResult::with_all_items(resources))
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let sink = context.sink();
+        // Whether it was asked for is the sink's to know.
+        let _ = sink.notify_resource_updated("a:gone").await;
+        self.is_withdrawn.store(true, Ordering::Relaxed);
+        let _ = sink.notify_resource_list_changed().await;
+        let _ = sink.notify_resource_updated("a:gone").await;
+        let _ = sink.notify_resource_updated("a:kept").await;
+        context.cancelled().await;
+        Ok(())
+    }
+}
+
+/// SV-14, SV-15: the same on a modern stream, and there only if the client asks for changed lists.
+#[tokio::test]
+async fn a_stream_tells_once_of_what_has_gone() {
+    let updated = |uri: &str| json!(["notifications/resources/updated", uri]);
+    let listed = json!(["notifications/resources/list_changed", null]);
+    for wire in [Wire::Pipe, Wire::Http] {
+        for asks in [true, false] {
+            let server = Vary::builder()
+                .with_variant(
+                    ServerVariant::new("a".parse().unwrap(), ""),
+                    Withdrawing::default(),
+                )
+                .build()
+                .unwrap();
+            let client = connect(&server, (Era::Modern, wire)).await;
+            let mut filter =
+                SubscriptionFilter::builder().resource_subscriptions(["a:gone", "a:kept"]);
+            if asks {
+                filter = filter.resources_list_changed();
+            }
+            let mut stream = client.service.listen(filter.build()).await.unwrap();
+            let mut expected = vec![updated("a:gone")];
+            expected.extend(asks.then(|| listed.clone()));
+            expected.push(updated("a:kept"));
+            for expected in expected {
+                let told = serde_json::to_value(stream.next().await.unwrap().unwrap()).unwrap();
+                let told = json!([told["method"], told["params"]["uri"]]);
+                assert_eq!(told, expected, "{wire:?}");
+            }
+        }
     }
 }
 

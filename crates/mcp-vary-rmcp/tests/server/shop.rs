@@ -24,6 +24,8 @@ pub(crate) struct Shop {
     label: &'static str,
     page: usize,
     is_taken: Arc<AtomicBool>,
+    /// Whether `shop:///all` has been taken off the list.
+    is_withdrawn: Arc<AtomicBool>,
 }
 
 impl Shop {
@@ -32,6 +34,7 @@ impl Shop {
             label,
             page: 100,
             is_taken: Arc::default(),
+            is_withdrawn: Arc::default(),
         }
     }
 
@@ -154,13 +157,26 @@ impl ServerHandler for Shop {
                 Value::Null
             }
             "put_resource" => {
-                let updated = ResourceUpdatedNotificationParam::new("shop:///all");
+                let given = request.arguments.as_ref();
+                let uri = given.and_then(|given| given.get("uri")?.as_str());
+                let uri = uri.unwrap_or("shop:///all");
+                let updated = ResourceUpdatedNotificationParam::new(uri);
                 context.peer.notify_resource_updated(updated).await.unwrap();
+                Value::Null
+            }
+            // Says that the list has changed, whether `shop:///all` goes or stays.
+            "put_list" => {
+                let gone = request.arguments.is_some_and(|given| given["gone"] == true);
+                self.is_withdrawn.store(gone, Ordering::Relaxed);
+                context.peer.notify_resource_list_changed().await.unwrap();
                 Value::Null
             }
             "put_question" => ask(&context).await?,
             "put_state" | "put_other" => match request.request_state {
                 Some(state) => json!(state),
+                None if context.protocol_version() < Some(ProtocolVersion::V_2026_07_28) => {
+                    json!("no state")
+                }
                 None => return Ok(InputRequiredResult::from_request_state("our own").into()),
             },
             "put_progress" => {
@@ -221,10 +237,13 @@ impl ServerHandler for Shop {
         params: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let resources = vec![
+        let mut resources = vec![
             Resource::new("shop:///all", "all"),
             Resource::new(self.uri(), self.label),
         ];
+        if self.is_withdrawn.load(Ordering::Relaxed) {
+            resources.remove(0);
+        }
         let (resources, next) = self.cut(resources, params)?;
         let mut list = ListResourcesResult::with_all_items(resources);
         list.next_cursor = next;

@@ -86,6 +86,10 @@ impl ClientHandler for Listener {
         self.hear(Told::Changed("tools", variant(&context)));
     }
 
+    async fn on_resource_list_changed(&self, context: NotificationContext<RoleClient>) {
+        self.hear(Told::Changed("resources", variant(&context)));
+    }
+
     async fn on_resource_updated(
         &self,
         _params: ResourceUpdatedNotificationParam,
@@ -437,6 +441,47 @@ pub(crate) async fn lines_and_more(
         answers.push(reader.next_line().await.unwrap().expect("a line"));
     }
     answers
+}
+
+/// Posts `message` to what is served at `url`, with `headers` beside those that every client sends.
+/// Returns the HTTP status, and the first JSON that came.
+pub(crate) async fn post(url: &str, message: &Value, headers: &[(&str, &str)]) -> (u16, Value) {
+    let place = url.strip_prefix("http://").unwrap();
+    let (host, path) = place.split_once('/').unwrap();
+    let body = message.to_string();
+    let mut request = format!(
+        "POST /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n",
+        body.len()
+    );
+    for (name, value) in headers {
+        request.push_str(&format!("{name}: {value}\r\n"));
+    }
+    let mut stream = tokio::net::TcpStream::connect(host).await.unwrap();
+    let request = format!("{request}\r\n{body}");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut lines = BufReader::new(stream).lines();
+    let status = lines.next_line().await.unwrap().expect("a status");
+    let status = status.split(' ').nth(1).unwrap().parse().unwrap();
+    while let Some(line) = lines.next_line().await.unwrap() {
+        let text = line.strip_prefix("data: ").unwrap_or(&line);
+        if text.starts_with('{') {
+            return (status, serde_json::from_str(text).unwrap());
+        }
+    }
+    panic!("no JSON with status {status}");
+}
+
+/// The headers that belong to a modern request for `method`, of `name` if it has one.
+pub(crate) fn modern_headers<'a>(method: &'a str, name: &'a str) -> Vec<(&'a str, &'a str)> {
+    let mut headers = vec![
+        ("MCP-Protocol-Version", "2026-07-28"),
+        ("Mcp-Method", method),
+    ];
+    if !name.is_empty() {
+        headers.push(("Mcp-Name", name));
+    }
+    headers
 }
 
 /// A modern request as it stands on the wire.

@@ -1,0 +1,373 @@
+//! How a client comes into a variant otherwise than by `_meta`, how often it may change, and who is told.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use mcp_vary::variant::ServerVariant;
+use mcp_vary_rmcp::server::{Builder, Outcome, Selection, SwitchLimit, Vary};
+use rmcp::RoleServer;
+use rmcp::service::RequestContext;
+use serde_json::{Value, json};
+
+use crate::shop::Shop;
+use crate::support::{
+    Client, Era, VARIANT, VARIANTS, Wire, connect, connect_with, declaring, join, modern,
+    modern_headers, post, serve_http,
+};
+
+fn shops() -> Builder {
+    let variant = |id: &str, case: &str| {
+        ServerVariant::new(id.parse().unwrap(), "").with_hint("useCase", case)
+    };
+    Vary::builder()
+        .with_variant(variant("a", "one"), Shop::new("a"))
+        .with_variant(variant("b", "two"), Shop::new("b"))
+        .with_variant(variant("c", "three"), Shop::new("c"))
+}
+
+fn first(client: &Client) -> Value {
+    client.capabilities()["extensions"][VARIANTS]["availableVariants"][0]["id"].clone()
+}
+
+async fn who(client: &Client, variant: &str) -> Value {
+    let said = client.call(variant, "get_who", json!({})).await;
+    serde_json::from_str(said["content"][0]["text"].as_str().unwrap()).unwrap()
+}
+
+/// SV-2, SV-18: the header chooses the default, before any other rule; `_meta` wins.
+#[tokio::test]
+async fn a_header_chooses_the_default() {
+    let server = shops().with_header().with_default(|_| Some("c".to_owned()));
+    let server = serve_http(server.build().unwrap()).await;
+    for era in [Era::Legacy, Era::Modern] {
+        for (header, default) in [(Some("b"), "b"), (Some("none"), "c"), (None, "c")] {
+            let headers: Vec<_> = header
+                .map(|id| ("mcp-server-variant", id))
+                .into_iter()
+                .collect();
+            let client = join(&server.url, era, json!({}), &headers).await.unwrap();
+            assert_eq!(first(&client), default, "{era:?} {header:?}");
+            assert_eq!(who(&client, "").await, json!([default, default]), "{era:?}");
+            assert_eq!(
+                who(&client, "a").await,
+                json!(["a", "a"]),
+                "{era:?} {header:?}"
+            );
+        }
+    }
+}
+
+/// SV-18: a server that does not read the header does not know it.
+#[tokio::test]
+async fn a_header_is_read_on_request_only() {
+    let server = serve_http(shops().build().unwrap()).await;
+    for era in [Era::Legacy, Era::Modern] {
+        let header = [("mcp-server-variant", "b")];
+        let client = join(&server.url, era, json!({}), &header).await.unwrap();
+        assert_eq!(
+            (first(&client), who(&client, "").await),
+            (json!("a"), json!(["a", "a"]))
+        );
+    }
+}
+
+/// SV-9, SV-18: a strict server refuses a header that contradicts `_meta`, or names what is not there.
+#[tokio::test]
+async fn a_strict_server_refuses_a_contradiction() {
+    let server = serve_http(shops().with_strict_header().build().unwrap()).await;
+    for (era, code) in [(Era::Legacy, -32602), (Era::Modern, -32020)] {
+        let header = [("mcp-server-variant", "b")];
+        let client = join(&server.url, era, json!({}), &header).await.unwrap();
+        for agreed in ["", "b"] {
+            assert_eq!(who(&client, agreed).await, json!(["b", "b"]), "{era:?}");
+        }
+        for selector in [json!("a"), json!("none"), json!(7), json!("")] {
+            let meta = json!({VARIANT: selector});
+            let error = client.ask("tools/list", json!({}), meta).await.unwrap_err();
+            assert_eq!(error.code.0, code, "{era:?} {selector}");
+            let expected = json!({"headerVariant": "b", "requestedVariant": selector});
+            assert_eq!(error.data, Some(expected), "{era:?}");
+        }
+
+        // Neither it nor its client is in doubt of what there is.
+        let header = [("mcp-server-variant", "none")];
+        let client = join(&server.url, era, json!({}), &header).await.unwrap();
+        assert_eq!(first(&client), "a", "{era:?}");
+        let error = client.under("", "tools/list", json!({})).await.unwrap_err();
+        assert_eq!(
+            (error.code.0, &*error.message),
+            (-32602, "Invalid server variant")
+        );
+        assert_eq!(error.data.unwrap()["requestedVariant"], "none");
+    }
+}
+
+/// SV-18: a header that is given twice, or is no text, is no variant either.
+#[tokio::test]
+async fn a_header_that_is_no_variant_is_refused_by_strict_servers() {
+    let server = serve_http(shops().with_strict_header().build().unwrap()).await;
+    let request = modern(1, "tools/list", json!({}), json!({}));
+    for values in [&["a", "b"][..], &[""], &["a, a"], &["\u{e4}"]] {
+        let mut headers = modern_headers("tools/list", "");
+        headers.extend(values.iter().map(|value| ("MCP-Server-Variant", *value)));
+        let (_, answer) = post(&server.url, &request, &headers).await;
+        assert_eq!(answer["error"]["code"], -32602, "{values:?} {answer}");
+        let requested = &answer["error"]["data"]["requestedVariant"];
+        assert_eq!(*requested, values.join(", "), "{answer}");
+    }
+}
+
+/// SV-18: a contradiction has the HTTP status of every header that says something else than the body.
+#[tokio::test]
+async fn a_contradiction_is_a_bad_request() {
+    let server = serve_http(shops().with_strict_header().build().unwrap()).await;
+    let mut request = modern(1, "tools/list", json!({}), json!({}));
+    request["params"]["_meta"][VARIANT] = json!("a");
+    let mut headers = modern_headers("tools/list", "");
+    headers.push(("MCP-Server-Variant", "b"));
+    let (status, answer) = post(&server.url, &request, &headers).await;
+    assert_eq!(
+        (status, &answer["error"]["code"]),
+        (400, &json!(-32020)),
+        "{answer}"
+    );
+}
+
+fn role(context: &RequestContext<RoleServer>) -> String {
+    let parts = context.extensions.get::<http::request::Parts>();
+    let role = parts.and_then(|parts| parts.headers.get("x-role")?.to_str().ok());
+    role.unwrap_or_default().to_owned()
+}
+
+fn twice_a_minute() -> SwitchLimit {
+    SwitchLimit::new(2, Duration::from_secs(60))
+}
+
+/// SV-21: a session may change its variant so often in a while, and stays where it is beyond that.
+#[tokio::test(start_paused = true)]
+async fn a_session_may_change_its_variant_so_often() {
+    let server = shops().with_switch_limit(twice_a_minute()).build().unwrap();
+    let client = connect(&server, (Era::Legacy, Wire::Pipe)).await;
+    for variant in ["a", "a", "b", "b", "", "a"] {
+        who(&client, variant).await;
+    }
+    tokio::time::advance(Duration::from_millis(17_500)).await;
+    for _ in 0..3 {
+        let error = client
+            .under("b", "tools/list", json!({}))
+            .await
+            .unwrap_err();
+        assert_eq!(error.code.0, -32000);
+        let expected = json!({"activeVariant": "a", "retryAfter": 43});
+        assert_eq!(error.data, Some(expected));
+        who(&client, "a").await;
+    }
+    // What was refused did not count, and each switch counts for a minute.
+    tokio::time::advance(Duration::from_secs(43)).await;
+    who(&client, "b").await;
+    who(&client, "c").await;
+    client
+        .under("a", "tools/list", json!({}))
+        .await
+        .unwrap_err();
+
+    // Another session is another matter.
+    let other = connect(&server, (Era::Legacy, Wire::Pipe)).await;
+    who(&other, "b").await;
+}
+
+/// SV-14, SV-21: whoever changes too often can still unsubscribe.
+#[tokio::test]
+async fn unsubscribing_is_no_change() {
+    let none = SwitchLimit::new(0, Duration::from_secs(60));
+    let server = shops().with_switch_limit(none).build().unwrap();
+    let client = connect(&server, (Era::Legacy, Wire::Pipe)).await;
+    let all = json!({"uri": "shop:///all"});
+    client
+        .under("a", "resources/subscribe", all.clone())
+        .await
+        .unwrap();
+    client
+        .under("b", "resources/unsubscribe", all.clone())
+        .await
+        .unwrap();
+    client
+        .under("b", "resources/subscribe", all)
+        .await
+        .unwrap_err();
+    who(&client, "a").await;
+}
+
+/// SV-21: modern requests are counted by their principal, and those of nobody in particular are not.
+#[tokio::test]
+async fn a_principal_may_change_its_variant_so_often() {
+    let server = shops()
+        .with_switch_limit(twice_a_minute())
+        .with_principal(role);
+    let server = serve_http(server.build().unwrap()).await;
+    let as_role = |role: &'static str| {
+        let url = server.url.clone();
+        async move {
+            let headers: &[_] = if role.is_empty() {
+                &[]
+            } else {
+                &[("x-role", role)]
+            };
+            join(&url, Era::Modern, json!({}), headers).await.unwrap()
+        }
+    };
+    let (one, again, other) = (
+        as_role("one").await,
+        as_role("one").await,
+        as_role("other").await,
+    );
+    for variant in ["a", "b", "c"] {
+        who(&one, variant).await;
+        who(&other, variant).await;
+    }
+    let error = again.under("a", "tools/list", json!({})).await.unwrap_err();
+    assert_eq!(error.data.unwrap()["activeVariant"], "c");
+    who(&again, "c").await;
+
+    let nobody = as_role("").await;
+    for variant in ["a", "b", "c", "a", "b", "c"] {
+        who(&nobody, variant).await;
+    }
+}
+
+/// SV-21: HTTP has a status for that, 429 with `Retry-After`. rmcp 3.8 takes the status from the code
+/// alone and knows none for ours (`jsonrpc_http_status`, transport/streamable_http_server/tower.rs).
+/// When this test fails, it can be said, and the module's page can say so.
+#[tokio::test]
+async fn rmcp_still_has_no_status_for_too_many_switches() {
+    let none = SwitchLimit::new(0, Duration::from_secs(60));
+    let server = shops()
+        .with_switch_limit(none)
+        .with_principal(|_| "one".to_owned());
+    let server = serve_http(server.build().unwrap()).await;
+    let headers = modern_headers("tools/list", "");
+    let mut request = modern(1, "tools/list", json!({}), json!({}));
+    for (variant, code) in [("a", Value::Null), ("b", json!(-32000))] {
+        request["params"]["_meta"][VARIANT] = json!(variant);
+        let (status, answer) = post(&server.url, &request, &headers).await;
+        assert_eq!((status, &answer["error"]["code"]), (200, &code), "{answer}");
+    }
+}
+
+/// What was recorded, a line each.
+#[derive(Clone, Default)]
+struct Records(Arc<Mutex<Vec<String>>>);
+
+impl Records {
+    fn record(&self, selection: &Selection<'_>) {
+        let principal = selection.principal;
+        let hints = selection.hints.values("useCase").join(",");
+        let order: Vec<_> = selection.ranking.ids().map(|id| id.as_str()).collect();
+        let outcome = match selection.outcome {
+            Outcome::Chosen {
+                variant,
+                before,
+                by,
+                ..
+            } => {
+                let before = before.map_or("-", |id| id.as_str());
+                format!("{before} to {variant} by {by:?}")
+            }
+            Outcome::Refused(error) => error.message.to_string(),
+            _ => panic!("{selection:?}"),
+        };
+        let line = format!("{principal} [{hints}] {}: {outcome}", order.join(","));
+        self.0.lock().unwrap().push(line);
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+fn recorded(server: Builder) -> (Vary, Records) {
+    let records = Records::default();
+    let recorder = records.clone();
+    let server = server.with_audit(move |_, selection| recorder.record(selection));
+    (server.build().unwrap(), records)
+}
+
+/// SV-22: who chose what, for what, out of what, and each refusal; and nothing twice.
+#[tokio::test]
+async fn choices_are_recorded() {
+    for era in [Era::Legacy, Era::Modern] {
+        let (server, records) = recorded(
+            shops()
+                .with_principal(|_| "ada".to_owned())
+                .with_visibility(|_, variant| variant.id != *"c")
+                .with_switch_limit(twice_a_minute()),
+        );
+        let hints = declaring(&[], json!({"useCase": "two"}));
+        let client = connect_with(&server, (era, Wire::Pipe), hints).await;
+        for variant in ["", "", "b", "a", "a", "c", "b", "a", "a"] {
+            let _ = client.under(variant, "tools/list", json!({})).await;
+        }
+        let expected = [
+            "ada [two] b,a: - to b by Ranking",
+            "ada [two] b,a: b to a by Selector",
+            "ada [two] b,a: Invalid server variant",
+            "ada [two] b,a: a to b by Selector",
+            "ada [two] b,a: Too many switches of the server variant",
+            "ada [two] b,a: Too many switches of the server variant",
+        ];
+        assert_eq!(records.take(), expected, "{era:?}");
+    }
+}
+
+/// SV-22: other hints are another choice, by whatever way it came about.
+#[tokio::test]
+async fn new_hints_are_a_new_choice() {
+    let rule =
+        |context: &RequestContext<RoleServer>| (role(context) == "ruled").then(|| "c".to_owned());
+    let server = shops()
+        .with_header()
+        .with_default(rule)
+        .with_principal(role);
+    let (server, records) = recorded(server);
+    let server = serve_http(server).await;
+    let ask = |hint: &'static str, header: &'static [(&'static str, &'static str)]| {
+        let url = server.url.clone();
+        async move {
+            let hints = declaring(&[], json!({"useCase": hint}));
+            let client = join(&url, Era::Modern, hints, header).await.unwrap();
+            client.under("", "tools/list", json!({})).await.unwrap();
+            client.under("", "tools/list", json!({})).await.unwrap();
+        }
+    };
+    ask("two", &[("x-role", "one")]).await;
+    ask("two", &[("x-role", "one")]).await;
+    ask("none", &[("x-role", "one")]).await;
+    ask("none", &[("x-role", "ruled")]).await;
+    ask("none", &[("x-role", "ruled"), ("mcp-server-variant", "a")]).await;
+    let expected = [
+        "one [two] b,a,c: - to b by Ranking",
+        "one [none] a,b,c: b to a by Ranking",
+        "ruled [none] c,a,b: - to c by Rule",
+        "ruled [none] a,b,c: c to a by Header",
+    ];
+    assert_eq!(records.take(), expected);
+}
+
+/// SV-18, SV-22: what a strict server refuses is on record, too.
+#[tokio::test]
+async fn a_strict_refusal_is_recorded() {
+    let (server, records) = recorded(shops().with_strict_header());
+    let server = serve_http(server).await;
+    let header = [("mcp-server-variant", "b")];
+    let client = join(&server.url, Era::Modern, json!({}), &header)
+        .await
+        .unwrap();
+    client
+        .under("a", "tools/list", json!({}))
+        .await
+        .unwrap_err();
+    let [record] = &records.take()[..] else {
+        panic!("one record");
+    };
+    assert!(record.contains("b,a,c: Header mismatch"), "{record}");
+}
