@@ -113,7 +113,10 @@ impl Gateway {
         };
         let (stopped, tasks) = (CancellationToken::new(), TaskTracker::new());
         let stop_when_dropped = stopped.clone().drop_guard();
-        let servers = config.servers.clone();
+        let mut servers = config.servers.clone();
+        for server in &mut servers {
+            server.random = config.outside.random;
+        }
         let classes = Classes::new(servers, layout, stopped.clone(), tasks.clone()).await;
         let [session_key, cursor_key] =
             ["session", "cursor"].map(|label| derived_key(&config, label));

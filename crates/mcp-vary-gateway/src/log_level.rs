@@ -1,9 +1,8 @@
 //! The levels of log messages, and the one level that the server is asked for.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::Mutex;
 use tracing::warn;
 
 use crate::catalog::source::Source;
@@ -39,32 +38,8 @@ pub(crate) fn level_name(level: u8) -> &'static str {
         .unwrap_or("emergency")
 }
 
-/// The least severe level that the server took; see `docs/decisions/0004-one-log-level.md`.
-#[derive(Debug)]
-pub(crate) struct UpstreamLevel {
-    taken: AtomicU8,
-    /// Held while the server is asked, so that two askings cannot overtake each other.
-    asking: Mutex<()>,
-}
-
-impl Default for UpstreamLevel {
-    fn default() -> Self {
-        Self {
-            taken: AtomicU8::new(u8::MAX),
-            asking: Mutex::default(),
-        }
-    }
-}
-
 /// How long the server may take to set its level.
 const LIMIT: Duration = Duration::from_secs(10);
-
-impl UpstreamLevel {
-    /// What the server of a connection that is gone had taken, the next one does not know.
-    pub(crate) fn forget(&self) {
-        self.taken.store(u8::MAX, Ordering::Release);
-    }
-}
 
 impl Source {
     /// Makes a legacy server log from `level` on, if it logs at all and does not do so yet.
@@ -72,16 +47,17 @@ impl Source {
     /// The server has one level for all clients of the gateway, so it gets the least severe one; each
     /// client is sent what it asked for.
     pub(crate) async fn log_from(&self, level: u8) -> Result<(), Failure> {
-        let asked = || self.level.taken.load(Ordering::Acquire) <= level;
+        let upstream = self.line.ready().await?;
+        let state = upstream.level();
+        let asked = || state.taken.load(Ordering::Acquire) <= level;
         if asked() {
             return Ok(());
         }
-        let upstream = self.line.ready().await?;
         let hello = upstream.hello();
         if hello.era() == Era::Modern || !self.told().capabilities().contains("logging") {
             return Ok(());
         }
-        let _asking = self.level.asking.lock().await;
+        let _asking = state.asking.lock().await;
         if asked() {
             return Ok(());
         }
@@ -92,7 +68,7 @@ impl Source {
                 "server `{server}` did not answer logging/setLevel"
             )))
         })?;
-        self.level.taken.store(level, Ordering::Release);
+        state.taken.store(level, Ordering::Release);
         Ok(())
     }
 

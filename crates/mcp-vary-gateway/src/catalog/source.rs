@@ -13,7 +13,6 @@ use tracing::{info, warn};
 
 use super::listing::{ListKind, Listing};
 use super::merge::Part;
-use crate::log_level::UpstreamLevel;
 use crate::reply::Failure;
 use crate::revision::{Era, Revision};
 use crate::upstream::{ConnectError, Event, Hello, Kind, Line, Upstream};
@@ -22,7 +21,6 @@ use crate::upstream::{ConnectError, Event, Hello, Kind, Line, Upstream};
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) line: Arc<Line>,
-    pub(crate) level: UpstreamLevel,
     told: ArcSwap<Told>,
     following: watch::Sender<Following>,
     /// Each list is locked while it is read, and says when that was last done.
@@ -84,7 +82,6 @@ impl Source {
     pub(crate) fn new(line: Arc<Line>) -> Self {
         Self {
             line,
-            level: UpstreamLevel::default(),
             told: ArcSwap::default(),
             following: watch::Sender::default(),
             readings: ListKind::ALL
@@ -182,9 +179,6 @@ impl Source {
             self.following.send_modify(|now| now.pending = true);
             tokio::time::sleep_until(pause).await;
             let news = also_received(&mut events, news);
-            if news.connected {
-                self.level.forget();
-            }
             let read = self.read_again(&news).await;
             if !read.is_empty() {
                 changed(read).await;

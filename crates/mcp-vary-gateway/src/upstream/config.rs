@@ -22,6 +22,9 @@ pub struct UpstreamConfig {
     pub isolation: Isolation,
     /// The extensions whose settings it is told when a client declares them, by identifier.
     pub mirrored: Vec<String>,
+    /// Fills the bytes with randomness, so that many gateways do not come back to a server at the same
+    /// moment. By default it does not: the pauses between attempts are then the longest they can be.
+    pub random: fn(&mut [u8]),
 }
 
 /// Which clients share a connection to a server.
@@ -45,7 +48,15 @@ impl UpstreamConfig {
             capabilities: "{}".to_owned(),
             isolation: Isolation::default(),
             mirrored: vec![UI.to_owned()],
+            random: |bytes| bytes.fill(u8::MAX),
         }
+    }
+
+    /// The same server, its pauses between attempts spread by `random`.
+    #[must_use]
+    pub fn with_random(mut self, random: fn(&mut [u8])) -> Self {
+        self.random = random;
+        self
     }
 
     /// The same server, told these client capabilities: the JSON text of an object.
@@ -177,13 +188,14 @@ pub struct Limits {
     pub connections: usize,
     /// How long a connection that nobody uses stays open.
     pub unused: Duration,
-    /// How long a server may be silent before it is asked whether it is there.
+    /// How long a server may be silent before it is asked whether it is there; zero to never ask.
     pub ping: Duration,
     /// How long it may take to say so, while no call is running; then it counts as hung.
+    /// While calls are running it may take as long as one of them, `idle`.
     pub hung: Duration,
     /// The first pause before a lost server is connected to again; doubled each time it fails.
     pub backoff: Duration,
-    /// The longest such pause.
+    /// The longest such pause; a connection that held for as long did not fail.
     pub longest_backoff: Duration,
 }
 

@@ -70,6 +70,35 @@ pub enum ConnectError {
     },
 }
 
+impl ConnectError {
+    /// What happened, in words that any client may read; `Display` says all of it, to the operator.
+    #[must_use]
+    pub fn told(&self) -> String {
+        match self {
+            Self::NotFound { server, .. } => {
+                format!("server `{server}`: its program was not found")
+            }
+            Self::Start { server, .. } => format!("server `{server}` cannot be started"),
+            Self::Failed(error) => error.to_string(),
+            Self::Handshake { server, .. } => {
+                format!("server `{server}` is not usable as an MCP server")
+            }
+            Self::Revision { .. } => self.to_string(),
+            Self::Timeout { server, limit, .. } => {
+                format!("server `{server}` was not ready within {limit:?}")
+            }
+        }
+    }
+
+    /// Whether trying again soon cannot help: what is wrong is not the server's, but how it was set up.
+    pub(super) const fn is_lasting(&self) -> bool {
+        matches!(
+            self,
+            Self::NotFound { .. } | Self::Start { .. } | Self::Revision { .. }
+        )
+    }
+}
+
 impl From<UpstreamError> for ConnectError {
     fn from(error: UpstreamError) -> Self {
         Self::Failed(error)
@@ -178,10 +207,22 @@ pub enum UpstreamError {
     Down {
         /// The server's name.
         server: Arc<str>,
-        /// Why.
+        /// Why, in words that any client may read.
         reason: Arc<str>,
+        /// The whole of it, for the operator.
+        details: Arc<str>,
         /// In how long it is connected to again, where that is known.
         pause: Option<Duration>,
+    },
+    /// It has as many calls as it may have; this one was not sent.
+    #[error("server `{server}` has {limit} calls to work at, {}", turn(*.patience))]
+    Crowded {
+        /// The server's name.
+        server: Arc<str>,
+        /// How many calls it may have at once.
+        limit: usize,
+        /// How long the call waited for its turn; `None` when too many waited before it.
+        patience: Option<Duration>,
     },
     /// The exchange is over: it was answered, or failed before.
     #[error("the call to server `{server}` is over already")]
@@ -192,12 +233,29 @@ pub enum UpstreamError {
 }
 
 fn again(pause: Option<Duration>) -> String {
-    pause.map_or_else(String::new, |pause| {
-        format!("; it is tried again in {} s", pause.as_secs().max(1))
+    pause.map_or_else(String::new, |pause| match pause.as_secs_f32().ceil() {
+        0.0 => "; it is being tried again".to_owned(),
+        seconds => format!("; it is tried again in {seconds} s"),
     })
 }
 
+fn turn(patience: Option<Duration>) -> String {
+    match patience {
+        Some(patience) => format!("and this one did not get its turn within {patience:?}"),
+        None => "and too many wait for their turn already".to_owned(),
+    }
+}
+
 impl UpstreamError {
+    /// That the gateway itself ended the connection to `server`.
+    pub(super) fn closed_by_gateway(server: &Arc<str>) -> Self {
+        Self::Closed {
+            server: Arc::clone(server),
+            reason: "was closed by the gateway".into(),
+            last_words: Arc::default(),
+        }
+    }
+
     /// The whole of it, for the operator and the log: with what the server said and what to do.
     #[must_use]
     pub fn details(&self) -> String {
@@ -215,8 +273,16 @@ impl UpstreamError {
             ),
             Self::Misbehaved { what, .. } => format!("{self}: {what}"),
             Self::TooLarge { .. } => format!("{self}; raise its limit if that is right"),
+            Self::Crowded { .. } => {
+                format!("{self}; raise its limit of concurrency if it can do more at once")
+            }
+            Self::Down {
+                server,
+                details,
+                pause,
+                ..
+            } => format!("server `{server}` is down: {details}{}", again(*pause)),
             Self::Closed { .. }
-            | Self::Down { .. }
             | Self::Status { .. }
             | Self::Timeout { .. }
             | Self::Busy { .. }

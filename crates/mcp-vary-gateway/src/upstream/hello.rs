@@ -25,6 +25,19 @@ impl Hello {
         self.revision.era()
     }
 
+    /// Whether `other` is what the same server would say again, whatever else stands in its answer.
+    pub(super) fn agrees_with(&self, other: &Self) -> bool {
+        let parts = |hello: &Self| {
+            (
+                hello.revision,
+                hello.server_info.clone(),
+                hello.capabilities.clone(),
+                hello.instructions.clone(),
+            )
+        };
+        parts(self) == parts(other)
+    }
+
     /// Whether the capability `kind` has the flag `flag`, as in `"tools":{"listChanged":true}`.
     #[must_use]
     pub fn offers(&self, kind: &str, flag: &str) -> bool {

@@ -82,6 +82,20 @@ pub(super) enum Purpose {
     Handshake,
     /// The gateway's own: a subscription, which may stay silent for ever.
     Subscription,
+    /// The gateway's own: a question whether the server is there; whoever asks knows how long to wait.
+    Pulse,
+}
+
+impl Purpose {
+    /// Whether the server is told when the answer is not wanted any more.
+    pub(super) const fn may_be_cancelled(self) -> bool {
+        matches!(self, Self::Call | Self::Subscription)
+    }
+
+    /// Whether silence ends it.
+    pub(super) const fn may_time_out(self) -> bool {
+        matches!(self, Self::Call | Self::Handshake)
+    }
 }
 
 /// What comes back for a request: notifications, then exactly one answer.

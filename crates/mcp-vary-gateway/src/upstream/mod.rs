@@ -10,6 +10,8 @@ mod frame;
 mod handshake;
 mod hello;
 mod http;
+mod level;
+mod life;
 mod line;
 mod listen;
 mod mailbox;
@@ -27,6 +29,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 pub use self::config::{Isolation, Limits, Target, UpstreamConfig};
 pub use self::error::{ConnectError, UpstreamError};
 pub use self::hello::Hello;
+pub(crate) use self::level::UpstreamLevel;
+use self::life::{Life, Running};
 pub use self::line::{Line, State};
 use self::message::Purpose;
 pub use self::message::{Answer, Event, Kind, Message, Owner, Request, header_value};
@@ -44,6 +48,8 @@ pub struct Upstream {
     link: Link,
     events: broadcast::Sender<Event>,
     client_meta: Vec<(&'static str, String)>,
+    level: Arc<UpstreamLevel>,
+    life: Arc<Life>,
     stop: CancellationToken,
     _stop_when_dropped: DropGuard,
 }
@@ -62,24 +68,54 @@ impl Upstream {
     /// When it cannot be started or reached, is no MCP server, shares no revision with us, or takes
     /// longer than its limit.
     pub async fn connect(config: UpstreamConfig) -> Result<Arc<Self>, ConnectError> {
+        Self::connect_unless(config, &CancellationToken::new()).await
+    }
+
+    /// The same, unless `stop` comes first: then what was begun is ended before the error is told.
+    async fn connect_unless(
+        config: UpstreamConfig,
+        stop: &CancellationToken,
+    ) -> Result<Arc<Self>, ConnectError> {
         let (events, _) = broadcast::channel(EVENTS);
         let (link, hello) = match &config.target {
             Target::Command { .. } => {
-                let (connection, hello) = stdio::connect(&config, &events).await?;
+                let (connection, hello) = stdio::connect(&config, &events, stop).await?;
                 (Link::Stdio(connection), hello)
             }
             Target::Http { url, headers } => {
-                let (connection, hello) = http::connect(&config, url, headers, &events).await?;
+                let connecting = http::connect(&config, url, headers, &events);
+                let connected = stop.run_until_cancelled(connecting).await;
+                let (connection, hello) = connected.unwrap_or_else(|| {
+                    let server = config.name.as_str().into();
+                    Err(UpstreamError::closed_by_gateway(&server).into())
+                })?;
                 (Link::Http(connection), hello)
             }
         };
         tracing::info!(server = %config.name, revision = %hello.revision, "server connected");
+        Ok(Self::new(config, link, hello, events))
+    }
+
+    fn new(
+        config: UpstreamConfig,
+        link: Link,
+        hello: Hello,
+        events: broadcast::Sender<Event>,
+    ) -> Arc<Self> {
         let stop = CancellationToken::new();
         let upstream = Arc::new(Self {
             client_meta: match hello.era() {
                 Era::Legacy => Vec::new(),
                 Era::Modern => handshake::client_meta(&config.capabilities),
             },
+            level: match &link {
+                Link::Stdio(_) => Arc::default(),
+                Link::Http(connection) => Arc::clone(connection.level()),
+            },
+            life: Arc::clone(match &link {
+                Link::Stdio(connection) => connection.life(),
+                Link::Http(connection) => connection.life(),
+            }),
             config,
             hello,
             link,
@@ -88,7 +124,7 @@ impl Upstream {
             stop,
         });
         listen::start(&upstream);
-        Ok(upstream)
+        upstream
     }
 
     /// The name that the operator gave the server.
@@ -121,6 +157,11 @@ impl Upstream {
         matches!(self.link, Link::Http(_)) && self.hello.era() == Era::Modern
     }
 
+    /// The log level that a legacy server has on this connection; set again when its session is renewed.
+    pub(crate) fn level(&self) -> &UpstreamLevel {
+        &self.level
+    }
+
     /// What the server tells without being asked, from now on.
     #[must_use]
     pub fn events(&self) -> broadcast::Receiver<Event> {
@@ -141,7 +182,11 @@ impl Upstream {
             Link::Stdio(connection) => Inner::Stdio(connection.request(request, purpose).await?),
             Link::Http(connection) => Inner::Http(connection.request(request, purpose)?),
         };
-        Ok(Exchange { inner })
+        let running = (purpose == Purpose::Call).then(|| self.life.run());
+        Ok(Exchange {
+            inner,
+            _running: running,
+        })
     }
 
     /// Sends a notification; `params` is JSON text.
@@ -195,6 +240,7 @@ impl Drop for Upstream {
 #[derive(Debug)]
 pub struct Exchange {
     inner: Inner,
+    _running: Option<Running>,
 }
 
 #[derive(Debug)]

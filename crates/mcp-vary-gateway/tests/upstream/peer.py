@@ -1,12 +1,24 @@
-"""A scripted MCP server on standard streams. Its first argument is its temper, see TEMPERS."""
+"""A scripted MCP server on standard streams.
+
+Its arguments are its tempers, see TEMPERS: that of its first start, of its second, and so on; the last one stays.
+Where there are several, the environment names a file, STARTS, that gets a line for each start.
+"""
 
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 
-TEMPER = sys.argv[1] if len(sys.argv) > 1 else "legacy"
+starts = 1
+if "STARTS" in os.environ:
+    with open(os.environ["STARTS"], "a+") as file:
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        file.seek(0)
+        starts = len(file.readlines())
+TEMPER = (sys.argv[1:] or ["legacy"])[:starts][-1]
 seen = []
 
 
@@ -62,6 +74,8 @@ TEMPERS = {
     "garbage": (lambda r: raw(b"Usage: peer [OPTIONS]\n"), lambda r: raw(b"what?\n")),
     "huge": (lambda r: refuse(r, -32601, "no"), lambda r: raw(b"x" * 3_000_000)),
     "mute": (lambda r: None, lambda r: None),
+    "deaf": (lambda r: refuse(r, -32601, "Method not found"), initialize),
+    "flapping": (lambda r: refuse(r, -32601, "Method not found"), initialize),
 }
 
 
@@ -114,6 +128,13 @@ def call(request):
         answer(request, {"pid": child.pid, "own": os.getpid()})
     elif name == "seen":
         answer(request, {"seen": seen})
+    elif name == "who":
+        answer(request, {"pid": os.getpid()})
+    elif name == "stop":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    elif name == "work":
+        time.sleep(arguments["seconds"])
+        answer(request, {"content": []})
     elif name == "hang":
         pass
 
@@ -127,8 +148,12 @@ for line in sys.stdin:
         TEMPERS[TEMPER][0](message)
     elif method == "initialize":
         TEMPERS[TEMPER][1](message)
+    elif method == "ping" and TEMPER == "deaf":
+        pass
     elif method == "ping":
         answer(message, {})
+        if TEMPER == "flapping":
+            sys.exit(7)
     elif method == "tools/call" and message["params"]["name"] == "hold":
         # Answers go out in reverse once enough calls wait.
         held.append(message)

@@ -1,7 +1,7 @@
 //! From an address to a connection that is ready.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -21,8 +21,9 @@ use crate::upstream::error::{ConnectError, UpstreamError};
 use crate::upstream::frame;
 use crate::upstream::handshake::{self, Discovered, Initialized};
 use crate::upstream::hello::Hello;
+use crate::upstream::life::Life;
 use crate::upstream::mailbox::Budget;
-use crate::upstream::message::{Answer, Event, Message, Purpose};
+use crate::upstream::message::{Answer, Event, Purpose};
 
 /// Makes the acquaintance of the server at `url`.
 pub(in crate::upstream) async fn connect(
@@ -57,6 +58,9 @@ pub(in crate::upstream) async fn connect(
         undelivered: AtomicU64::new(0),
         strays: AtomicU64::new(0),
         events: events.clone(),
+        life: Life::new(),
+        hello: OnceLock::new(),
+        level: Arc::default(),
         closed: AtomicBool::new(false),
     });
     let limit = config.limits.handshake;
@@ -70,6 +74,7 @@ pub(in crate::upstream) async fn connect(
             });
         }
     };
+    let _ = connection.hello.set(hello.clone());
     Ok((connection, hello))
 }
 
@@ -153,10 +158,10 @@ impl Connection {
             ..call
         };
         let mut exchange = Exchange::send(Arc::clone(self), self.session.load_full(), call);
-        answer(&mut exchange).await
+        exchange.wait().await
     }
 
-    fn call(&self, method: &str, params: &str) -> Call {
+    pub(super) fn call(&self, method: &str, params: &str) -> Call {
         let id = self
             .next_id
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -181,9 +186,7 @@ impl Connection {
                 &handshake::initialize_params(revision, &self.capabilities),
             );
             let mut exchange = Exchange::send(Arc::clone(self), Arc::new(blank), call);
-            let answer = answer(&mut exchange)
-                .await
-                .map_err(|error| self.explain(error))?;
+            let answer = exchange.wait().await.map_err(|error| self.explain(error))?;
             match handshake::read_initialize(&self.server, revision, &answer)? {
                 Initialized::Ready(hello) => {
                     self.enter(&hello, &exchange).await?;
@@ -220,10 +223,12 @@ impl Connection {
         };
         let mut ping = Exchange::send(Arc::clone(self), Arc::clone(&session), ping);
         // Servers register tools right after `notifications/initialized`; once they answer, they have.
-        let pinged = tokio::time::timeout(self.limits.probe, answer(&mut ping)).await;
-        if !matches!(pinged, Ok(Ok(_))) {
-            tracing::debug!(server = %self.server, "ping after initialize not answered");
+        let pinged = tokio::time::timeout(self.limits.probe, ping.wait()).await;
+        if pinged.is_err() {
+            tracing::warn!(server = %self.server, "ping after initialize unanswered");
+            self.life.set_mute();
         }
+        self.set_level_again(&session).await;
         self.session.store(session);
         self.generation.send_replace(generation);
         Ok(())
@@ -260,15 +265,8 @@ fn is_final(error: &UpstreamError) -> bool {
         | UpstreamError::Redirect { .. }
         | UpstreamError::Busy { .. }
         | UpstreamError::Down { .. }
+        | UpstreamError::Crowded { .. }
         | UpstreamError::Over { .. } => true,
-    }
-}
-
-async fn answer(exchange: &mut Exchange) -> Result<Answer, UpstreamError> {
-    loop {
-        if let Message::Answer(answer) = exchange.next().await? {
-            return Ok(answer);
-        }
     }
 }
 

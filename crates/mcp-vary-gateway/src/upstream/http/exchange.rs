@@ -120,12 +120,10 @@ impl Exchange {
                 }
                 return Ok(message);
             }
-            let step = match self.call.purpose {
-                // It may stay silent for ever.
-                Purpose::Subscription => Ok(self.advance().await),
-                Purpose::Call | Purpose::Handshake => {
-                    tokio::time::timeout_at(self.deadline, self.advance()).await
-                }
+            let step = if self.call.purpose.may_time_out() {
+                tokio::time::timeout_at(self.deadline, self.advance()).await
+            } else {
+                Ok(self.advance().await)
             };
             match step {
                 Ok(Ok(())) => {}
@@ -144,10 +142,24 @@ impl Exchange {
         }
     }
 
-    /// One step, or something beside the stream.
+    /// The answer; notifications before it are dropped.
+    pub(super) async fn wait(&mut self) -> Result<Answer, UpstreamError> {
+        loop {
+            if let Message::Answer(answer) = self.next().await? {
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// One step, something beside the stream, or the end of the connection.
     async fn advance(&mut self) -> Result<(), UpstreamError> {
+        let life = Arc::clone(&self.connection.life);
         let Some(aside) = self.aside.clone() else {
-            return self.step().await;
+            return tokio::select! {
+                biased;
+                step = self.step() => step,
+                error = life.ended() => Err(error),
+            };
         };
         tokio::select! {
             biased;
@@ -156,6 +168,7 @@ impl Exchange {
                 Ok(())
             }
             step = self.step() => step,
+            error = life.ended() => Err(error),
         }
     }
 
@@ -198,6 +211,7 @@ impl Exchange {
     }
 
     fn touch(&mut self) {
+        self.connection.life.hear();
         self.deadline = Instant::now() + self.connection.limits.idle;
     }
 
@@ -455,7 +469,7 @@ impl Exchange {
     pub(in crate::upstream) fn cancel(&mut self, reason: Option<&str>) {
         let is_over = matches!(self.state, State::Over) || self.is_answered();
         self.state = State::Over;
-        let is_told = is_legacy(&self.session) && self.call.purpose != Purpose::Handshake;
+        let is_told = is_legacy(&self.session) && self.call.purpose.may_be_cancelled();
         if !is_over && self.was_sent && is_told {
             self.connection
                 .withdraw(&self.session, self.call.id, reason);

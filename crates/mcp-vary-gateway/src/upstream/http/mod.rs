@@ -10,8 +10,8 @@ mod standalone;
 mod stream;
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -26,6 +26,9 @@ use tokio::sync::{Mutex, Semaphore, broadcast, watch};
 use super::config::{Limits, origin};
 use super::error::UpstreamError;
 use super::frame;
+use super::hello::Hello;
+use super::level::UpstreamLevel;
+use super::life::Life;
 use super::mailbox::Budget;
 use super::message::{Event, Purpose, Request, header_value};
 use super::text::excerpt;
@@ -61,6 +64,10 @@ pub(super) struct Connection {
     undelivered: AtomicU64,
     strays: AtomicU64,
     events: broadcast::Sender<Event>,
+    life: Arc<Life>,
+    /// What the server said about itself at first.
+    hello: OnceLock<Hello>,
+    level: Arc<UpstreamLevel>,
     closed: AtomicBool,
 }
 
@@ -122,18 +129,31 @@ impl Connection {
         delivered.inspect_err(|error| self.log(error))
     }
 
+    pub(super) const fn life(&self) -> &Arc<Life> {
+        &self.life
+    }
+
+    pub(super) const fn level(&self) -> &Arc<UpstreamLevel> {
+        &self.level
+    }
+
     /// Logs what went wrong for a client: it is told what happened, why is for the operator alone.
     fn log(&self, error: &UpstreamError) {
+        if matches!(
+            error,
+            UpstreamError::Unreachable { .. } | UpstreamError::BrokeOff { .. }
+        ) {
+            self.life.doubt();
+        }
         tracing::warn!(server = %self.server, error = error.details(), "call failed");
     }
 
     fn check_open(&self) -> Result<(), UpstreamError> {
+        if let Some(error) = self.life.how() {
+            return Err(error.clone());
+        }
         if self.closed.load(Ordering::Relaxed) {
-            return Err(UpstreamError::Closed {
-                server: Arc::clone(&self.server),
-                reason: "was closed by the gateway".into(),
-                last_words: Arc::default(),
-            });
+            return Err(UpstreamError::closed_by_gateway(&self.server));
         }
         Ok(())
     }

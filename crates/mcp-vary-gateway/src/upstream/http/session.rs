@@ -5,7 +5,9 @@ use std::sync::Arc;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
 
+use super::exchange::Exchange;
 use super::{Connection, JSON, JSON_OR_STREAM};
+use crate::log_level::level_name;
 use crate::mcp_header::{SESSION_ID, VERSION};
 use crate::revision::{Era, Revision};
 use crate::upstream::error::UpstreamError;
@@ -65,7 +67,15 @@ impl Connection {
         tracing::info!(server = %self.server, "session expired, started anew");
         let limit = self.limits.handshake;
         match tokio::time::timeout(limit, self.initialize(Revision::LATEST_LEGACY)).await {
-            Ok(Ok(_hello)) => {}
+            Ok(Ok(hello)) => {
+                if self
+                    .hello
+                    .get()
+                    .is_some_and(|first| !first.agrees_with(&hello))
+                {
+                    self.life.replace();
+                }
+            }
             Ok(Err(error)) => {
                 let reason =
                     format!("its session expired and a new one could not be started: {error}");
@@ -74,10 +84,25 @@ impl Connection {
             }
             Err(_elapsed) => return Err(self.timeout()),
         }
-        // The server may have been replaced by one that offers something else.
+        // The server may have been replaced by one that lists something else.
         for kind in Kind::ALL {
             let _ = self.events.send(Event::ListChanged(kind));
         }
         Ok(())
+    }
+
+    /// Gives a new session the log level that the one before had, as far as that goes.
+    pub(super) async fn set_level_again(self: &Arc<Self>, session: &Arc<Session>) {
+        let Some(level) = self.level.current() else {
+            return;
+        };
+        let params = format!(r#"{{"level":"{}"}}"#, level_name(level));
+        let call = self.call("logging/setLevel", &params);
+        let mut exchange = Exchange::send(Arc::clone(self), Arc::clone(session), call);
+        let asked = tokio::time::timeout(self.limits.probe, exchange.wait()).await;
+        if !matches!(asked, Ok(Ok(answer)) if answer.outcome().is_ok()) {
+            tracing::warn!(server = %self.server, "the log level of its new session was not set");
+            self.level.forget();
+        }
     }
 }

@@ -80,6 +80,7 @@ async fn hear(connection: &Arc<Connection>, bookmark: &mut Bookmark) -> Heard {
     }
     let response = connection.send(Method::GET, &session, &headers, Bytes::new());
     let Ok(response) = response.await else {
+        connection.life.doubt();
         return Heard::Nothing;
     };
     if let Some(refused) = refused(&response, is_resumed) {
@@ -133,7 +134,10 @@ async fn listen_to(
     let mut told_something = false;
     loop {
         let messages = match stream.read().await {
-            Ok(Read::Messages(messages)) => messages,
+            Ok(Read::Messages(messages)) => {
+                connection.life.hear();
+                messages
+            }
             Ok(Read::End(_)) => return (told_something, Ok(())),
             Err(too_large) => return (told_something, Err(too_large)),
         };

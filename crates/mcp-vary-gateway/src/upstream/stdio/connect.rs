@@ -1,6 +1,6 @@
 //! From a command to a connection that is ready.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
@@ -16,40 +16,54 @@ use crate::upstream::config::{Target, UpstreamConfig};
 use crate::upstream::error::{ConnectError, UpstreamError};
 use crate::upstream::handshake::{self, Discovered, Initialized};
 use crate::upstream::hello::Hello;
+use crate::upstream::life::Life;
 use crate::upstream::mailbox::Budget;
 use crate::upstream::message::{Answer, Event, Message, Purpose, Request};
 
-/// Starts the command of `config` and makes the acquaintance of the server.
+/// Starts the command of `config` and makes the acquaintance of the server, unless `stop` comes first.
+///
+/// When that fails the process is gone before the error is told.
 pub(in crate::upstream) async fn connect(
     config: &UpstreamConfig,
     events: &broadcast::Sender<Event>,
+    stop: &CancellationToken,
 ) -> Result<(Connection, Hello), ConnectError> {
     let deadline = Instant::now() + config.limits.handshake;
     let mut connection = start(config, events)?;
-    let hello = match within(deadline, &connection, greet(&connection)).await? {
-        Greeting::Hello(hello) => hello,
-        Greeting::Died => {
-            // Some legacy servers end when anything comes before `initialize`.
-            tracing::debug!(server = %config.name, "server ended at server/discover, started again");
-            connection = start(config, events)?;
-            within(deadline, &connection, legacy(&connection)).await?
+    let mut greeting = within(deadline, &connection, stop, greet(&connection)).await;
+    if matches!(greeting, Ok(Greeting::Died)) {
+        // Some legacy servers end when anything comes before `initialize`.
+        tracing::debug!(server = %config.name, "server ended at server/discover, started again");
+        connection.close().await;
+        connection = start(config, events)?;
+        let hello = within(deadline, &connection, stop, legacy(&connection)).await;
+        greeting = hello.map(Greeting::Hello);
+    }
+    match greeting {
+        Ok(Greeting::Hello(hello)) => Ok((connection, hello)),
+        Ok(Greeting::Died) => Err(connection.shared.closed().into()),
+        Err(error) => {
+            connection.close().await;
+            Err(error)
         }
-    };
-    connection.shared.ready.store(true, Ordering::Relaxed);
-    Ok((connection, hello))
+    }
 }
 
 async fn within<T>(
     deadline: Instant,
     connection: &Connection,
+    stop: &CancellationToken,
     greeting: impl Future<Output = Result<T, ConnectError>>,
 ) -> Result<T, ConnectError> {
+    let greeting = stop.run_until_cancelled(greeting);
+    let shared = &connection.shared;
     match tokio::time::timeout_at(deadline, greeting).await {
-        Ok(result) => result,
+        Ok(Some(result)) => result,
+        Ok(None) => Err(UpstreamError::closed_by_gateway(&shared.server).into()),
         Err(_elapsed) => Err(ConnectError::Timeout {
-            server: Arc::clone(&connection.shared.server),
-            limit: connection.shared.limits.handshake,
-            said: connection.shared.said(),
+            server: Arc::clone(&shared.server),
+            limit: shared.limits.handshake,
+            said: shared.said(),
         }),
     }
 }
@@ -77,7 +91,7 @@ fn start(
         room: Arc::new(Semaphore::new(room(&config.limits) as usize)),
         budget: Arc::new(Budget::new(config.limits.waiting)),
         events: events.clone(),
-        ready: AtomicBool::new(false),
+        life: Life::new(),
         strays: AtomicU64::new(0),
         last_stray: Mutex::new(String::new()),
         last_words: LastWords::default(),
@@ -246,6 +260,7 @@ async fn ping(connection: &Connection) -> Result<(), ConnectError> {
         Ok(Err(error)) => return Err(error.into()),
         Err(_elapsed) => {
             tracing::warn!(server = %connection.shared.server, "ping after initialize unanswered");
+            connection.life().set_mute();
         }
     }
     Ok(())

@@ -133,7 +133,7 @@ impl Flights {
     /// The requests that may be cancelled, which a handshake may not.
     pub(super) fn cancellable(&self) -> Vec<u64> {
         let open = self.open.iter();
-        open.filter(|(_, flight)| flight.purpose != Purpose::Handshake)
+        open.filter(|(_, flight)| flight.purpose.may_be_cancelled())
             .map(|(id, _)| *id)
             .collect()
     }

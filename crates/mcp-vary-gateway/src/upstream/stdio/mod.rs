@@ -7,7 +7,7 @@ mod oversize;
 mod process;
 mod tasks;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -22,6 +22,7 @@ use self::tasks::LastWords;
 use super::config::Limits;
 use super::error::UpstreamError;
 use super::frame::{self, Frame};
+use super::life::Life;
 use super::mailbox::{Budget, Mailbox};
 use super::message::{Answer, Event, Kind, Message, Purpose, Request, cancel_params};
 use super::text::excerpt;
@@ -49,8 +50,7 @@ struct Shared {
     room: Arc<Semaphore>,
     budget: Arc<Budget>,
     events: broadcast::Sender<Event>,
-    /// Whether the handshake is done; what goes wrong before is told to whoever connects.
-    ready: AtomicBool,
+    life: Arc<Life>,
     strays: AtomicU64,
     last_stray: Mutex<String>,
     last_words: LastWords,
@@ -105,6 +105,10 @@ impl Connection {
         }
         let message = frame::write(None, method, params);
         self.shared.send(message).await
+    }
+
+    pub(super) fn life(&self) -> &Arc<Life> {
+        &self.shared.life
     }
 
     /// Ends the process and waits until it is gone.
@@ -162,6 +166,7 @@ impl Shared {
 
     fn closed(&self) -> UpstreamError {
         let closed = self.flights().closed().cloned();
+        let closed = closed.or_else(|| self.life.how().cloned());
         closed.unwrap_or_else(|| UpstreamError::Closed {
             server: Arc::clone(&self.server),
             reason: "closed its input".into(),
@@ -190,7 +195,11 @@ impl Shared {
     }
 
     fn receive_message(&self, message: Bytes) {
-        match Frame::read(&message) {
+        let frame = Frame::read(&message);
+        if frame.is_ok() {
+            self.life.hear();
+        }
+        match frame {
             Ok(Frame::Answer {
                 id: Some(id),
                 outcome,
@@ -389,7 +398,7 @@ impl Exchange {
         } else {
             self.shared.flights().take(self.id).is_some()
         };
-        if was_open && self.sent && self.purpose != Purpose::Handshake {
+        if was_open && self.sent && self.purpose.may_be_cancelled() {
             let params = cancel_params(self.id, reason);
             let message = frame::write(None, "notifications/cancelled", Some(&params));
             self.shared.send_now(message);

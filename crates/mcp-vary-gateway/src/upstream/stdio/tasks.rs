@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::process::ExitStatus;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -114,6 +113,8 @@ enum End {
     Exited(std::io::Result<ExitStatus>),
     ClosedOutput,
     Stopped,
+    /// Whoever watches the connection says that the server hangs.
+    GivenUp,
 }
 
 /// Waits until the process ends, closes its output or shall stop; then ends it and every call.
@@ -122,6 +123,7 @@ pub(super) async fn supervise(mut watch: Watch) {
         status = watch.process.wait() => End::Exited(status),
         _ = &mut watch.reader => End::ClosedOutput,
         () = watch.stop.cancelled() => End::Stopped,
+        _ = watch.shared.life.ended() => End::GivenUp,
     };
     let how = match end {
         End::Exited(status) => watch.collect(status).await,
@@ -133,6 +135,8 @@ pub(super) async fn supervise(mut watch: Watch) {
             watch.shared.cancel_all();
             "was closed by the gateway".to_owned()
         }
+        // The reason is known already, and the first one counts.
+        End::GivenUp => "hung".to_owned(),
     };
     watch.close(&how);
     watch.close_input().await;
@@ -170,13 +174,9 @@ impl Watch {
             reason: how.into(),
             last_words: last_words.as_str().into(),
         };
-        let is_ready = self.shared.ready.load(Ordering::Relaxed);
-        if is_ready && !self.stop.is_cancelled() {
-            // Clients are told how it ended; its last words are for the operator alone.
-            tracing::warn!(server = %server, how, last_words, "connection lost");
-        } else {
-            tracing::debug!(server = %server, how, last_words, "connection closed");
-        }
+        let closed = self.shared.life.end(closed);
+        let how = closed.details();
+        tracing::debug!(server = %server, how, "connection closed");
         self.shared.flights().close(&closed);
         self.shared.room.close();
         let _ = self.shared.events.send(Event::Closed {
