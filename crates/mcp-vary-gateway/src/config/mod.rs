@@ -179,6 +179,9 @@ pub struct Limits {
     pub streams: usize,
     /// How long a client may take to send the head or the body of a request; 30 seconds.
     pub read_timeout: Duration,
+    /// How long what is written to a client may wait without a byte of it being taken; 60 seconds.
+    /// Then its connection is closed.
+    pub write_timeout: Duration,
     /// How long requests in flight may take to finish at shutdown; 10 seconds.
     pub drain: Duration,
 }
@@ -194,6 +197,7 @@ impl Default for Limits {
             unheard: 256,
             streams: 4,
             read_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(60),
             drain: Duration::from_secs(10),
         }
     }
@@ -225,6 +229,13 @@ impl Limits {
     #[must_use]
     pub fn with_read_timeout(mut self, timeout: Duration) -> Self {
         self.read_timeout = timeout;
+        self
+    }
+
+    /// Bounds how long what is written to a client may wait.
+    #[must_use]
+    pub fn with_write_timeout(mut self, timeout: Duration) -> Self {
+        self.write_timeout = timeout;
         self
     }
 

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
+use super::deadline::Deadline;
 use super::guard::{self, TurnedAway};
 use super::post;
 use super::sse::{Body, Stream};
@@ -90,10 +91,12 @@ impl Gateway {
             let shared = Arc::clone(&shared);
             async move { Ok::<_, Infallible>(shared.0.respond(request, &shared.1).await) }
         });
+        let limits = &self.config.limits;
+        let socket = Deadline::new(socket, limits.write_timeout);
         let connection = hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(self.config.limits.read_timeout)
-            .max_buf_size(self.config.limits.headers.max(8 << 10))
+            .header_read_timeout(limits.read_timeout)
+            .max_buf_size(limits.headers.max(8 << 10))
             .serve_connection(TokioIo::new(socket), service);
         let connection = door.graceful.watch(connection);
         async move {

@@ -1,6 +1,7 @@
 //! The two doors that clients come in by.
 
 pub(crate) mod batch;
+mod deadline;
 pub(crate) mod guard;
 pub(crate) mod http;
 pub(crate) mod post;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::support::{House, Http, Legacy, Post, limits, modern, request, soon, tool};
+use crate::support::{House, Http, Legacy, Post, limits, modern, request, serve, soon, tool};
 
 fn list() -> Value {
     modern(json!(1), "tools/list", json!({}), &json!({}))
@@ -537,7 +537,7 @@ async fn off_loopback_is_refused_with_the_reason() {
 async fn a_gateway_that_stops_answers_what_it_took() {
     let patient = limits().with_drain(Duration::from_secs(20));
     let house = House::with(|config| config.with_limits(patient)).await;
-    let (address, stop) = crate::support::serve(&house.gateway).await;
+    let (address, stop) = serve(&house.gateway).await;
     let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
     client.http = Http::connect(address).await;
     let wait = client.post(&request(json!(7), "tools/call", tool("wait")));
@@ -556,7 +556,7 @@ async fn a_gateway_that_stops_answers_what_it_took() {
 async fn a_gateway_that_stops_ends_what_only_listens() {
     let patient = limits().with_drain(Duration::from_secs(10));
     let house = House::with(|config| config.with_limits(patient)).await;
-    let (address, stop) = crate::support::serve(&house.gateway).await;
+    let (address, stop) = serve(&house.gateway).await;
     let client = Legacy::open(&house, "2025-11-25", &json!({})).await;
     let mut listening = Http::connect(address).await;
     listening
@@ -570,4 +570,51 @@ async fn a_gateway_that_stops_ends_what_only_listens() {
     stop.cancel();
     assert!(listening.events().await.is_empty());
     assert!(listening.is_closed().await);
+}
+
+/// A gateway may have several doors; closing one disturbs nobody who came by another.
+#[tokio::test]
+async fn a_listener_that_stops_ends_only_its_own_streams() {
+    let mut few = limits();
+    few.streams = 1;
+    let house = House::with(|config| config.with_limits(few)).await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let get = Post::of(&client.session, "").line("GET /mcp HTTP/1.1");
+    let mut listening = house.connect().await;
+    listening.send(&get.bytes()).await;
+    assert_eq!(listening.head().await.status, 200);
+
+    let (address, stop) = serve(&house.gateway).await;
+    let mut elsewhere = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    elsewhere.http = Http::connect(address).await;
+    let its_own = Post::of(&elsewhere.session, "").line("GET /mcp HTTP/1.1");
+    elsewhere.http.send(&its_own.bytes()).await;
+    assert_eq!(elsewhere.http.head().await.status, 200);
+    stop.cancel();
+    assert!(elsewhere.http.events().await.is_empty());
+    assert!(elsewhere.http.is_closed().await);
+
+    let another = client.http.ask(&get).await;
+    assert_eq!(another.status, 429, "the one stream is still open");
+    house
+        .is_unharmed(&mut client.http, "another listener")
+        .await;
+}
+
+/// Whoever stops reading gives up its connection; here it is the only one, so that others wait for it.
+#[tokio::test]
+async fn a_client_that_stops_reading_loses_its_connection() {
+    let mut one = limits().with_write_timeout(Duration::from_millis(50));
+    one.connections = 1;
+    let house = House::with(|config| config.with_limits(one)).await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let heavy = json!({"name": "steps", "arguments": {"heavy": true}});
+    let steps = client.post(&request(json!(7), "tools/call", heavy));
+    client.http.send(&steps.bytes()).await;
+    assert_eq!(client.http.head().await.status, 200);
+    let mut other = house.connect().await;
+    let ping = client.post(&request(json!(8), "ping", json!({})));
+    assert_eq!(other.ask(&ping).await.status, 200);
+    drop(other);
+    drop(client);
 }

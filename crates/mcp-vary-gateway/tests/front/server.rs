@@ -109,6 +109,7 @@ fn call(seen: &Seen) -> Option<Reply> {
         "pretty" => raw(seen, "{\n  \"content\": [],\r\n\t\"text\": \"a\\nb\"\r}"),
         "refuse" => seen.refuse(200, -32602, "no such city"),
         "say" => seen.answer(&json!({"content": [], "said": params})),
+        "steps" if params["arguments"]["heavy"] == true => heavy_steps(),
         "steps" => steps(seen),
         "wait" => Reply::silence(),
         "begin" => begin(seen),
@@ -126,6 +127,13 @@ fn begin(seen: &Seen) -> Reply {
     // The stream stays open for as long as the test runs.
     std::mem::forget(sender);
     reply
+}
+
+/// Far more than the buffers of a connection hold.
+fn heavy_steps() -> Reply {
+    let params = json!({"level": "info", "data": "x".repeat(1 << 20)});
+    let message = json!({"jsonrpc": "2.0", "method": "notifications/message", "params": params});
+    Reply::events(event(&message).repeat(32))
 }
 
 /// Two steps with a message of each level between them, then the answer.
