@@ -9,7 +9,7 @@ mod call;
 pub mod catalog;
 mod class;
 mod client;
-mod config;
+pub mod config;
 mod front;
 mod gateway;
 mod handshake;

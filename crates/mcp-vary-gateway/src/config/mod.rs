@@ -1,8 +1,22 @@
 //! What a gateway is started with.
+//!
+//! [`Config`] is the value that a gateway takes. [`Source`] reads one from the text of a file: YAML,
+//! JSON or TOML, or the file in which a client keeps its servers.
+
+mod file;
+mod mcp_json;
+mod mistake;
+mod reader;
+mod server;
+mod tree;
+mod units;
+mod variables;
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+pub use self::file::{File, Source};
+pub use self::mistake::{Mistake, Mistakes, Position};
 use crate::catalog::merge::Naming;
 use crate::upstream::UpstreamConfig;
 

@@ -58,7 +58,7 @@ pub enum ConnectError {
     /// It did not become ready in time.
     #[error(
         "server `{server}` was not ready within {limit:?}: {said}; \
-         if it downloads or builds first, raise its handshake limit"
+         if it downloads or builds first, raise its `start-timeout`"
     )]
     Timeout {
         /// The server's name.

@@ -1,0 +1,318 @@
+//! The configuration file as a value.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use super::mistake::{Mistake, Mistakes, Position};
+use super::reader::{Field, MOST, Reader, Setting};
+use super::server::{self, Servers};
+use super::tree::{self, Node};
+use super::{Config, Limits, Outside, mcp_json};
+use crate::catalog::merge::Naming;
+use crate::upstream::UpstreamConfig;
+
+/// What a configuration file says.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_gateway::config::Source;
+///
+/// let text = r#"
+/// servers:
+///   git: {command: uvx, args: [mcp-server-git]}
+///   search: {url: "https://example.com/mcp", timeout: 20s}
+/// "#;
+/// let file = Source::new("vary.yaml", text).read(&|_| None)?;
+/// assert_eq!(file.servers[1].limits.idle.as_secs(), 20);
+/// # Ok::<(), mcp_vary_gateway::config::Mistakes>(())
+/// ```
+///
+/// A server that is disabled is left out with whatever is wrong in it:
+///
+/// ```
+/// # use mcp_vary_gateway::config::Source;
+/// let text = "servers:\n  a: {command: x}\n  b: {command: '${NONE}', disabled: true}\n";
+/// let file = Source::new("vary.yaml", text).read(&|_| None)?;
+/// assert_eq!((file.servers.len(), file.disabled), (1, vec!["b".to_owned()]));
+/// # Ok::<(), mcp_vary_gateway::config::Mistakes>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct File {
+    /// The servers, in the order of the file; at least one.
+    pub servers: Vec<UpstreamConfig>,
+    /// The names of the servers that are switched off.
+    pub disabled: Vec<String>,
+    /// How names tell which server they belong to.
+    pub naming: Naming,
+    /// Where to serve: `HOST:PORT`, or a port.
+    pub listen: Option<String>,
+    /// Whether server variants are offered.
+    pub variants: bool,
+    /// Whether content is negotiated.
+    pub negotiation: bool,
+    /// Items on one page of a list.
+    pub page_size: Option<NonZeroUsize>,
+    /// How long a session lasts after `initialize`.
+    pub session_lifetime: Option<Duration>,
+    /// What clients may take up.
+    pub limits: Limits,
+    /// What a person should know although nothing is wrong.
+    pub notes: Vec<Mistake>,
+}
+
+impl File {
+    /// What a gateway is started with.
+    #[must_use]
+    pub fn into_config(self, outside: Outside) -> Config {
+        let mut config = Config::of_servers(self.servers, outside)
+            .with_naming(self.naming)
+            .with_variants(self.variants)
+            .with_negotiation(self.negotiation)
+            .with_limits(self.limits);
+        config.page_size = self.page_size;
+        config.session_lifetime = self.session_lifetime.unwrap_or(config.session_lifetime);
+        config
+    }
+}
+
+/// The text of a configuration file, and which of it is wanted.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    name: &'a str,
+    text: &'a str,
+    only: Option<&'a str>,
+}
+
+impl<'a> Source<'a> {
+    /// The file `name` with its text. It is JSON or TOML when its name ends so, else YAML.
+    #[must_use]
+    pub const fn new(name: &'a str, text: &'a str) -> Self {
+        Self {
+            name,
+            text,
+            only: None,
+        }
+    }
+
+    /// Reads only this server, even when it is disabled.
+    #[must_use]
+    pub const fn with_only(mut self, server: &'a str) -> Self {
+        self.only = Some(server);
+        self
+    }
+
+    /// Reads the file; `variable` says what `${VAR}` stands for.
+    ///
+    /// A file with `mcpServers`, or with the `inputs` of VS Code, is a client's: of its servers only
+    /// what all clients know is read, and its other keys are none of our business.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with it, at once.
+    pub fn read(&self, variable: &dyn Fn(&str) -> Option<String>) -> Result<File, Mistakes> {
+        let mut reader = Reader::new(variable, self.only);
+        let file = match tree::read(self.name, self.text) {
+            Ok(root) => read_root(&mut reader, &root),
+            Err(mistakes) => {
+                reader.mistakes = mistakes;
+                None
+            }
+        };
+        let mut mistakes = reader.mistakes;
+        mistakes.sort_by_key(|mistake| mistake.at);
+        match file {
+            Some(mut file) if mistakes.is_empty() => {
+                file.notes = reader.notes;
+                Ok(file)
+            }
+            _ => Err(Mistakes {
+                file: self.name.to_owned(),
+                all: mistakes,
+            }),
+        }
+    }
+}
+
+/// Without the text, which may hold secrets.
+impl std::fmt::Debug for Source<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Source")
+            .field("name", &self.name)
+            .field("only", &self.only)
+            .finish_non_exhaustive()
+    }
+}
+
+fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
+    let field = Field {
+        path: String::new(),
+        node: root,
+    };
+    let tree::Value::Table(entries) = &root.value else {
+        let mistake = Mistake::new(root.at, "", "the file is no table of keys");
+        reader.mistakes.push(mistake.with_fix(FIRST_LINES));
+        return None;
+    };
+    let mut draft = Draft::default();
+    if let Some(servers) = mcp_json::servers(entries) {
+        mcp_json::read(reader, &field, entries, servers, &mut draft.servers);
+    } else {
+        reader.settings(&field, &[SETTINGS], &mut draft, FIRST_LINES);
+        if entries.iter().all(|entry| entry.key != "servers") {
+            let mistake = Mistake::new(Position::START, "", "the file names no server");
+            reader.mistakes.push(mistake.with_fix(FIRST_LINES));
+        }
+    }
+    Some(draft.finish())
+}
+
+/// Whether `key` at the top of a file is one of ours.
+pub(super) fn is_setting(key: &str) -> bool {
+    SETTINGS.iter().any(|setting| setting.key == key)
+}
+
+/// A file while it is read.
+struct Draft {
+    servers: Servers,
+    file: File,
+}
+
+impl Default for Draft {
+    fn default() -> Self {
+        Self {
+            servers: Servers::default(),
+            file: File {
+                servers: Vec::new(),
+                disabled: Vec::new(),
+                naming: Naming::default(),
+                listen: None,
+                variants: true,
+                negotiation: true,
+                page_size: None,
+                session_lifetime: None,
+                limits: Limits::default(),
+                notes: Vec::new(),
+            },
+        }
+    }
+}
+
+impl Draft {
+    fn finish(self) -> File {
+        File {
+            servers: self.servers.enabled,
+            disabled: self.servers.disabled,
+            ..self.file
+        }
+    }
+}
+
+fn read_listen(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) {
+    let Some(word) = reader.word(field) else {
+        return;
+    };
+    let port = word
+        .rsplit_once(':')
+        .map_or(word.as_str(), |(_, port)| port);
+    if port.parse::<u16>().is_ok() {
+        draft.file.listen = Some(word);
+    } else {
+        let fix = "write HOST:PORT, such as `127.0.0.1:8800`, or a port";
+        reader.wrong(field, "is no address to listen on", fix);
+    }
+}
+
+/// What stands at the top of a file.
+const SETTINGS: &[Setting<Draft>] = &[
+    Setting {
+        key: "servers",
+        read: |reader, field, draft| server::read_all(reader, field, &mut draft.servers),
+    },
+    Setting {
+        key: "naming",
+        read: |reader, field, draft| reader.choice(field, NAMINGS, &mut draft.file.naming),
+    },
+    Setting {
+        key: "listen",
+        read: read_listen,
+    },
+    Setting {
+        key: "variants",
+        read: |reader, field, draft| reader.switch(field, &mut draft.file.variants),
+    },
+    Setting {
+        key: "negotiation",
+        read: |reader, field, draft| reader.switch(field, &mut draft.file.negotiation),
+    },
+    Setting {
+        key: "page-size",
+        read: |reader, field, draft| reader.some_count(field, &mut draft.file.page_size),
+    },
+    Setting {
+        key: "session-lifetime",
+        read: |reader, field, draft| {
+            let mut lifetime = Duration::ZERO;
+            reader.duration(field, &mut lifetime);
+            draft.file.session_lifetime = Some(lifetime);
+        },
+    },
+    Setting {
+        key: "limits",
+        read: |reader, field, draft| {
+            let example = "{connections: 1024}";
+            reader.settings(field, &[LIMITS], &mut draft.file.limits, example);
+        },
+    },
+];
+
+/// What clients may take up.
+const LIMITS: &[Setting<Limits>] = &[
+    Setting {
+        key: "body",
+        read: |reader, field, limits| reader.size(field, &mut limits.body),
+    },
+    Setting {
+        key: "headers",
+        read: |reader, field, limits| reader.size(field, &mut limits.headers),
+    },
+    Setting {
+        key: "connections",
+        read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.connections),
+    },
+    Setting {
+        key: "in-flight",
+        read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.in_flight),
+    },
+    Setting {
+        key: "sessions",
+        read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.sessions),
+    },
+    Setting {
+        key: "unheard",
+        read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.unheard),
+    },
+    Setting {
+        key: "streams",
+        read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.streams),
+    },
+    Setting {
+        key: "read-timeout",
+        read: |reader, field, limits| reader.duration(field, &mut limits.read_timeout),
+    },
+    Setting {
+        key: "drain",
+        read: |reader, field, limits| reader.duration(field, &mut limits.drain),
+    },
+];
+
+const NAMINGS: &[(&str, Naming)] = &[
+    ("as-needed", Naming::AsNeeded),
+    ("always", Naming::Always),
+    ("never", Naming::Never),
+    ("on-collision", Naming::OnCollision),
+];
+
+/// What to write into a file that has nothing of use.
+const FIRST_LINES: &str = "begin with `servers: {name: {command: ...}}`";

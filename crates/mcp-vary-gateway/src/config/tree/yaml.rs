@@ -1,0 +1,257 @@
+//! YAML 1.2, one document, with the place of each value.
+//!
+//! Aliases are written out, within a bound on what comes of it; `<<` merges tables, as most programs
+//! that read YAML do although 1.2 dropped it.
+
+use std::collections::BTreeMap;
+
+use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
+
+use super::{DEEPEST, Entry, Mistake, Node, Position, Value};
+
+/// Reads one document; none is an empty table.
+pub(super) fn read(text: &str) -> Result<Node, Vec<Mistake>> {
+    let options = granit_parser::options! {
+        flow_nesting_limit: DEEPEST,
+        block_nesting_limit: DEEPEST,
+    };
+    let mut tree = Tree::default();
+    for event in Parser::new_from_str_with_options(text, options) {
+        let taken = match event {
+            Ok((event, span)) => tree.take(event, span),
+            Err(error) => Err(Mistake::new(place(*error.marker()), "", error.info())),
+        };
+        taken.map_err(|mistake| vec![mistake])?;
+    }
+    Ok(tree.root.unwrap_or(Node {
+        at: Position::START,
+        value: Value::Table(Vec::new()),
+    }))
+}
+
+fn place(marker: granit_parser::Marker) -> Position {
+    Position {
+        line: marker.line(),
+        column: marker.col() + 1,
+    }
+}
+
+/// What has been read so far.
+#[derive(Default)]
+struct Tree {
+    /// From the outermost inwards.
+    open: Vec<Open>,
+    /// What can be repeated, by the parser's number.
+    anchors: BTreeMap<usize, Node>,
+    /// Bytes of all that was written out in place of aliases.
+    repeated: usize,
+    documents: usize,
+    root: Option<Node>,
+}
+
+/// A list or table that has not ended.
+struct Open {
+    at: Position,
+    anchor: usize,
+    is_table: bool,
+    items: Vec<Node>,
+    entries: Vec<Entry>,
+    key: Option<(String, Position)>,
+}
+
+impl Tree {
+    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Mistake> {
+        let at = place(span.start);
+        match event {
+            Event::DocumentStart(..) => {
+                self.documents += 1;
+                if self.documents > 1 {
+                    return Err(
+                        Mistake::new(at, "", "a second document begins").with_fix("keep one")
+                    );
+                }
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                let is_text = check_tag(tag.as_deref(), at)?;
+                let value = if is_text || style != ScalarStyle::Plain {
+                    Value::Text(text.into_owned())
+                } else {
+                    plain(&text)
+                };
+                self.put(Node { at, value }, anchor)?;
+            }
+            Event::SequenceStart(_, anchor, tag) => self.open(false, at, anchor, tag.as_deref())?,
+            Event::MappingStart(_, anchor, tag) => self.open(true, at, anchor, tag.as_deref())?,
+            Event::SequenceEnd | Event::MappingEnd => self.close()?,
+            Event::Alias(anchor) => {
+                let node = self.repeat(anchor, at)?;
+                self.put(node, 0)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn open(
+        &mut self,
+        is_table: bool,
+        at: Position,
+        anchor: usize,
+        tag: Option<&Tag>,
+    ) -> Result<(), Mistake> {
+        check_tag(tag, at)?;
+        if self.expects_key() {
+            return Err(
+                Mistake::new(at, "", "a key is a list or a table").with_fix("keys are text")
+            );
+        }
+        self.open.push(Open {
+            at,
+            anchor,
+            is_table,
+            items: Vec::new(),
+            entries: Vec::new(),
+            key: None,
+        });
+        Ok(())
+    }
+
+    fn expects_key(&self) -> bool {
+        let last = self.open.last();
+        last.is_some_and(|open| open.is_table && open.key.is_none())
+    }
+
+    fn close(&mut self) -> Result<(), Mistake> {
+        let Some(open) = self.open.pop() else {
+            return Ok(());
+        };
+        let value = if open.is_table {
+            Value::Table(merged(open.entries)?)
+        } else {
+            Value::List(open.items)
+        };
+        self.put(Node { at: open.at, value }, open.anchor)
+    }
+
+    /// Puts what has ended where it belongs.
+    fn put(&mut self, node: Node, anchor: usize) -> Result<(), Mistake> {
+        if anchor != 0 {
+            self.spend(&node)?;
+            self.anchors.insert(anchor, node.clone());
+        }
+        let Some(open) = self.open.last_mut() else {
+            self.root = Some(node);
+            return Ok(());
+        };
+        if !open.is_table {
+            open.items.push(node);
+        } else if let Some((key, at)) = open.key.take() {
+            open.entries.push(Entry { key, at, node });
+        } else {
+            let key = match node.value {
+                Value::Text(text) | Value::Word(text) => text,
+                Value::Null => String::new(),
+                Value::List(_) | Value::Table(_) => {
+                    let mistake = Mistake::new(node.at, "", "a key is a list or a table");
+                    return Err(mistake.with_fix("keys are text"));
+                }
+            };
+            open.key = Some((key, node.at));
+        }
+        Ok(())
+    }
+
+    fn repeat(&mut self, anchor: usize, at: Position) -> Result<Node, Mistake> {
+        let Some(node) = self.anchors.get(&anchor) else {
+            let mistake = Mistake::new(at, "", "an alias stands inside of what it names");
+            return Err(mistake.with_fix("write out what it means"));
+        };
+        let node = node.clone();
+        self.spend(&node)?;
+        Ok(node)
+    }
+
+    fn spend(&mut self, node: &Node) -> Result<(), Mistake> {
+        self.repeated += weight(node);
+        if self.repeated <= MOST_REPEATED {
+            return Ok(());
+        }
+        let what = "anchors and aliases would be more than 8 MiB written out";
+        Err(Mistake::new(node.at, "", what).with_fix("repeat less"))
+    }
+}
+
+/// About how many bytes `node` takes.
+fn weight(node: &Node) -> usize {
+    size_of::<Entry>()
+        + match &node.value {
+            Value::Null => 0,
+            Value::Word(text) | Value::Text(text) => text.len(),
+            Value::List(items) => items.iter().map(weight).sum(),
+            Value::Table(entries) => entries
+                .iter()
+                .map(|entry| entry.key.len() + weight(&entry.node))
+                .sum(),
+        }
+}
+
+/// The entries with those of the tables under `<<`, where there is none of the same key.
+fn merged(entries: Vec<Entry>) -> Result<Vec<Entry>, Mistake> {
+    let (merges, mut own): (Vec<Entry>, Vec<Entry>) =
+        entries.into_iter().partition(|entry| entry.key == "<<");
+    for merge in merges {
+        let tables = match merge.node.value {
+            Value::List(items) => items,
+            value => vec![Node {
+                at: merge.node.at,
+                value,
+            }],
+        };
+        for table in tables {
+            let Value::Table(entries) = table.value else {
+                let mistake = Mistake::new(table.at, "", "`<<` merges tables only");
+                return Err(mistake.with_fix("write an alias of a table"));
+            };
+            for entry in entries {
+                if own.iter().all(|own| own.key != entry.key) {
+                    own.push(entry);
+                }
+            }
+        }
+    }
+    Ok(own)
+}
+
+/// Whether the tag says that a scalar is text.
+fn check_tag(tag: Option<&Tag>, at: Position) -> Result<bool, Mistake> {
+    let Some(tag) = tag else { return Ok(false) };
+    match tag.core_suffix() {
+        Some("str") => Ok(true),
+        Some("int" | "float" | "bool" | "null" | "seq" | "map") => Ok(false),
+        _ => {
+            let what = format!("the tag `{}` means nothing here", tag.original());
+            Err(Mistake::new(at, "", what).with_fix("leave it out"))
+        }
+    }
+}
+
+/// A scalar without quotes, by the core schema of YAML 1.2: `no` and `off` are text.
+fn plain(text: &str) -> Value {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
+        "true" | "True" | "TRUE" | "false" | "False" | "FALSE" => Value::Word(text.to_owned()),
+        _ if is_number(text) => Value::Word(text.to_owned()),
+        _ => Value::Text(text.to_owned()),
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if let Some(hex) = text.strip_prefix("0x") {
+        return !hex.is_empty() && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+    }
+    digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') && digits.parse::<f64>().is_ok()
+}
+
+/// Bytes that anchors and aliases may come to. The file itself has at most one.
+const MOST_REPEATED: usize = 8 << 20;

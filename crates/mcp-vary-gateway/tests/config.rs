@@ -1,0 +1,580 @@
+//! Configuration files: what they say, and everything that is wrong with them.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use mcp_vary_gateway::config::{File, Source};
+use mcp_vary_gateway::upstream::{self, Isolation};
+use mcp_vary_gateway::{Limits, Naming, Outside, Target};
+use proptest::prelude::{any, prop, proptest};
+
+const SECRET: &str = "s3cret";
+
+fn environment(name: &str) -> Option<String> {
+    match name {
+        "HOME" => Some("/data".to_owned()),
+        "SECRET" => Some(SECRET.to_owned()),
+        "TEN" => Some("10s".to_owned()),
+        _ => None,
+    }
+}
+
+#[track_caller]
+fn read(name: &str, text: &str) -> File {
+    let file = Source::new(name, text).read(&environment);
+    file.unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+/// Reads the file and checks everything that is said of it.
+#[track_caller]
+fn refuses(name: &str, text: &str, expected: &[&str]) {
+    let mistakes = Source::new(name, text).read(&environment).unwrap_err();
+    let said: Vec<String> = mistakes.all.iter().map(ToString::to_string).collect();
+    assert_eq!(said, expected, "{text}");
+    assert!(!format!("{mistakes:?}").contains(SECRET));
+}
+
+/// Checks what is said of an entry `a` of `servers`.
+#[track_caller]
+fn refuses_server(entry: &str, expected: &[&str]) {
+    refuses("vary.yaml", &format!("servers:\n  a: {entry}"), expected);
+}
+
+const YAML: &str = "
+naming: on-collision
+listen: 8800
+variants: off
+negotiation: on
+page-size: 50
+session-lifetime: 12h
+limits: {body: 1 MiB, in-flight: 8, sessions: 100, read-timeout: 5s, drain: 30}
+servers:
+  git:
+    command: uvx
+    args: [mcp-server-git, --port, 8080]
+    env: {LEVEL: 7, KEY: '${SECRET}', DEBUG: true}
+    cwd: ${HOME}/x
+    timeout: ${TEN}
+    start-timeout: 2m
+    patience: 500ms
+    concurrency: 4
+    max-message: 1 MiB
+    ping: 1m
+    hung: 10s
+    restart: {first: 1s, longest: 1m}
+    isolation: session
+    mirror: []
+    connections: 2
+  search:
+    type: http
+    url: https://example.com/mcp?key=${SECRET}
+    headers: {Authorization: 'Bearer ${SECRET}'}
+    connect-timeout: 3s
+    max-body: 2 MiB
+  off: {command: '${NONE}', disabled: true}
+";
+
+const TOML: &str = r#"
+naming = "on-collision"
+listen = 8800
+variants = false
+negotiation = true
+page-size = 50
+session-lifetime = "12h"
+limits = {body = "1 MiB", in-flight = 8, sessions = 100, read-timeout = "5s", drain = 30}
+[servers.git]
+command = "uvx"
+args = ["mcp-server-git", "--port", 8080]
+env = {LEVEL = 7, KEY = "${SECRET}", DEBUG = true}
+cwd = "${HOME}/x"
+timeout = "${TEN}"
+start-timeout = "2m"
+patience = "500ms"
+concurrency = 4
+max-message = "1 MiB"
+ping = "1m"
+hung = "10s"
+restart = {first = "1s", longest = "1m"}
+isolation = "session"
+mirror = []
+connections = 2
+[servers.search]
+type = "http"
+url = "https://example.com/mcp?key=${SECRET}"
+headers.Authorization = "Bearer ${SECRET}"
+connect-timeout = "3s"
+max-body = "2 MiB"
+[servers.off]
+command = "${NONE}"
+disabled = true
+"#;
+
+const JSON: &str = r#"{
+  "$schema": "x", "naming": "on-collision", "listen": 8800, "variants": false, "negotiation": true, "page-size": 50,
+  "session-lifetime": "12h",
+  "limits": {"body": "1 MiB", "in-flight": 8, "sessions": 100, "read-timeout": "5s", "drain": 30},
+  "servers": {
+    "git": {
+      "command": "uvx", "args": ["mcp-server-git", "--port", 8080],
+      "env": {"LEVEL": 7, "KEY": "${SECRET}", "DEBUG": true}, "cwd": "${HOME}/x", "timeout": "${TEN}",
+      "start-timeout": "2m", "patience": 0.5, "concurrency": 4, "max-message": 1048576, "ping": 60, "hung": 10,
+      "restart": {"first": 1, "longest": 60}, "isolation": "session", "mirror": [], "connections": 2
+    },
+    "search": {
+      "type": "http", "url": "https://example.com/mcp?key=${SECRET}",
+      "headers": {"Authorization": "Bearer ${SECRET}"}, "connect-timeout": 3, "max-body": "2 MiB"
+    },
+    "off": {"command": "${NONE}", "disabled": true}
+  }
+}"#;
+
+/// What the three files say of the server `git`.
+fn limits_of_git() -> upstream::Limits {
+    let mut limits = upstream::Limits::default();
+    limits.idle = Duration::from_secs(10);
+    limits.handshake = Duration::from_secs(120);
+    limits.patience = Duration::from_millis(500);
+    limits.concurrency = 4;
+    limits.line = 1 << 20;
+    limits.ping = Duration::from_secs(60);
+    limits.hung = Duration::from_secs(10);
+    limits.backoff = Duration::from_secs(1);
+    limits.longest_backoff = Duration::from_secs(60);
+    limits.connections = 2;
+    limits
+}
+
+/// Nothing that the file says is lost on the way to the gateway.
+#[track_caller]
+fn is_all_taken(file: File) {
+    let limits = format!("{:?}", file.limits);
+    let config = file.into_config(Outside::new(|| 0, |bytes| bytes.fill(7)));
+    assert_eq!(
+        (config.servers.len(), config.naming),
+        (2, Naming::OnCollision)
+    );
+    assert_eq!((config.variants, config.negotiation), (false, true));
+    assert_eq!(config.page_size.map(NonZeroUsize::get), Some(50));
+    assert_eq!(config.session_lifetime, Duration::from_secs(12 * 3600));
+    assert_eq!(format!("{:?}", config.limits), limits);
+}
+
+#[track_caller]
+fn says_everything(name: &str, text: &str) {
+    let file = read(name, text);
+    assert!(!format!("{file:?}").contains(SECRET));
+    let [git, search] = &file.servers[..] else {
+        panic!("not two servers: {file:?}");
+    };
+    let Target::Command {
+        program,
+        args,
+        env,
+        cwd,
+    } = &git.target
+    else {
+        panic!("no command");
+    };
+    assert_eq!((git.name.as_str(), program.as_str()), ("git", "uvx"));
+    assert_eq!(args, &["mcp-server-git", "--port", "8080"]);
+    assert_eq!(
+        (
+            env["LEVEL"].as_str(),
+            env["KEY"].as_str(),
+            env["DEBUG"].as_str()
+        ),
+        ("7", SECRET, "true")
+    );
+    assert_eq!(cwd.as_deref(), Some("/data/x".as_ref()));
+    let Target::Http { url, headers } = &search.target else {
+        panic!("no URL");
+    };
+    assert_eq!(*url, "https://example.com/mcp?key=s3cret");
+    assert_eq!(headers["authorization"], "Bearer s3cret");
+    assert!(git.mirrored.is_empty() && git.isolation == Isolation::Session);
+    assert_eq!(file.disabled, ["off"]);
+    assert_eq!(
+        format!("{:?}", git.limits),
+        format!("{:?}", limits_of_git())
+    );
+    assert_eq!(
+        (search.limits.connect, search.limits.body),
+        (Duration::from_secs(3), 2 << 20)
+    );
+    assert_eq!(
+        (
+            file.naming,
+            file.listen.as_deref(),
+            file.variants,
+            file.negotiation
+        ),
+        (Naming::OnCollision, Some("8800"), false, true)
+    );
+    assert_eq!(file.page_size.map(NonZeroUsize::get), Some(50));
+    assert_eq!(file.session_lifetime, Some(Duration::from_secs(12 * 3600)));
+    let limits = Limits::default().with_body(1 << 20).with_in_flight(8);
+    let limits = limits
+        .with_sessions(100)
+        .with_read_timeout(Duration::from_secs(5));
+    let limits = limits.with_drain(Duration::from_secs(30));
+    assert_eq!(format!("{:?}", file.limits), format!("{limits:?}"));
+    assert_eq!(file.notes, []);
+    is_all_taken(file);
+}
+
+#[test]
+fn a_file_says_the_same_in_yaml_json_and_toml() {
+    says_everything("vary.yaml", YAML);
+    says_everything("vary.toml", TOML);
+    says_everything("vary.json", JSON);
+}
+
+#[test]
+fn what_a_file_does_not_say_stays_as_it_is() {
+    let file = read("x", "servers: {b: {url: 'http://x/'}, a: {command: y}}");
+    let names: Vec<&str> = file
+        .servers
+        .iter()
+        .map(|server| server.name.as_str())
+        .collect();
+    assert_eq!(names, ["b", "a"]);
+    let plain = format!("{:?}", upstream::Limits::default());
+    assert_eq!(format!("{:?}", file.servers[0].limits), plain);
+    assert!(file.variants && file.negotiation && file.listen.is_none());
+    assert_eq!(file.servers[0].mirrored, ["io.modelcontextprotocol/ui"]);
+}
+
+/// Whoever wrote the file sees it all after one reading.
+#[test]
+fn every_mistake_is_said_at_once_with_its_line_and_what_to_write() {
+    let text = "
+nameing: sometimes
+naming: sometimes
+listen: here
+variants: [compact]
+page-size: 0
+limits: {bodies: 1, in-flight: many}
+servers:
+  my git!:
+    comand: uvx
+  a:
+    command: 7
+    args: -y
+    env: {KEY: '${NONE}', LIST: [1]}
+    startTimeout: 3
+    timeout: 5000
+    restart: {first: 1m, longest: 1s}
+  b:
+    url: example.com/mcp?key=typed-secret
+    headers: {'X Key': 1, Key: \"typed-secret\\n\"}
+    isolation: sesion
+    serverUrl: http://x/
+  c: {command: x, url: 'http://x/'}
+  d: {type: sse, url: 'http://x/'}
+  e: {type: stdio, url: 'http://x/', args: [x]}
+  f: npx
+";
+    let mistakes = Source::new("vary.yaml", text)
+        .read(&environment)
+        .unwrap_err();
+    insta::assert_snapshot!(mistakes, @r#"
+    vary.yaml:2:1: `nameing` is no setting; did you mean `naming`?
+    vary.yaml:3:9: `naming` is `sometimes`; there are `as-needed`, `always`, `never`, `on-collision`
+    vary.yaml:4:9: `listen` is no address to listen on; write HOST:PORT, such as `127.0.0.1:8800`, or a port
+    vary.yaml:5:11: `variants` is no switch; write `on` or `off`
+    vary.yaml:6:12: `page-size` is no number that can be used here; write one from 1 to 1000000
+    vary.yaml:7:10: `limits.bodies` is no setting; there are `body`, `headers`, `connections`, `in-flight`, `sessions`, `unheard`, `streams`, `read-timeout`, `drain`
+    vary.yaml:7:32: `limits.in-flight` is no number that can be used here; write one from 1 to 1000000
+    vary.yaml:9:3: `servers.my git!` is no name of a server, which has at most 64 letters, digits, `-`, `_` and `.`; call it `my-git`
+    vary.yaml:10:5: `servers.my git!.comand` is no setting; did you mean `command`?
+    vary.yaml:12:14: `servers.a.command` is no text; put it in quotes
+    vary.yaml:13:11: `servers.a.args` is no list; write ["...", "..."]
+    vary.yaml:14:16: `servers.a.env.KEY` needs the variable `NONE`, which the environment does not have; set it, or write `${NONE:-default}`
+    vary.yaml:14:33: `servers.a.env.LIST` is a list; write one value
+    vary.yaml:15:5: `servers.a.startTimeout` is no setting; did you mean `start-timeout`?
+    vary.yaml:16:14: `servers.a.timeout` has no unit; write `5000ms` or `5000s`
+    vary.yaml:17:14: `servers.a.restart` has a first pause that is longer than the longest; raise `longest`
+    vary.yaml:19:10: `servers.b.url` is no URL of an MCP server; write it like http://127.0.0.1:8800/mcp
+    vary.yaml:20:24: `servers.b.headers.X Key` is no name of a header; write it like `Authorization`
+    vary.yaml:20:32: `servers.b.headers.Key` has characters that no header may have; look for line breaks and control characters
+    vary.yaml:21:16: `servers.b.isolation` is `sesion`; did you mean `session`?
+    vary.yaml:22:5: `servers.b.serverUrl` is no setting; did you mean `url`?
+    vary.yaml:23:6: `servers.c` has `command` and `url`; keep one of them
+    vary.yaml:24:6: `servers.d` has the type `sse`, a transport of 2024-11-05 that is not supported; write `http` and the server's streamable HTTP address
+    vary.yaml:25:6: `servers.e` has a `type` that does not go with `url`; write `http`, or leave it out
+    vary.yaml:25:6: `servers.e` has `args`, of no use beside `url`; leave it out
+    vary.yaml:26:6: `servers.f` is no table of keys; write {command: ...} or {url: ...}
+    "#);
+}
+
+#[test]
+fn a_file_without_servers_says_how_to_begin() {
+    let begin = "begin with `servers: {name: {command: ...}}`";
+    for text in ["", "{}", "naming: always", "# nothing"] {
+        refuses(
+            "x",
+            text,
+            &[&format!("1:1: the file names no server; {begin}")],
+        );
+    }
+    refuses(
+        "x",
+        "- a",
+        &[&format!("1:1: the file is no table of keys; {begin}")],
+    );
+    refuses(
+        "x",
+        "servers: {}",
+        &["1:10: `servers` is empty; name at least one server"],
+    );
+    refuses(
+        "x",
+        "servers: {a: {command: x, disabled: yes}}",
+        &["1:10: `servers` has only disabled servers; enable one of them"],
+    );
+    refuses(
+        "x",
+        "servers: [a]",
+        &[
+            "1:10: `servers` is no table of keys; write an entry for each server: {name: {command: ...}}",
+        ],
+    );
+}
+
+#[test]
+fn no_mistake_shows_a_secret() {
+    refuses_server(
+        "{url: '${SECRET}/mcp?key=${SECRET}'}",
+        &[
+            "2:12: `servers.a.url` is no URL of an MCP server; write it like http://127.0.0.1:8800/mcp",
+        ],
+    );
+    refuses_server(
+        "{url: 'http://x/', headers: {X-Key: \"${SECRET}\\n\"}}",
+        &[
+            "2:42: `servers.a.headers.X-Key` has characters that no header may have; look for line breaks and \
+           control characters",
+        ],
+    );
+    refuses_server(
+        "{command: x, timeout: '${SECRET}', type: '${SECRET}', concurrency: '${SECRET}'}",
+        &[
+            "2:28: `servers.a.timeout` is no duration; see what its variable stands for",
+            "2:47: `servers.a.type` is `${SECRET}`; there are `stdio`, `http`, `streamable-http`, `streamableHttp`, `sse`",
+            "2:73: `servers.a.concurrency` is no number that can be used here; see what its variable stands for",
+        ],
+    );
+}
+
+#[test]
+fn one_server_of_a_file_can_be_wanted() {
+    let text = "servers: {a: {command: '${NONE}'}, b: {command: x, disabled: true}}";
+    let wanted = |name| Source::new("x", text).with_only(name).read(&environment);
+    let file = wanted("b").unwrap();
+    assert_eq!(
+        (file.servers.len(), file.servers[0].name.as_str()),
+        (1, "b")
+    );
+    assert_eq!(
+        wanted("c").unwrap_err().to_string(),
+        "x:1:10: `servers` has no server `c`; it has `a`, `b`"
+    );
+}
+
+#[test]
+fn a_name_that_tools_cannot_carry_is_refused_with_a_better_one() {
+    let name = |name: &str| format!("servers: {{\"{name}\": {{command: x}}}}");
+    let limits = "is no name of a server, which has at most 64 letters, digits, `-`, `_` and `.`";
+    let said =
+        |name: &str, better: &str| format!("1:11: `servers.{name}` {limits}; call it `{better}`");
+    refuses("x", &name("my git!"), &[&said("my git!", "my-git")]);
+    refuses("x", &name("größe"), &[&said("größe", "gr-e")]);
+    refuses("x", &name(""), &[&said("", "server")]);
+    let long = "x".repeat(65);
+    refuses("x", &name(&long), &[&said(&long, &long[..64])]);
+    assert_eq!(read("x", &name("a-B_3.c")).servers[0].name, "a-B_3.c");
+}
+
+/// Claude's, Cursor's and VS Code's files are read as they are.
+#[test]
+fn the_file_of_a_client_is_read_as_it_is() {
+    let claude = r#"{"globalShortcut": "", "listen": 1, "mcpServers": {
+        "Git Hub": {"type": "http", "url": "http://x/", "args": [], "env": {"A": "b"}, "timeout": 60000, "autoApprove": []},
+        "b": {"type": "stdio", "command": "npx", "args": ["-y", "${HOME}"], "env": {"K": "${NONE:-v}"}}}}"#;
+    let file = read("claude_desktop_config.json", claude);
+    let names: Vec<&str> = file
+        .servers
+        .iter()
+        .map(|server| server.name.as_str())
+        .collect();
+    assert_eq!(names, ["Git-Hub", "b"]);
+    assert_eq!(file.servers[0].limits.idle, Duration::from_secs(600));
+    let notes: Vec<String> = file.notes.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        notes,
+        [
+            "1:24: `listen` is ignored in the file of a client; settings of Vary need a file with `servers` of its own",
+            "2:88: `mcpServers.Git Hub.timeout` is ignored in the file of a client; settings of Vary need a file with \
+             `servers` of its own",
+            "2:9: `mcpServers.Git Hub` is called `Git-Hub` here; names of tools can have no other characters",
+        ]
+    );
+    let code = r#"{"inputs": [], "servers": {"a": {"type": "stdio", "command": "x", "gallery": true, "dev": {}}}}"#;
+    assert_eq!(read("mcp.json", code).servers.len(), 1);
+    refuses(
+        "mcp.json",
+        r#"{"inputs": [], "servers": {"a": {"command": "x", "env": {"KEY": "${input:key}"}}}}"#,
+        &[
+            "1:65: `servers.a.env.KEY` has `${input:key}`, which cannot be replaced; only variables of the environment \
+           can; for the characters themselves write `$${`",
+        ],
+    );
+    refuses(
+        "mcp.json",
+        r#"{"mcpServers": {"a b": {"command": "x"}, "a-b": {"command": "x"}}}"#,
+        &["1:49: `mcpServers.a-b` would be called `a-b` like another one; rename one of them"],
+    );
+}
+
+#[test]
+fn what_several_servers_share_is_written_once() {
+    let text = "
+x-shared: &slow
+  timeout: 20m
+  env: {LEVEL: debug}
+servers:
+  a: {<<: *slow, command: x}
+  b: {<<: *slow, command: y, timeout: 1m}
+";
+    let file = read("x", text);
+    let timeouts = file
+        .servers
+        .iter()
+        .map(|server| server.limits.idle.as_secs());
+    assert_eq!(timeouts.collect::<Vec<_>>(), [1200, 60]);
+}
+
+proptest! {
+    /// Whatever stands in a file, there is a value or a list of mistakes.
+    #[test]
+    fn no_text_ends_the_program(text in "\\PC*", name in "x\\.(json|toml|yaml)") {
+        drop(Source::new(&name, &text).read(&environment));
+    }
+
+    /// What is nearly a configuration gets further.
+    #[test]
+    fn no_change_of_a_file_ends_the_program(
+        which in 0..3_usize,
+        at in any::<prop::sample::Index>(),
+        length in 0..20_usize,
+        insert in "[\\[\\]{}:,&*!'\"\n \\-<$a1é]{0,5}",
+    ) {
+        let (name, text) = [("x.yaml", YAML), ("x.toml", TOML), ("x.json", JSON)][which];
+        let start = at.index(text.len());
+        let end = (start + length).min(text.len());
+        let mut text = text.to_owned();
+        text.replace_range(start..end, &insert);
+        if let Err(mistakes) = Source::new(name, &text).read(&environment) {
+            assert!(!mistakes.all.is_empty());
+        }
+    }
+}
+
+const PAGE: &str = include_str!("../../../docs/configuration.md");
+
+/// The blocks of one language on the page.
+fn blocks(language: &str) -> Vec<&'static str> {
+    let starts = PAGE
+        .split(&format!("```{language}\n"))
+        .skip(1)
+        .collect::<Vec<_>>();
+    let blocks = starts
+        .iter()
+        .filter_map(|start| start.split("\n```").next());
+    blocks.collect()
+}
+
+#[test]
+fn every_example_of_the_reference_can_be_read() {
+    let any = |name: &str| Some(name.to_owned());
+    let (yaml, toml) = (blocks("yaml"), blocks("toml"));
+    assert!(yaml.len() >= 5 && !toml.is_empty());
+    let files = yaml.iter().map(|text| ("x.yaml", *text));
+    for (name, text) in files.chain(toml.iter().map(|text| ("x.toml", *text))) {
+        if let Err(mistakes) = Source::new(name, text).read(&any) {
+            panic!("{mistakes}\n{text}");
+        }
+    }
+}
+
+/// The rows of the table under a heading: key and default.
+fn rows(after: &str) -> Vec<(&'static str, Option<&'static str>)> {
+    let (_, rest) = PAGE.split_once(after).unwrap();
+    let table = rest.split("|---|---|---|\n").nth(1).unwrap();
+    let lines = table.lines().take_while(|line| line.starts_with('|'));
+    lines
+        .map(|line| {
+            let mut cells = line
+                .split('|')
+                .skip(1)
+                .map(|cell| cell.trim().trim_matches('`'));
+            let (key, default) = (cells.next().unwrap(), cells.next().unwrap());
+            (key, Some(default).filter(|default| !default.is_empty()))
+        })
+        .collect()
+}
+
+/// A file that says at one place what the page calls the default.
+fn file_with(place: &str, key: &str, default: &str) -> String {
+    let server = "a: {command: x";
+    match place {
+        "top" => format!("servers: {{{server}}}}}\n{key}: {default}"),
+        "limits" => format!("servers: {{{server}}}}}\nlimits: {{{key}: {default}}}"),
+        "restart" => format!("servers: {{{server}, restart: {{{key}: {default}}}}}}}"),
+        _ => format!("servers: {{{server}, {key}: {default}}}}}"),
+    }
+}
+
+#[test]
+fn every_default_of_the_reference_is_the_programs() {
+    let plain = format!("{:?}", read("x", "servers: {a: {command: x}}"));
+    let tables = [
+        ("top", "## Top level"),
+        ("server", "## A server"),
+        ("restart", "| key of `restart`"),
+        ("limits", "## `limits`"),
+    ];
+    for (place, heading) in tables {
+        for (key, default) in rows(heading) {
+            let Some(default) = default else { continue };
+            let file = read("x", &file_with(place, key, default));
+            let mut said = format!("{file:?}");
+            // Where nothing is said, the program has its own.
+            said = said.replace("listen: Some(\"127.0.0.1:8800\")", "listen: None");
+            said = said.replace("session_lifetime: Some(86400s)", "session_lifetime: None");
+            assert_eq!(said, plain, "{place}: {key}: {default}");
+        }
+    }
+}
+
+/// What a mistake lists as known is what the page has.
+#[test]
+fn every_setting_is_in_the_reference() {
+    for (place, heading) in [
+        ("top", "## Top level"),
+        ("server", "## A server"),
+        ("restart", "| key of `restart`"),
+        ("limits", "## `limits`"),
+    ] {
+        let text = file_with(place, "zzzzzz", "1");
+        let mistakes = Source::new("x", &text).read(&environment).unwrap_err();
+        let fix = mistakes.all[0].fix.clone().unwrap();
+        let known = fix.trim_start_matches("there are ").split(", ");
+        let mut known: Vec<&str> = known.map(|key| key.trim_matches('`')).collect();
+        let mut documented: Vec<&str> = rows(heading).into_iter().map(|(key, _)| key).collect();
+        known.sort_unstable();
+        documented.sort_unstable();
+        assert_eq!(known, documented, "{place}");
+    }
+}
