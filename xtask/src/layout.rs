@@ -69,6 +69,12 @@ const RULES: &[Rule] = &[
         banned: &[],
     },
     Rule {
+        package: "faults",
+        uses: &[],
+        rmcp: false,
+        banned: &[],
+    },
+    Rule {
         package: "fixture-server",
         uses: &[],
         rmcp: true,
@@ -76,7 +82,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "xtask",
-        uses: &["mcp-vary", "mcp-vary-gateway"],
+        uses: &["faults", "mcp-vary", "mcp-vary-gateway"],
         rmcp: false,
         banned: &[],
     },

@@ -6,6 +6,7 @@
 
 mod cargo;
 mod conformance;
+mod faults;
 mod guide;
 mod interop;
 mod layout;
@@ -44,6 +45,17 @@ enum Task {
         #[arg(value_parser = phases::names())]
         phases: Vec<String>,
     },
+    /// Print what clients see when the server behind the gateway fails
+    ///
+    /// Starts real processes and makes them fail; the scripts and notes of each case are in target/xtask/faults.
+    Faults {
+        /// Only the scenarios whose titles hold this
+        #[arg(default_value = "")]
+        title: String,
+        /// Bring the table in docs/faults.md up to date
+        #[arg(long, conflicts_with = "title")]
+        write: bool,
+    },
     /// Print what the recorded tool lists cost in tokens, and bring docs/tokens.md up to date
     Tokens {
         /// Change nothing; fail when the page is not current
@@ -56,6 +68,7 @@ fn main() -> ExitCode {
     let workspace = Workspace::here();
     match Arguments::parse().task {
         Task::Test { phases } => phases::run(&workspace, &phases),
+        Task::Faults { title, write } => said(faults::faults(&workspace, &title, write)),
         Task::Tokens { check } => said(tokens::tokens(&workspace, check)),
     }
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::workspace::Workspace;
-use crate::{cargo, conformance, guide, interop, layout, requirements, tokens};
+use crate::{cargo, conformance, faults, guide, interop, layout, requirements, tokens};
 
 /// One part of the tests that can be run alone.
 struct Phase {
@@ -62,6 +62,11 @@ const PHASES: &[Phase] = &[
         name: "figures",
         about: "the figures in the docs are current",
         run: |workspace| Outcome::of(tokens::tokens(workspace, true)),
+    },
+    Phase {
+        name: "faults",
+        about: "clients see what they should when the server behind fails",
+        run: faults::phase,
     },
     Phase {
         name: "packages",

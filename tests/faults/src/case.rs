@@ -1,0 +1,299 @@
+//! One scenario with one kind of server: what it needs, and what was seen.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::client::{Client, Pipe, Said, Seen};
+use crate::gateway::Gateway;
+use crate::process::LONG;
+use crate::report::Row;
+use crate::script::Era;
+use crate::server::{Server, Transport};
+
+/// What the server is called in the gateway's configuration.
+pub(crate) const NAME: &str = "notes";
+
+/// A server that a scenario has its way with.
+#[derive(Debug)]
+pub(crate) struct Case {
+    pub(crate) server: Server,
+    pub(crate) vary: PathBuf,
+    pub(crate) directory: PathBuf,
+    pub(crate) rows: Vec<Row>,
+}
+
+/// A gateway and a client of each era.
+#[derive(Debug)]
+pub(crate) struct House {
+    pub(crate) gateway: Gateway,
+    pub(crate) clients: [Arc<Client>; 2],
+    pub(crate) url: String,
+}
+
+/// A gateway on standard streams, and a client of each era on them.
+#[derive(Debug)]
+pub(crate) struct Piped {
+    pub(crate) gateway: Gateway,
+    pub(crate) clients: [Arc<Client>; 2],
+    pub(crate) pipe: Arc<Pipe>,
+}
+
+impl Case {
+    /// Starts the server, where it is not a child of the gateway, the gateway and its clients.
+    pub(crate) async fn open(&mut self) -> Result<House, String> {
+        self.server.start().await?;
+        self.open_before_server().await
+    }
+
+    /// The same without starting the server.
+    pub(crate) async fn open_before_server(&mut self) -> Result<House, String> {
+        let mut gateway = Gateway::on_http(&self.vary, &self.arguments()?)?;
+        let url = gateway.url().await?;
+        let [legacy, modern] = Era::BOTH.map(|era| Client::over_http(era, &url));
+        let clients = [Arc::new(legacy.await?), Arc::new(modern.await?)];
+        Ok(House {
+            gateway,
+            clients,
+            url,
+        })
+    }
+
+    /// The server and a gateway on standard streams.
+    pub(crate) async fn open_piped(&mut self) -> Result<Piped, String> {
+        self.server.start().await?;
+        let (gateway, input, output) = Gateway::on_stdio(&self.vary, &self.arguments()?)?;
+        let pipe = Pipe::open(input, output);
+        let [legacy, modern] = Era::BOTH.map(|era| Client::on_stdio(era, &pipe));
+        let clients = [Arc::new(legacy.await?), Arc::new(modern.await?)];
+        Ok(Piped {
+            gateway,
+            clients,
+            pipe,
+        })
+    }
+
+    /// The configuration that names the server, for `vary serve`.
+    pub(crate) fn arguments(&self) -> Result<Vec<String>, String> {
+        let path = self.directory.join("vary.json");
+        let servers = json!({"mcpServers": {NAME: self.server.entry()}});
+        fs::write(&path, servers.to_string())
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(vec!["--mcp-json".to_owned(), shown(&path)])
+    }
+
+    /// Notes what a client saw at `moment`, and when, counted from `since`.
+    pub(crate) fn saw(
+        &mut self,
+        moment: &'static str,
+        client: &Client,
+        seen: &Seen,
+        since: Instant,
+    ) {
+        self.note(
+            moment,
+            client.era,
+            &seen.said.to_string(),
+            seen.after(since),
+        );
+    }
+
+    /// The same for both clients.
+    pub(crate) fn both_saw(
+        &mut self,
+        moment: &'static str,
+        clients: &[Arc<Client>; 2],
+        seen: &[Seen; 2],
+        since: Instant,
+    ) {
+        for (client, seen) in clients.iter().zip(seen) {
+            self.saw(moment, client, seen, since);
+        }
+    }
+
+    /// Notes a line of the table.
+    pub(crate) fn note(&mut self, moment: &'static str, client: Era, said: &str, after: Duration) {
+        let said = said.replace(&self.server.url(), "http://ADDRESS/mcp");
+        self.rows.push(Row {
+            moment,
+            transport: self.server.transport.as_str(),
+            server: self.server.script.era,
+            client: Some(client),
+            said,
+            after,
+        });
+    }
+
+    /// Notes what was seen of the gateway itself.
+    pub(crate) fn note_gateway(
+        &mut self,
+        moment: &'static str,
+        said: impl Into<String>,
+        after: Duration,
+    ) {
+        self.rows.push(Row {
+            moment,
+            transport: self.server.transport.as_str(),
+            server: self.server.script.era,
+            client: None,
+            said: said.into(),
+            after,
+        });
+    }
+
+    /// Notes when each client's calls work again, with the server `name`, and what each saw until then.
+    ///
+    /// # Errors
+    ///
+    /// When they do not.
+    pub(crate) async fn recovers(
+        &mut self,
+        clients: &[Arc<Client>; 2],
+        name: &str,
+        since: Instant,
+    ) -> Result<(), String> {
+        let [legacy, modern] = clients;
+        let (first, second) = tokio::join!(works_again(legacy, name), works_again(modern, name));
+        for (client, (meanwhile, worked)) in clients.iter().zip([first?, second?]) {
+            for (said, last) in meanwhile {
+                self.note(
+                    "calls until it works",
+                    client.era,
+                    &said.to_string(),
+                    last - since,
+                );
+                is_told(&said, DOWN)?;
+            }
+            self.note("calls work again", client.era, "the result", worked - since);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_stdio(&self) -> bool {
+        self.server.transport == Transport::Stdio
+    }
+}
+
+/// Each client calls the same tool at once; the server notes `call` and the client's era.
+pub(crate) async fn each_calls(
+    clients: &[Arc<Client>; 2],
+    tool: &str,
+    call: &str,
+    arguments: Value,
+) -> [Seen; 2] {
+    let [legacy, modern] = clients;
+    let [first, second] = names(call);
+    let (first, second) = tokio::join!(
+        legacy.call(tool, &first, arguments.clone()),
+        modern.call(tool, &second, arguments),
+    );
+    [first, second]
+}
+
+/// What the server notes when each client calls.
+pub(crate) fn names(call: &str) -> [String; 2] {
+    Era::BOTH.map(|era| format!("{call} of {}", era.as_str()))
+}
+
+/// Both results come from the server `name`.
+///
+/// # Errors
+///
+/// What came instead.
+pub(crate) fn come_from(name: &str, seen: &[Seen; 2]) -> Result<(), String> {
+    let start = format!("{name}: ");
+    for seen in seen {
+        match seen.said.text() {
+            Some(text) if text.starts_with(&start) => {}
+            Some(text) => return Err(format!("`{text}` is not of the server `{name}`")),
+            None => return Err(format!("a call that should work: {}", seen.said)),
+        }
+    }
+    Ok(())
+}
+
+/// Both are errors of the gateway that name the server and say one of `reasons`.
+///
+/// # Errors
+///
+/// What came instead.
+pub(crate) fn are_told(seen: &[Seen; 2], reasons: &[&str]) -> Result<(), String> {
+    seen.iter()
+        .try_for_each(|seen| is_told(&seen.said, reasons))
+}
+
+/// An error of the gateway that names the server and says one of `reasons`.
+///
+/// # Errors
+///
+/// What it is instead.
+pub(crate) fn is_told(said: &Said, reasons: &[&str]) -> Result<(), String> {
+    match said {
+        Said::Error {
+            code: -32603,
+            message,
+        } if message.contains(NAME) && reasons.iter().any(|reason| message.contains(reason)) => {
+            Ok(())
+        }
+        other => Err(format!(
+            "`{other}` is no -32603 with `{NAME}` and one of {reasons:?}"
+        )),
+    }
+}
+
+/// What a client saw while calls did not work, each once, and when it last did.
+type Meanwhile = Vec<(Said, Instant)>;
+
+/// What a client may read of a server that is not there.
+pub(crate) const DOWN: &[&str] = &[
+    "ended",
+    "killed",
+    "broke off",
+    "cannot be reached",
+    "signal",
+    "broke the protocol",
+    "answered HTTP",
+];
+
+/// A sentence unless it holds.
+///
+/// # Errors
+///
+/// The sentence.
+pub(crate) fn holds(what: bool, otherwise: impl Into<String>) -> Result<(), String> {
+    if what { Ok(()) } else { Err(otherwise.into()) }
+}
+
+/// Waits until the client's calls work and come from the server `name`; gives what it saw meanwhile, each once.
+///
+/// # Errors
+///
+/// When that does not happen.
+async fn works_again(client: &Client, name: &str) -> Result<(Meanwhile, Instant), String> {
+    let begun = Instant::now();
+    let mut seen = Meanwhile::new();
+    loop {
+        let now = client.call("echo", "again", json!({})).await;
+        if now.said.text().is_some_and(|text| text.starts_with(name)) {
+            return Ok((seen, now.ended));
+        }
+        if begun.elapsed() > LONG {
+            return Err(format!(
+                "calls do not work again; the last one: {}",
+                now.said
+            ));
+        }
+        match seen.iter_mut().find(|(said, _)| *said == now.said) {
+            Some((_, last)) => *last = now.ended,
+            None => seen.push((now.said, now.ended)),
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

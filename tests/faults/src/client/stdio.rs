@@ -1,0 +1,96 @@
+//! A pair of streams that clients share, and all that was ever said on them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::Notify;
+
+/// The standard streams of a gateway.
+#[derive(Debug)]
+pub(crate) struct Pipe {
+    input: tokio::sync::Mutex<ChildStdin>,
+    heard: Mutex<Heard>,
+    news: Notify,
+}
+
+/// What was said, by the id that it answers.
+#[derive(Debug, Default)]
+struct Heard {
+    answers: BTreeMap<String, Vec<Value>>,
+    is_over: bool,
+}
+
+impl Pipe {
+    /// Listens from now on.
+    pub(crate) fn open(input: ChildStdin, output: ChildStdout) -> Arc<Self> {
+        let pipe = Arc::new(Self {
+            input: tokio::sync::Mutex::new(input),
+            heard: Mutex::default(),
+            news: Notify::new(),
+        });
+        let listening = Arc::clone(&pipe);
+        tokio::spawn(async move { listening.listen(output).await });
+        pipe
+    }
+
+    async fn listen(&self, output: ChildStdout) {
+        let mut lines = BufReader::new(output).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let Ok(message) = serde_json::from_str::<Value>(&line) else {
+                continue;
+            };
+            if let (Some(id), None) = (message["id"].as_str(), message.get("method")) {
+                let id = id.to_owned();
+                self.heard().answers.entry(id).or_default().push(message);
+                self.news.notify_waiters();
+            }
+        }
+        self.heard().is_over = true;
+        self.news.notify_waiters();
+    }
+
+    /// Sends a request and waits for its answer.
+    pub(super) async fn ask(&self, id: &str, message: &Value) -> Result<Vec<Value>, String> {
+        self.tell(message).await?;
+        loop {
+            // Listens before it looks, so that nothing is missed in between.
+            let news = self.news.notified();
+            {
+                let heard = self.heard();
+                if let Some(answers) = heard.answers.get(id) {
+                    return Ok(answers.clone());
+                }
+                if heard.is_over {
+                    return Err("the streams have ended".to_owned());
+                }
+            }
+            news.await;
+        }
+    }
+
+    pub(super) async fn tell(&self, message: &Value) -> Result<(), String> {
+        let line = format!("{message}\n");
+        let mut input = self.input.lock().await;
+        input
+            .write_all(line.as_bytes())
+            .await
+            .map_err(|error| error.to_string())
+    }
+
+    /// The ids that were answered more than once so far.
+    pub(crate) fn answered_again(&self) -> Vec<String> {
+        let heard = self.heard();
+        let again = heard
+            .answers
+            .iter()
+            .filter(|(_, answers)| answers.len() > 1);
+        again.map(|(id, _)| id.clone()).collect()
+    }
+
+    fn heard(&self) -> std::sync::MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

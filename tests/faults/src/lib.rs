@@ -1,0 +1,18 @@
+//! What clients of Vary see when the server behind it fails.
+//!
+//! Each [scenario](scenarios) starts the real `vary serve` in front of a scripted server, a real process
+//! that dies, stops, talks nonsense or comes back as another on command, and asks as clients of both eras.
+//! What they were told and how long it took is the [`Report`].
+
+mod case;
+mod client;
+mod gateway;
+mod process;
+mod report;
+mod run;
+mod scenarios;
+pub mod script;
+mod server;
+
+pub use report::{Report, Row};
+pub use run::{Programs, run, titles};

@@ -1,0 +1,93 @@
+//! Processes: how they are started, asked to end, and looked at from outside.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::process::Command;
+
+/// More than anything takes on a busy machine; it only ends what hangs.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// A program that ends with this one, however this one ends.
+pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
+    // The kernel's parent-death signal; `setpriv` is part of every Debian, and becomes the program.
+    let mut command = if cfg!(target_os = "linux") {
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "TERM", "--"]).arg(program);
+        command
+    } else {
+        Command::new(program)
+    };
+    command
+        .stdin(Stdio::null())
+        .env_remove("VARY_LOG")
+        .process_group(0)
+        .kill_on_drop(true);
+    command
+}
+
+/// Sends a signal to one process.
+pub(crate) fn signal(process: u32, signal: Signal) -> Result<(), String> {
+    let number = i32::try_from(process).ok().and_then(Pid::from_raw);
+    let number = number.ok_or("it has no process id")?;
+    kill_process(number, signal).map_err(|error| format!("process {process}: {error}"))
+}
+
+/// Whether `process` runs and was started with `mark` among its arguments: numbers are used again.
+pub(crate) fn is_running(process: u32, mark: &str) -> bool {
+    let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&line).contains(mark)
+}
+
+/// The open file descriptors of a process.
+pub(crate) fn descriptors(process: u32) -> Result<usize, String> {
+    let path = format!("/proc/{process}/fd");
+    let entries = fs::read_dir(&path).map_err(|error| format!("{path}: {error}"))?;
+    Ok(entries.count())
+}
+
+/// The children of a process that have not been waited for, and the threads that it has.
+pub(crate) fn children(process: u32) -> Result<usize, String> {
+    let entries = fs::read_dir("/proc").map_err(|error| format!("/proc: {error}"))?;
+    let stats =
+        entries.filter_map(|entry| fs::read_to_string(entry.ok()?.path().join("stat")).ok());
+    Ok(stats.filter(|stat| parent(stat) == Some(process)).count())
+}
+
+/// The fourth field of `/proc/PID/stat`; the second, the name, may hold anything but ends with `)`.
+fn parent(stat: &str) -> Option<u32> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Asks again and again until `what` is there.
+///
+/// # Errors
+///
+/// The last reason why it is not, when that lasts too long.
+pub(crate) async fn until<T>(mut what: impl FnMut() -> Result<T, String>) -> Result<T, String> {
+    let begun = tokio::time::Instant::now();
+    loop {
+        match what() {
+            Ok(found) => return Ok(found),
+            Err(why) if begun.elapsed() > LONG => return Err(why),
+            Err(_) => tokio::time::sleep(POLL).await,
+        }
+    }
+}
+
+const POLL: Duration = Duration::from_millis(5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parent_is_found_behind_any_name() {
+        assert_eq!(parent("12 (a) b) S 7 12 12 0"), Some(7));
+        assert_eq!(parent("nonsense"), None);
+    }
+}

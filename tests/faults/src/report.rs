@@ -1,0 +1,207 @@
+//! What was seen, as a table.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::script::Era;
+
+/// One thing that somebody saw.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Row {
+    /// When, in words.
+    pub moment: &'static str,
+    /// How the gateway reaches the server.
+    pub transport: &'static str,
+    /// What the server speaks.
+    pub server: Era,
+    /// What the client speaks; none when it is the gateway that was looked at.
+    pub client: Option<Era>,
+    /// What it saw.
+    pub said: String,
+    /// How long that took.
+    pub after: Duration,
+}
+
+/// What all scenarios found.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Report {
+    /// Each scenario's name, and what was seen in it.
+    pub seen: Vec<(&'static str, Vec<Row>)>,
+    /// How many cases went as they should.
+    pub passed: usize,
+    /// What went wrong, a sentence each.
+    pub failed: Vec<String>,
+}
+
+impl Report {
+    /// The table, in Markdown: what was seen alike is one line.
+    #[must_use]
+    pub fn table(&self) -> String {
+        let mut table = String::new();
+        for (name, rows) in &self.seen {
+            let _ = writeln!(table, "### {name}\n");
+            table.push_str("| when | server | client | it sees | after |\n|---|---|---|---|--:|\n");
+            for line in lines(rows) {
+                table.push_str(&line);
+            }
+            table.push('\n');
+        }
+        table
+    }
+}
+
+/// Who saw the same at the same moment.
+#[derive(Debug, Default)]
+struct Alike {
+    servers: BTreeSet<(&'static str, Era)>,
+    clients: BTreeSet<Option<Era>>,
+    times: Vec<Duration>,
+}
+
+fn lines(rows: &[Row]) -> Vec<String> {
+    let mut order: Vec<(&str, String)> = Vec::new();
+    let mut alike: BTreeMap<(&str, String), Alike> = BTreeMap::new();
+    for row in rows {
+        let key = (row.moment, timeless(&row.said));
+        let group = alike.entry(key.clone()).or_insert_with(|| {
+            order.push(key);
+            Alike::default()
+        });
+        group.servers.insert((row.transport, row.server));
+        group.clients.insert(row.client);
+        group.times.push(row.after);
+    }
+    // Moments in the order in which they were first seen, and what was seen at each together.
+    let place = |moment: &str| order.iter().position(|(known, _)| *known == moment);
+    let mut keys: Vec<_> = alike.keys().cloned().collect();
+    keys.sort_by_key(|(moment, said)| (place(moment), said.clone()));
+    keys.iter()
+        .filter_map(|key| Some(line(key.0, &key.1, alike.get(key)?)))
+        .collect()
+}
+
+fn line(moment: &str, said: &str, alike: &Alike) -> String {
+    let said = said.replace('|', "\\|").replace('\n', " ");
+    format!(
+        "| {moment} | {} | {} | {} | {} |\n",
+        servers(&alike.servers),
+        clients(&alike.clients),
+        cut(&said),
+        times(&alike.times),
+    )
+}
+
+/// `any`, or what they have in common.
+fn servers(servers: &BTreeSet<(&'static str, Era)>) -> String {
+    let transports: BTreeSet<_> = servers.iter().map(|(transport, _)| *transport).collect();
+    let eras: BTreeSet<_> = servers.iter().map(|(_, era)| Some(*era)).collect();
+    if servers.len() == 4 {
+        return "any".to_owned();
+    }
+    let transports: Vec<&str> = transports.into_iter().collect();
+    match eras.len() {
+        2 => transports.join(", "),
+        _ => format!("{} {}", transports.join(", "), clients(&eras)),
+    }
+}
+
+fn clients(eras: &BTreeSet<Option<Era>>) -> String {
+    if eras.len() == 2 && !eras.contains(&None) {
+        return "any".to_owned();
+    }
+    let eras: Vec<&str> = eras.iter().map(|era| era.map_or("", Era::as_str)).collect();
+    eras.join(", ")
+}
+
+/// One time, or the shortest and the longest.
+fn times(times: &[Duration]) -> String {
+    let shown: BTreeSet<Duration> = times.iter().copied().collect();
+    match (shown.first(), shown.last()) {
+        (Some(least), Some(most)) if time(*least) == time(*most) => time(*most),
+        (Some(least), Some(most)) => format!("{} to {}", time(*least), time(*most)),
+        _ => String::new(),
+    }
+}
+
+fn time(time: Duration) -> String {
+    match time.as_millis() {
+        0 => "< 1 ms".to_owned(),
+        millis @ 1..1000 => format!("{millis} ms"),
+        _ => format!("{:.1} s", time.as_secs_f64()),
+    }
+}
+
+/// `said` with every span of time in it as `…`: it is another in each run.
+fn timeless(said: &str) -> String {
+    let words = said.split(' ').map(|word| {
+        let number = word.trim_end_matches([',', ';', '.', ')']);
+        let unit =
+            number.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+        if unit != number && matches!(unit, "s" | "ms" | "µs" | "ns") {
+            format!("… {unit}{}", &word[number.len()..])
+        } else {
+            word.to_owned()
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The first of many letters.
+fn cut(said: &str) -> String {
+    match said.char_indices().nth(CUT) {
+        Some((end, _)) => format!("{}…", &said[..end]),
+        None => said.to_owned(),
+    }
+}
+
+const CUT: usize = 240;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(transport: &'static str, server: Era, client: Era, said: &str, millis: u64) -> Row {
+        Row {
+            moment: "at once",
+            transport,
+            server,
+            client: Some(client),
+            said: said.to_owned(),
+            after: Duration::from_millis(millis),
+        }
+    }
+
+    #[test]
+    fn what_was_seen_alike_is_one_line() {
+        let mut rows = Vec::new();
+        for transport in ["stdio", "HTTP"] {
+            for (server, client) in [(Era::Legacy, Era::Legacy), (Era::Modern, Era::Modern)] {
+                rows.push(row(transport, server, client, "again in 1.25s, wait", 1));
+            }
+        }
+        rows.push(row("HTTP", Era::Modern, Era::Legacy, "other", 2500));
+        assert_eq!(
+            lines(&rows),
+            [
+                "| at once | any | any | again in … s, wait | 1 ms |\n",
+                "| at once | HTTP modern | legacy | other | 2.5 s |\n",
+            ]
+        );
+    }
+
+    #[test]
+    fn only_spans_of_time_are_left_out() {
+        assert_eq!(
+            timeless("HTTP 500 and 3 servers of 10s."),
+            "HTTP 500 and 3 servers of … s."
+        );
+    }
+
+    #[test]
+    fn a_long_sentence_is_cut() {
+        assert_eq!(cut(&"ä".repeat(300)).chars().count(), CUT + 1);
+    }
+}

@@ -1,0 +1,178 @@
+//! The scripted server, from outside: its directory, and over HTTP its process.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::Child;
+
+use crate::process::{self, LONG, until};
+use crate::script::{CALLS, Era, PROCESSES, Script};
+
+/// How the gateway reaches the server.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Transport {
+    /// It is a child of the gateway.
+    Stdio,
+    /// It runs by itself.
+    Http,
+}
+
+impl Transport {
+    pub(crate) const BOTH: [Self; 2] = [Self::Stdio, Self::Http];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Stdio => "stdio",
+            Self::Http => "HTTP",
+        }
+    }
+}
+
+/// The server behind the gateway.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) transport: Transport,
+    pub(crate) script: Script,
+    program: PathBuf,
+    directory: PathBuf,
+    /// An address of its own, so that nobody else takes its port while it is down.
+    host: Ipv4Addr,
+    port: u16,
+    running: Option<Child>,
+}
+
+impl Server {
+    /// A server that has its directory and its script, but does not run yet.
+    pub(crate) fn new(
+        program: &Path,
+        directory: PathBuf,
+        host: Ipv4Addr,
+        transport: Transport,
+        era: Era,
+    ) -> Result<Self, String> {
+        let _ = fs::remove_dir_all(&directory);
+        fs::create_dir_all(&directory)
+            .map_err(|error| format!("{}: {error}", directory.display()))?;
+        let server = Self {
+            transport,
+            script: Script::new("one", era),
+            program: program.into(),
+            directory,
+            host,
+            port: 0,
+            running: None,
+        };
+        server.script.write(&server.directory)?;
+        Ok(server)
+    }
+
+    /// Changes what the next start does.
+    pub(crate) fn rewrite(&mut self, change: impl FnOnce(&mut Script)) -> Result<(), String> {
+        change(&mut self.script);
+        self.script.write(&self.directory)
+    }
+
+    /// Starts it where it has to be started: over HTTP.
+    pub(crate) async fn start(&mut self) -> Result<(), String> {
+        if self.transport == Transport::Stdio {
+            return Ok(());
+        }
+        let address = format!("{}:{}", self.host, self.port);
+        let mut command = process::command(&self.program);
+        command.arg(&self.directory).args(["--http", &address]);
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().map_err(|error| error.to_string())?;
+        let output = child.stdout.take().ok_or("no output")?;
+        let mut lines = BufReader::new(output).lines();
+        let line = tokio::time::timeout(LONG, lines.next_line()).await;
+        let line = line.map_err(|_| "the server says no address")?;
+        let line = line.map_err(|error| error.to_string())?.unwrap_or_default();
+        let port = line.trim_end_matches("/mcp").rsplit(':').next();
+        let port = port.and_then(|port| port.parse().ok());
+        self.port = port.ok_or_else(|| format!("the server says `{line}`, no address"))?;
+        self.running = Some(child);
+        Ok(())
+    }
+
+    /// Its entry in a client's file.
+    pub(crate) fn entry(&self) -> Value {
+        match self.transport {
+            Transport::Stdio => json!({"command": self.program, "args": [self.directory]}),
+            Transport::Http => json!({"url": self.url()}),
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}:{}/mcp", self.host, self.port)
+    }
+
+    /// Sends a signal to the process that was started last.
+    pub(crate) fn signal(&self, signal: Signal) -> Result<(), String> {
+        let processes = self.processes();
+        let last = processes.last().ok_or("the server was never started")?;
+        process::signal(*last, signal)
+    }
+
+    /// Kills it; over HTTP, waits until it is gone.
+    pub(crate) async fn kill(&mut self) -> Result<(), String> {
+        match &mut self.running {
+            Some(child) => child.kill().await.map_err(|error| error.to_string()),
+            None => self.signal(Signal::KILL),
+        }
+    }
+
+    /// Every process of it that was ever started, and what those started.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let lines = self.lines(PROCESSES);
+        lines.iter().filter_map(|line| line.parse().ok()).collect()
+    }
+
+    /// Those of them that run.
+    pub(crate) fn left(&self) -> Vec<u32> {
+        let mark = self.directory.display().to_string();
+        let running = |process: &u32| process::is_running(*process, &mark);
+        self.processes().into_iter().filter(running).collect()
+    }
+
+    /// The calls that arrived.
+    pub(crate) fn calls(&self) -> Vec<String> {
+        self.lines(CALLS)
+    }
+
+    /// Waits until each of `calls` has arrived.
+    pub(crate) async fn has_got(&self, calls: &[String]) -> Result<(), String> {
+        until(|| {
+            let here = self.calls();
+            let here: BTreeSet<&str> = here.iter().map(String::as_str).collect();
+            let missing = calls
+                .iter()
+                .filter(|call| !here.contains(call.as_str()))
+                .count();
+            match missing {
+                0 => Ok(()),
+                _ => Err(format!("{missing} calls did not reach the server")),
+            }
+        })
+        .await
+    }
+
+    fn lines(&self, file: &str) -> Vec<String> {
+        let text = fs::read_to_string(self.directory.join(file)).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+/// Whatever a failed case leaves.
+impl Drop for Server {
+    fn drop(&mut self) {
+        for process in self.left() {
+            let _ = process::signal(process, Signal::KILL);
+        }
+    }
+}

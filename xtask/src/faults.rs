@@ -1,0 +1,94 @@
+//! What clients see when the server behind the real gateway fails.
+
+use std::fs;
+
+use faults::{Programs, Report};
+
+use crate::phases::Outcome;
+use crate::workspace::Workspace;
+
+/// Every scenario with every kind of server.
+pub(crate) fn phase(workspace: &Workspace) -> Outcome {
+    match ran(workspace, "", AT_ONCE) {
+        Ok(report) => outcome(&report),
+        Err(error) => Outcome::failure(error),
+    }
+}
+
+/// Prints what is seen in the scenarios whose names hold `wanted`, case by case so that the times are theirs;
+/// with `write`, into the page, too.
+pub(crate) fn faults(workspace: &Workspace, wanted: &str, write: bool) -> Result<(), String> {
+    let report = ran(workspace, wanted, 1)?;
+    let table = report.table();
+    println!("{table}");
+    if report.passed + report.failed.len() == 0 {
+        return Err(format!("no scenario is called `{wanted}`"));
+    }
+    if !report.failed.is_empty() {
+        return Err(outcome(&report).report);
+    }
+    println!("{} cases, all as they should be", report.passed);
+    if write {
+        let page = with_table(&workspace.read(PAGE)?, &table)?;
+        fs::write(workspace.path(PAGE), page)
+            .map_err(|error| format!("{PAGE} could not be written: {error}"))?;
+    }
+    Ok(())
+}
+
+fn ran(workspace: &Workspace, wanted: &str, at_once: usize) -> Result<Report, String> {
+    let programs = Programs {
+        vary: workspace.binary("vary")?,
+        server: workspace.binary("fault-server")?,
+        scratch: workspace.scratch("faults/cases")?,
+    };
+    faults::run(&programs, wanted, at_once)
+}
+
+fn outcome(report: &Report) -> Outcome {
+    Outcome {
+        passed: report.passed,
+        failed: report.failed.len(),
+        report: report.failed.join("\n"),
+    }
+}
+
+/// The page with `table` between its marks.
+fn with_table(page: &str, table: &str) -> Result<String, String> {
+    let parts = page
+        .split_once(BEGIN)
+        .and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    let (before, after) = parts.ok_or_else(|| format!("{PAGE} lacks `{BEGIN}` or `{END}`"))?;
+    Ok(format!("{before}{BEGIN}\n\n{table}{END}{after}"))
+}
+
+/// The phase is after verdicts, not times.
+const AT_ONCE: usize = 12;
+
+const PAGE: &str = "docs/faults.md";
+const BEGIN: &str = "<!-- what `cargo xtask faults --write` prints begins here -->";
+const END: &str = "<!-- and ends here -->";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_stands_between_its_marks() {
+        let page = format!("a\n{BEGIN}old{END}\nb");
+        let written = with_table(&page, "new\n");
+        assert_eq!(written, Ok(format!("a\n{BEGIN}\n\nnew\n{END}\nb")));
+        assert!(with_table("no marks", "new\n").is_err());
+    }
+
+    #[test]
+    fn the_page_has_every_scenario() {
+        let page = Workspace::here().read(PAGE).unwrap();
+        for title in faults::titles() {
+            assert!(
+                page.contains(&format!("### {title}\n")),
+                "{title}; run `cargo xtask faults --write`"
+            );
+        }
+    }
+}
