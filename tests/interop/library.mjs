@@ -1,4 +1,4 @@
-// The servers of examples/library, asked by the TypeScript SDK 2.x. library.json says what they answer.
+// The servers of examples/library, asked by the TypeScript SDK 1.x or 2.x. library.json says what they answer.
 
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -8,18 +8,41 @@ import { isDeepStrictEqual } from "node:util";
 
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport as Stdio1 } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport as Http1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 
 import { NEGOTIATION, VARIANT, VARIANTS } from "./checks.mjs";
 
-const { programs, way, era } = JSON.parse(process.argv[2]);
+const { programs, way, era, client: name } = JSON.parse(process.argv[2]);
 const cases = JSON.parse(readFileSync(new URL("library.json", import.meta.url), "utf8"));
+
+/** What the two SDKs call differently; whatever is asked of a client, both call the same. */
+const SDKS = {
+  "typescript-1": {
+    Client: Client1,
+    Stdio: Stdio1,
+    Http: Http1,
+    eraOf: () => "legacy",
+    // It puts the code before the server's words.
+    said: (error) => error.message.replace(/^MCP error -?\d+: /, ""),
+  },
+  "typescript-2": {
+    Client,
+    Stdio: StdioClientTransport,
+    Http: StreamableHTTPClientTransport,
+    eraOf: (client) => client.getProtocolEra(),
+    said: (error) => error.message,
+  },
+};
+const sdk = SDKS[name];
 
 /** One case, on a connection and a server of its own. */
 async function holds(wanted) {
   const program = join(programs, wanted.program);
   const server = way === "http" ? spawn(program, ["--http", "127.0.0.1:0"]) : undefined;
   try {
-    const client = new Client(
+    const client = new sdk.Client(
       { name: "interop-library", version: "1.0.0" },
       {
         capabilities: { extensions: declared(wanted) },
@@ -27,7 +50,7 @@ async function holds(wanted) {
       },
     );
     await client.connect(await transport(program, server));
-    same(client.getProtocolEra(), era);
+    same(sdk.eraOf(client), era);
     const [found, failed] = await answer(client, wanted);
     if (failed && !wanted.fails) throw failed;
     for (const [pointer, value] of Object.entries(wanted.finds ?? wanted.fails)) {
@@ -47,10 +70,10 @@ function declared({ features, hints }) {
 }
 
 async function transport(program, server) {
-  if (!server) return new StdioClientTransport({ command: program, args: [], env: process.env });
+  if (!server) return new sdk.Stdio({ command: program, args: ["--stdio"], env: process.env });
   const lines = createInterface({ input: server.stdout });
   const url = await new Promise((resolve) => lines.once("line", resolve));
-  return new StreamableHTTPClientTransport(new URL(url));
+  return new sdk.Http(new URL(url));
 }
 
 /** The result, or the error. */
@@ -66,7 +89,8 @@ async function answer(client, { method, params, variant }) {
   try {
     return [await ask()];
   } catch (error) {
-    return [undefined, error];
+    if (error.code === undefined) throw error;
+    return [undefined, { code: error.code, message: sdk.said(error), data: error.data }];
   }
 }
 

@@ -20,7 +20,7 @@ async def holds(job, wanted):
     """One case, on a connection and a server of its own."""
     program = str(Path(job["programs"]) / wanted["program"])
     if job["way"] == "stdio":
-        target = StdioServerParameters(command=program, args=[], env=dict(os.environ))
+        target = StdioServerParameters(command=program, args=["--stdio"], env=dict(os.environ))
         await asks(job, target, wanted)
         return
     pipe = asyncio.subprocess.PIPE

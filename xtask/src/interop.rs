@@ -55,7 +55,23 @@ const CLIENTS: &[Client] = &[
 ];
 
 /// The clients that ask the library's examples, and the script that has them do it.
-const OF_LIBRARY: &[(&str, &str)] = &[("typescript-2", "library.mjs"), ("python", "library.py")];
+const OF_LIBRARY: &[Client] = &[
+    Client {
+        name: "typescript-1",
+        script: "library.mjs",
+        eras: &["legacy"],
+    },
+    Client {
+        name: "typescript-2",
+        script: "library.mjs",
+        eras: &["legacy", "modern"],
+    },
+    Client {
+        name: "python",
+        script: "library.py",
+        eras: &["legacy", "modern"],
+    },
+];
 
 /// One client, one server, one era, one way between them.
 #[derive(Debug)]
@@ -119,12 +135,14 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
 fn of_library(programs: &Path) -> Vec<Job> {
     let mut jobs = Vec::new();
     for way in ["http", "stdio"] {
-        for &(client, script) in OF_LIBRARY {
-            for era in ["legacy", "modern"] {
+        for Client { name, script, eras } in OF_LIBRARY {
+            for era in *eras {
                 jobs.push(Job {
-                    name: format!("library {way} {client} {era}"),
+                    name: format!("library {way} {name} {era}"),
                     script,
-                    argument: json!({"programs": programs, "way": way, "era": era}),
+                    argument: json!({
+                        "programs": programs, "way": way, "era": era, "client": name,
+                    }),
                 });
             }
         }
@@ -296,9 +314,10 @@ mod tests {
     #[test]
     fn the_examples_of_the_library_are_asked_in_each_way_and_era() {
         let jobs = of_library(Path::new("programs"));
-        assert_eq!(jobs.len(), 8);
-        assert_eq!(jobs[3].name, "library http python modern");
-        assert_eq!(jobs[3].script, "library.py");
+        assert_eq!(jobs.len(), 10);
+        assert_eq!(jobs[0].name, "library http typescript-1 legacy");
+        assert_eq!(jobs[4].name, "library http python modern");
+        assert_eq!(jobs[4].script, "library.py");
     }
 
     #[test]

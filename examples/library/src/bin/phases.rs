@@ -5,13 +5,14 @@
 //! has its own tools, so the plan cannot deploy by accident.
 //!
 //! The server is in this file, too, and both talk over a pipe in memory. Try it, then give the
-//! second phase fewer than 10,000 tokens with `with_remaining_tokens`:
+//! second phase fewer than 10,000 tokens with `with_remaining_tokens`; or serve the server alone:
 //!
 //! ```text
 //! cargo run -p library-examples --bin phases
+//! cargo run -p library-examples --bin phases -- --http 127.0.0.1:8080
 //! ```
 
-use library_examples::{Failure, connect, say};
+use library_examples::{Failure, connect, say, serve};
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_rmcp::client::{Client, Declaring, Experience, TaskContext, forward};
@@ -21,6 +22,9 @@ use rmcp::{ServerHandler, ServiceExt as _, tool, tool_handler, tool_router};
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
+    if std::env::args().len() > 1 {
+        return serve(server()?).await;
+    }
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     let server = server()?;
     tokio::spawn(async move {
