@@ -12,7 +12,7 @@ use mcp_vary::feature::{FeatureTag, Features, Format, Verbosity};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use super::{Fixed, NO_CLASS};
+use super::{ClientId, Fixed, NO_CLASS};
 use crate::client::Memo;
 use crate::revision::Revision;
 
@@ -154,6 +154,13 @@ impl Own {
             nonce,
             text: object.replacen('{', ",", 1).into(),
         }
+    }
+
+    /// The client whose session it is, wherever and however often it is opened.
+    pub(super) fn client(&self) -> ClientId {
+        let (half, _) = self.nonce.as_chunks::<8>();
+        // Clients without a session are counted from 0, and never get that far.
+        ClientId::from_be_bytes(half[0]) | 1 << 63
     }
 
     fn read(text: &str) -> Option<Self> {

@@ -79,7 +79,8 @@ struct Streams {
     ended: CancellationToken,
 }
 
-/// Tells the clients of a gateway apart, so that what belongs to one reaches no other.
+/// Tells the clients of a gateway apart, so that what belongs to one reaches no other. That of a session
+/// is sealed in its id.
 pub(crate) type ClientId = u64;
 
 const NO_LEVEL: u8 = u8::MAX;
@@ -99,6 +100,12 @@ impl Session {
             found: AtomicBool::new(false),
             active: Mutex::default(),
         }
+    }
+
+    /// The session that an id leads to.
+    fn named(agreed: Arc<Agreed>, own: Own) -> Arc<Self> {
+        let client = own.client();
+        Arc::new(Self::new(agreed, own, client))
     }
 
     /// What `order` means in the catalogue's views; found out once for all sessions of that order.

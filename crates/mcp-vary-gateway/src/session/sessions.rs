@@ -49,18 +49,15 @@ impl Sessions {
         (self.outside.random)(&mut nonce);
         let own = Own::new((self.outside.now)().saturating_add(self.lifetime), nonce);
         let (id, mac, agreed) = self.keys.seal(fixed, &own);
-        let session = self.new_session(agreed, own);
+        let session = Session::named(agreed, own);
         lock(&self.table).place(mac, Arc::clone(&session));
         (id, session)
     }
 
     /// A session that no id leads to: that of a stdio client.
     pub(crate) fn open_unnamed(&self, fixed: Fixed) -> Arc<Session> {
-        self.new_session(Arc::new(Agreed::of(fixed)), Own::unnamed())
-    }
-
-    fn new_session(&self, agreed: Arc<Agreed>, own: Own) -> Arc<Session> {
-        Arc::new(Session::new(agreed, own, self.new_client()))
+        let agreed = Arc::new(Agreed::of(fixed));
+        Arc::new(Session::new(agreed, Own::unnamed(), self.new_client()))
     }
 
     /// Finds the session that `id` seals; `None` when forged, expired or deleted.
@@ -93,7 +90,7 @@ impl Sessions {
         }
         let session = table
             .displaced(&own.nonce)
-            .unwrap_or_else(|| self.new_session(agreed, own));
+            .unwrap_or_else(|| Session::named(agreed, own));
         table.place(*id.mac, Arc::clone(&session));
         Some(session)
     }
@@ -174,6 +171,23 @@ pub(super) mod tests {
             sessions.open(fixed(&[]));
         }
         assert_eq!(sessions.find(&id).unwrap().log_level(), None);
+    }
+
+    /// What belongs to a client, such as a connection of its own to a server, is still its own when its
+    /// session comes back.
+    #[test]
+    fn a_session_that_comes_back_is_the_same_client() {
+        let sessions = sessions(1);
+        let (one, two) = (sessions.open(fixed(&[])), sessions.open(fixed(&[])));
+        let ((one, first), (two, second)) = (one, two);
+        let clients = [first.client, second.client];
+        drop((first, second));
+        for _ in 0..3 {
+            assert_eq!(sessions.find(&one).unwrap().client, clients[0]);
+            assert_eq!(sessions.find(&two).unwrap().client, clients[1]);
+        }
+        assert_ne!(clients[0], clients[1]);
+        assert!(!clients.contains(&sessions.new_client()));
     }
 
     /// With more sessions in use than there are places, all of them are found all the same.
