@@ -8,3 +8,5 @@ mod help;
 mod inspect;
 mod program;
 mod serve;
+#[cfg(target_os = "linux")]
+mod sessions;
