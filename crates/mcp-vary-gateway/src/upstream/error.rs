@@ -215,7 +215,7 @@ pub enum UpstreamError {
         pause: Option<Duration>,
     },
     /// It has as many calls as it may have; this one was not sent.
-    #[error("server `{server}` has {limit} calls to work at, {}", turn(*.patience))]
+    #[error("server `{server}` works at as many calls as it may ({limit}), {}", turn(*.patience))]
     Crowded {
         /// The server's name.
         server: Arc<str>,

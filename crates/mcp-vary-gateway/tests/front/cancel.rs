@@ -1,11 +1,13 @@
 //! Cancellation, progress and logs: each reaches the one request that it belongs to.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mcp_vary_gateway::revision::Era;
 use mcp_vary_gateway::{Gateway, Target};
 use serde_json::{Value, json};
 
+use crate::http_peer::{Peer, Reply, Seen};
 use crate::support::{
     House, Http, Legacy, Pipe, Post, config, limits, modern, notification, request, soon, tool,
 };
@@ -312,6 +314,53 @@ async fn each_client_has_its_own_level() {
     params["_meta"]["io.modelcontextprotocol/logLevel"] = json!("loud");
     let call = modern(json!("c"), "tools/call", params, &json!({}));
     assert_eq!(http.ask(&Post::modern(&call)).await.refusal().1, -32602);
+}
+
+/// A legacy endpoint that forgets the first session when the second call comes.
+fn forgetful() -> impl Fn(&Seen) -> Option<Reply> + Send + Sync + 'static {
+    let (sessions, calls) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    move |seen| match seen.method() {
+        "initialize" => {
+            let number = sessions.fetch_add(1, Ordering::SeqCst) + 1;
+            let result = json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": {"logging": {}, "tools": {}},
+            });
+            let reply = seen.answer(&result);
+            Some(reply.with_header("mcp-session-id", format!("s-{number}")))
+        }
+        "tools/list" => Some(seen.answer(&json!({"tools": [{"name": "x", "inputSchema": {}}]}))),
+        "logging/setLevel" => Some(seen.answer(&json!({}))),
+        "tools/call" if calls.fetch_add(1, Ordering::SeqCst) == 1 => {
+            Some(Reply::new(404, "text/plain", "Session not found"))
+        }
+        _ => None,
+    }
+}
+
+/// A new session of the server begins with the level that the one before had.
+#[tokio::test]
+async fn a_level_outlives_the_servers_session() {
+    let peer = Peer::start(forgetful()).await;
+    let target = Target::http(peer.url.clone());
+    let gateway = Gateway::start(config(target)).await.unwrap();
+    let mut pipe = Pipe::legacy(&gateway, "2025-11-25", &json!({})).await;
+    let level = request(json!(1), "logging/setLevel", json!({"level": "notice"}));
+    pipe.ask(&level).await;
+    for id in [2, 3, 4] {
+        let answer = pipe.ask(&request(json!(id), "tools/call", tool("x"))).await;
+        assert!(answer["result"].is_object(), "{answer}");
+    }
+    let set: Vec<_> = peer
+        .of("logging/setLevel")
+        .iter()
+        .map(|seen| {
+            let level = seen.body["params"]["level"].as_str().unwrap();
+            format!("{} in {}", level, seen.header("mcp-session-id").unwrap())
+        })
+        .collect();
+    assert_eq!(set, ["notice in s-1", "notice in s-2"]);
+    gateway.close().await;
 }
 
 /// Two clients that chose the same token and id share one process, and neither hears the other's steps.

@@ -1,6 +1,9 @@
 //! A scripted HTTP endpoint on a port of its own.
 
+#![allow(dead_code, reason = "no test binary needs all of it")]
+
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -134,6 +137,7 @@ pub(crate) type Script = Box<dyn Fn(&Seen) -> Option<Reply> + Send + Sync>;
 /// The endpoint.
 pub(crate) struct Peer {
     pub(crate) url: http::Uri,
+    pub(crate) address: SocketAddr,
     shared: Arc<Shared>,
     accepting: tokio::task::JoinHandle<()>,
 }
@@ -151,7 +155,15 @@ impl Peer {
     pub(crate) async fn start(
         script: impl Fn(&Seen) -> Option<Reply> + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::start_at(([127, 0, 0, 1], 0).into(), script).await
+    }
+
+    /// At a given address, that of one that was stopped for example.
+    pub(crate) async fn start_at(
+        address: SocketAddr,
+        script: impl Fn(&Seen) -> Option<Reply> + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
             script: Box::new(script),
@@ -162,9 +174,17 @@ impl Peer {
         });
         Self {
             url: format!("http://{address}/mcp").parse().unwrap(),
+            address,
             accepting: tokio::spawn(accept(listener, Arc::clone(&shared))),
             shared,
         }
+    }
+
+    /// Ends it, and all connections to it, as when its process is killed.
+    pub(crate) async fn stop(mut self) -> SocketAddr {
+        self.accepting.abort();
+        let _ = (&mut self.accepting).await;
+        self.address
     }
 
     /// The requests so far.

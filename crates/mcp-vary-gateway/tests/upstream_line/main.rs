@@ -2,5 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[path = "../http_peer/mod.rs"]
+mod http_peer;
+
+mod http;
 mod stdio;
 mod support;

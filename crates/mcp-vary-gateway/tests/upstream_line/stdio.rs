@@ -168,3 +168,218 @@ async fn another_server_may_take_the_place_of_one_that_ended() {
     assert_eq!(line.ready().await.unwrap().hello().era(), Era::Modern);
     line.close().await;
 }
+
+/// Asks soon, and does not wait long.
+fn suspicious(place: &Place, tempers: &[&str]) -> UpstreamConfig {
+    let mut config = peer(place, tempers);
+    config.limits.ping = Duration::from_millis(50);
+    config.limits.hung = Duration::from_secs(1);
+    config
+}
+
+async fn is_found_hung(era: &str) {
+    let place = Place::new();
+    let line = Line::open(suspicious(&place, &[era]));
+    let upstream = line.tried().await.unwrap();
+    let mut events = line.events();
+    drop(upstream.request(call("stop", &json!({}))).await.unwrap());
+    let lost = next(&mut events).await;
+    says(
+        &lost,
+        &["lost: server `peer` hung", "1s after it was asked"],
+    );
+    assert_eq!(next(&mut events).await, "connected");
+    // A process that is stopped hears no polite request.
+    is_gone(place.starts()[0]).await;
+    result(&line.ready().await.unwrap(), "echo", &json!({})).await;
+    line.close().await;
+}
+
+#[tokio::test]
+async fn a_stopped_child_is_killed_and_started_again() {
+    is_found_hung("legacy").await;
+    is_found_hung("modern").await;
+}
+
+#[tokio::test]
+async fn a_call_in_flight_at_a_child_that_hangs_is_told() {
+    let place = Place::new();
+    let mut config = suspicious(&place, &["legacy"]);
+    config.limits.idle = Duration::from_secs(3);
+    let line = Line::open(config);
+    let upstream = line.tried().await.unwrap();
+    let first = upstream.request(call("stop", &json!({}))).await.unwrap();
+    // The question is asked in the meantime.
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    let second = upstream.request(call("echo", &json!({}))).await.unwrap();
+    let (first, second) = tokio::join!(first.answer(), second.answer());
+    // The first one may have had its own time before.
+    assert!(first.is_err());
+    says(
+        &second.unwrap_err(),
+        &["`peer` hung", "3s after it was asked"],
+    );
+    line.ready().await.unwrap();
+    line.close().await;
+}
+
+#[tokio::test]
+async fn a_child_that_works_at_one_thing_at_a_time_is_left_alone() {
+    let place = Place::new();
+    let mut config = suspicious(&place, &["legacy"]);
+    config.limits.hung = Duration::from_millis(100);
+    let line = Line::open(config);
+    let upstream = line.tried().await.unwrap();
+    result(&upstream, "work", &json!({"seconds": 1})).await;
+    assert_eq!(place.starts().len(), 1);
+    line.close().await;
+}
+
+#[tokio::test]
+async fn a_silent_child_that_answers_when_asked_is_left_alone() {
+    for era in ["legacy", "modern"] {
+        let place = Place::new();
+        let mut config = suspicious(&place, &[era]);
+        config.limits.hung = Duration::from_secs(30);
+        let line = Line::open(config);
+        let upstream = line.tried().await.unwrap();
+        let question = if era == "legacy" {
+            "ping"
+        } else {
+            "server/discover"
+        };
+        loop {
+            let seen = result(&upstream, "seen", &json!({})).await;
+            let seen = seen["seen"].as_array().unwrap().iter();
+            // One of them belongs to the handshake.
+            if seen.filter(|message| message["method"] == question).count() > 3 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(60)).await;
+        }
+        assert_eq!(place.starts().len(), 1);
+        line.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_never_answers_ping_does_not_count_as_hung() {
+    let place = Place::new();
+    let mut config = suspicious(&place, &["deaf"]);
+    config.limits.probe = Duration::from_secs(1);
+    config.limits.hung = Duration::from_millis(50);
+    let line = Line::open(config);
+    let upstream = line.tried().await.unwrap();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let pid = result(&upstream, "who", &json!({})).await["pid"].clone();
+    assert_eq!(json!(place.starts()), json!([pid]));
+    line.close().await;
+}
+
+fn is_alive(pid: u64) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // A zombie, with nobody to collect it in some containers, is as good as gone.
+    !stat.is_empty() && !stat.contains(") Z ")
+}
+
+async fn is_gone(pid: impl Into<u64>) {
+    let pid = pid.into();
+    for _ in 0..500 {
+        if !is_alive(pid) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("process {pid} is still there");
+}
+
+/// A child with one of its own that is deaf to polite requests.
+async fn family(line: &Line) -> [u64; 2] {
+    let upstream = line.tried().await.unwrap();
+    let started = result(&upstream, "spawn", &json!({})).await;
+    ["own", "pid"].map(|member| started[member].as_u64().unwrap())
+}
+
+#[tokio::test]
+async fn a_closed_line_leaves_nothing() {
+    let place = Place::new();
+    let line = Line::open(peer(&place, &["legacy"]));
+    let family = family(&line).await;
+    assert!(family.into_iter().all(is_alive));
+    line.close().await;
+    assert!(!is_alive(family[0]));
+    // Its own child is killed, and collected by whoever does that.
+    is_gone(family[1]).await;
+    assert!(matches!(*line.state().borrow(), State::Closed));
+    says(
+        &line.ready().await.unwrap_err(),
+        &["was closed by the gateway"],
+    );
+    leaves_no_task(line).await;
+    assert_eq!(place.starts().len(), 1);
+}
+
+#[tokio::test]
+async fn a_dropped_line_leaves_nothing() {
+    let place = Place::new();
+    let line = Line::open(peer(&place, &["legacy"]));
+    let family = family(&line).await;
+    leaves_no_task(line).await;
+    for pid in family {
+        is_gone(pid).await;
+    }
+    assert_eq!(place.starts().len(), 1);
+}
+
+/// Whoever still held a part of the line would keep its events open.
+async fn leaves_no_task(line: std::sync::Arc<Line>) {
+    let mut events = line.events();
+    drop(line);
+    while events.recv().await.is_ok() {}
+}
+
+#[tokio::test]
+async fn a_line_that_is_closed_while_it_waits_to_try_again_ends_at_once() {
+    let mut limits = limits();
+    limits.longest_backoff = Duration::from_secs(3600);
+    let target = Target::command("/no/such/program", []);
+    let line = Line::open(UpstreamConfig::new("x", target).with_limits(limits));
+    line.tried().await.unwrap_err();
+    line.close().await;
+    leaves_no_task(line).await;
+}
+
+/// A program that says nothing, and notes how it ended.
+fn half_started(place: &Place) -> Target {
+    let script = r#"trap 'echo term >>"$0/end"' TERM; echo >"$0/began"; cat >/dev/null; echo bye >>"$0/end""#;
+    let place = place.0.to_str().unwrap();
+    Target::command("sh", ["-c", script, place].map(str::to_owned))
+}
+
+async fn has_begun(place: &Place) {
+    while place.read("began").is_empty() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_is_still_starting_ends_in_order() {
+    let mut limits = limits();
+    limits.grace = Duration::from_secs(30);
+    let place = Place::new();
+    let config = UpstreamConfig::new("x", half_started(&place)).with_limits(limits.clone());
+    let line = Line::open(config);
+    has_begun(&place).await;
+    line.close().await;
+    assert_eq!(place.read("end"), "bye\n");
+    // And so does one whose handshake fails, before that is told.
+    let place = Place::new();
+    limits.handshake = Duration::from_secs(1);
+    limits.longest_backoff = Duration::from_secs(3600);
+    limits.backoff = limits.longest_backoff;
+    let config = UpstreamConfig::new("x", half_started(&place)).with_limits(limits);
+    let line = Line::open(config);
+    says(&line.tried().await.unwrap_err(), &["not ready within 1s"]);
+    assert_eq!(place.read("end"), "bye\n");
+    line.close().await;
+}

@@ -50,6 +50,7 @@ pub(in crate::upstream) struct Exchange {
     queue: VecDeque<Message>,
     deadline: Instant,
     session_id: Option<HeaderValue>,
+    was_not_found: bool,
     was_renewed: bool,
     was_sent: bool,
     /// Attempts in a row to resume the stream.
@@ -89,6 +90,7 @@ impl Exchange {
             aside: None,
             queue: VecDeque::new(),
             session_id: None,
+            was_not_found: false,
             was_renewed: false,
             was_sent: false,
             resumes: 0,
@@ -104,6 +106,11 @@ impl Exchange {
     /// What the server called the session in its reply.
     pub(super) const fn session_id(&self) -> Option<&HeaderValue> {
         self.session_id.as_ref()
+    }
+
+    /// Whether the server answered as it does in a session that is gone.
+    pub(super) const fn was_not_found(&self) -> bool {
+        self.was_not_found
     }
 
     /// The next message. Safe to drop while it waits.
@@ -221,7 +228,8 @@ impl Exchange {
         if let Some(redirect) = self.connection.redirect(&response) {
             return Err(redirect);
         }
-        if status == StatusCode::NOT_FOUND && self.can_renew() {
+        self.was_not_found = status == StatusCode::NOT_FOUND;
+        if self.was_not_found && self.can_renew() {
             self.renew();
             return Ok(());
         }

@@ -81,3 +81,84 @@ impl Drop for Waiting<'_> {
 
 /// How many calls may wait for each that runs: with more of them nobody would get a turn in time.
 const QUEUE: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(concurrency: usize) -> Arc<Places> {
+        Arc::new(Places::new(&Limits {
+            concurrency,
+            patience: Duration::from_secs(10),
+            ..Limits::default()
+        }))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_waits_longest_is_next() {
+        let places = places(1);
+        let first = places.take("x").await.unwrap();
+        let (sender, mut turns) = tokio::sync::mpsc::unbounded_channel();
+        for number in 0..3 {
+            let (places, sender) = (Arc::clone(&places), sender.clone());
+            tokio::spawn(async move {
+                let _place = places.take("x").await.unwrap();
+                sender.send(number).unwrap();
+            });
+            tokio::task::yield_now().await;
+        }
+        drop((first, sender));
+        let mut order = Vec::new();
+        while let Some(number) = turns.recv().await {
+            order.push(number);
+        }
+        assert_eq!(order, [0, 1, 2]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_waits_for_its_turn_no_longer_than_its_patience() {
+        let places = places(2);
+        let _two = (places.take("x").await, places.take("x").await);
+        let began = tokio::time::Instant::now();
+        let error = places.take("x").await.unwrap_err();
+        assert_eq!(began.elapsed().as_secs(), 10);
+        assert_eq!(
+            error.to_string(),
+            "server `x` works at as many calls as it may (2), and this one did not get its turn within 10s"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_queue_that_is_too_long_is_refused_at_once() {
+        let places = places(1);
+        let held = places.take("x").await.unwrap();
+        let mut waiting = tokio::task::JoinSet::new();
+        for _ in 0..QUEUE {
+            let places = Arc::clone(&places);
+            waiting.spawn(async move { places.take("x").await.is_ok() });
+            tokio::task::yield_now().await;
+        }
+        let began = tokio::time::Instant::now();
+        let error = places.take("x").await.unwrap_err();
+        assert!(began.elapsed().is_zero());
+        assert_eq!(
+            error.to_string(),
+            "server `x` works at as many calls as it may (1), and too many wait for their turn already"
+        );
+        // Whoever waits is served all the same, and then there is room again.
+        drop(held);
+        assert_eq!(waiting.join_all().await, [true; QUEUE]);
+        assert!(places.take("x").await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_stops_waiting_leaves_its_turn_to_the_next() {
+        let places = places(1);
+        let held = places.take("x").await.unwrap();
+        let gone = tokio::time::timeout(Duration::from_secs(1), places.take("x"));
+        assert!(gone.await.is_err());
+        drop(held);
+        assert!(places.take("x").await.is_ok());
+        assert_eq!(places.waiting.load(Ordering::Relaxed), 0);
+    }
+}

@@ -124,17 +124,16 @@ async fn silence(upstream: &Upstream, asked: Instant) -> Duration {
     let hung = Some(limits.hung).filter(|hung| !hung.is_zero());
     let hung = hung.unwrap_or(limits.handshake);
     loop {
-        let limit = if life.running() > 0 {
-            limits.idle.max(hung)
+        let (since, limit) = if life.running() > 0 {
+            (life.heard(), limits.idle.max(hung))
         } else {
-            hung
+            (life.stirred(), hung)
         };
-        let now = Instant::now();
-        let due = life.stirred().max(asked) + limit;
+        let (now, due) = (Instant::now(), since.max(asked) + limit);
         if now >= due {
             return limit;
         }
-        // Calls may end in between.
+        // Calls may begin and end in between.
         tokio::time::sleep_until(due.min(now + hung)).await;
     }
 }

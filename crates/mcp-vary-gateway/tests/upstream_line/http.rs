@@ -1,0 +1,341 @@
+//! Endpoints.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use mcp_vary_gateway::revision::Era;
+use mcp_vary_gateway::upstream::{Line, Message, Target, UpstreamConfig};
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+use crate::http_peer::{Peer, Reply, Seen, discover, initialize};
+use crate::support::{call, limits, next, pauses, result, says};
+
+fn config(peer: &Peer) -> UpstreamConfig {
+    let mut limits = limits();
+    limits.longest_backoff = Duration::from_millis(100);
+    UpstreamConfig::new("remote", Target::http(peer.url.clone())).with_limits(limits)
+}
+
+/// Answers calls but `hang`.
+fn script(era: Era) -> impl Fn(&Seen) -> Option<Reply> + Send + Sync + 'static {
+    move |seen| match (seen.method(), era) {
+        ("server/discover", Era::Modern) => Some(discover(seen)),
+        ("subscriptions/listen", _) => Some(seen.refuse(404, -32601, "Method not found")),
+        ("tools/call", _) if seen.body["params"]["name"] == "hang" => Some(Reply::silence()),
+        _ => None,
+    }
+}
+
+/// Whichever it was, the line is told once that it was lost and once that it is back.
+async fn comes_back(first: Era, second: Era) {
+    let peer = Peer::start(script(first)).await;
+    let line = Line::open(config(&peer));
+    let mut events = line.events();
+    let upstream = line.tried().await.unwrap();
+    let hanging = upstream.request(call("hang", &json!({}))).await.unwrap();
+    let hanging = tokio::spawn(hanging.answer());
+    peer.saw("tools/call", 1).await;
+    let address = peer.stop().await;
+    let error = hanging.await.unwrap().unwrap_err();
+    assert_eq!(error.to_string(), "server `remote` cannot be reached");
+    assert_eq!(next(&mut events).await, "connected");
+    let lost = next(&mut events).await;
+    assert_eq!(lost, "lost: server `remote` cannot be reached");
+    assert_eq!(pauses(&line, 2).await, [40, 80]);
+    let down = line.ready().await.unwrap_err();
+    says(
+        &down,
+        &["server `remote` is down: it cannot be reached; it is"],
+    );
+    says(&down.details(), &["refused"]);
+    let peer = Peer::start_at(address, script(second)).await;
+    assert_eq!(next(&mut events).await, "connected");
+    let upstream = line.ready().await.unwrap();
+    assert_eq!(upstream.hello().era(), second);
+    result(&upstream, "echo", &json!({})).await;
+    // What failed was not repeated.
+    assert_eq!(peer.of("tools/call").len(), 1);
+    line.close().await;
+}
+
+#[tokio::test]
+async fn an_endpoint_that_died_is_connected_to_again() {
+    comes_back(Era::Legacy, Era::Legacy).await;
+    comes_back(Era::Modern, Era::Modern).await;
+    comes_back(Era::Legacy, Era::Modern).await;
+    comes_back(Era::Modern, Era::Legacy).await;
+}
+
+#[tokio::test]
+async fn the_end_of_an_endpoint_is_found_out_though_nobody_calls() {
+    for era in [Era::Legacy, Era::Modern] {
+        let peer = Peer::start(script(era)).await;
+        let mut config = config(&peer);
+        config.limits.ping = Duration::from_millis(50);
+        let line = Line::open(config);
+        line.tried().await.unwrap();
+        let mut events = line.events();
+        peer.stop().await;
+        let lost = next(&mut events).await;
+        assert_eq!(lost, "lost: server `remote` cannot be reached");
+        line.close().await;
+    }
+}
+
+#[tokio::test]
+async fn an_endpoint_that_hangs_is_given_up_with_its_calls() {
+    for era in [Era::Legacy, Era::Modern] {
+        let hangs = Arc::new(AtomicBool::new(false));
+        let (is_hung, polite) = (Arc::clone(&hangs), script(era));
+        let peer = Peer::start(move |seen| {
+            let silence = is_hung.load(Ordering::SeqCst);
+            silence.then(Reply::silence).or_else(|| polite(seen))
+        })
+        .await;
+        let mut config = config(&peer);
+        config.limits.ping = Duration::from_millis(50);
+        config.limits.hung = Duration::from_secs(1);
+        config.limits.idle = Duration::from_secs(3);
+        let question = match era {
+            Era::Legacy => "ping",
+            Era::Modern => "server/discover",
+        };
+        let line = Line::open(config);
+        let upstream = line.tried().await.unwrap();
+        let mut events = line.events();
+        hangs.store(true, Ordering::SeqCst);
+        let first = upstream.request(call("x", &json!({}))).await.unwrap();
+        let first = tokio::spawn(first.answer());
+        // Asked while a call runs, the endpoint has as long as the call.
+        let asked = peer.of(question).len();
+        peer.saw(question, asked + 1).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let second = upstream.request(call("x", &json!({}))).await.unwrap();
+        let error = second.answer().await.unwrap_err();
+        says(&error, &["`remote` hung", "3s after it was asked"]);
+        assert!(first.await.unwrap().is_err());
+        says(&next(&mut events).await, &["lost: server `remote` hung"]);
+        hangs.store(false, Ordering::SeqCst);
+        assert_eq!(next(&mut events).await, "connected");
+        result(&line.ready().await.unwrap(), "x", &json!({})).await;
+        line.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_session_of_another_server_makes_the_line_connect_anew() {
+    let sessions = AtomicUsize::new(0);
+    let peer = Peer::start(move |seen| match seen.method() {
+        "initialize" => {
+            let number = sessions.fetch_add(1, Ordering::SeqCst) + 1;
+            let result = json!({
+                "protocolVersion": seen.body["params"]["protocolVersion"],
+                "capabilities": if number == 1 { json!({"tools": {}}) } else { json!({"prompts": {}}) },
+            });
+            Some(seen.answer(&result).with_header("mcp-session-id", format!("s-{number}")))
+        }
+        _ if seen.header("mcp-session-id") == Some("s-1") && seen.verb != "DELETE" => {
+            let is_call = seen.method() == "tools/call";
+            is_call.then(|| Reply::new(404, "text/plain", "Session not found"))
+        }
+        _ => None,
+    })
+    .await;
+    let line = Line::open(config(&peer));
+    let upstream = line.tried().await.unwrap();
+    let mut events = line.events();
+    assert_eq!(upstream.hello().capabilities, r#"{"tools":{}}"#);
+    // The call itself was refused, and is asked in the new session.
+    result(&upstream, "x", &json!({})).await;
+    assert_eq!(next(&mut events).await, "connected");
+    let upstream = line.ready().await.unwrap();
+    assert_eq!(upstream.hello().capabilities, r#"{"prompts":{}}"#);
+    result(&upstream, "x", &json!({})).await;
+    // The session that was only in between is ended.
+    let ended = peer.saw("DELETE", 1).await;
+    assert_eq!(ended[0].header("mcp-session-id"), Some("s-2"));
+    line.close().await;
+}
+
+#[tokio::test]
+async fn calls_run_on_when_a_modern_endpoint_says_something_else_about_itself() {
+    let (writer, stream) = Reply::stream();
+    let stream = std::sync::Mutex::new(Some(stream));
+    let is_other = Arc::new(AtomicBool::new(false));
+    let other = Arc::clone(&is_other);
+    let peer = Peer::start(move |seen| match seen.method() {
+        "server/discover" if other.load(Ordering::SeqCst) => Some(seen.answer(&json!({
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": {"prompts": {}},
+        }))),
+        "server/discover" => Some(discover(seen)),
+        "subscriptions/listen" => Some(seen.refuse(404, -32601, "Method not found")),
+        "tools/call" => stream.lock().unwrap().take(),
+        _ => None,
+    })
+    .await;
+    let mut config = config(&peer);
+    config.limits.ping = Duration::from_millis(50);
+    let line = Line::open(config);
+    let upstream = line.tried().await.unwrap();
+    let mut events = line.events();
+    let mut running = upstream.request(call("x", &json!({}))).await.unwrap();
+    let progress = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {}});
+    writer.send(format!("data: {progress}\n\n").into()).unwrap();
+    assert!(matches!(running.next().await, Ok(Message::Notification(_))));
+    is_other.store(true, Ordering::SeqCst);
+    assert_eq!(next(&mut events).await, "connected");
+    let now = line.ready().await.unwrap();
+    assert_eq!(now.hello().capabilities, r#"{"prompts":{}}"#);
+    let answer = json!({"jsonrpc": "2.0", "id": peer.of("tools/call")[0].id(), "result": {}});
+    writer.send(format!("data: {answer}\n\n").into()).unwrap();
+    assert!(matches!(running.next().await, Ok(Message::Answer(_))));
+    line.close().await;
+}
+
+#[tokio::test]
+async fn a_silent_endpoint_is_asked_once_in_a_while_and_left_alone_whatever_it_answers() {
+    for status in [200, 400, 500, 503] {
+        let peer = Peer::start(move |seen| match seen.method() {
+            "initialize" => Some(initialize(seen, "s").with_header("mcp-session-id", "s")),
+            "ping" if status != 200 => Some(seen.refuse(status, -32601, "what?")),
+            _ => None,
+        })
+        .await;
+        let mut config = config(&peer);
+        config.limits.ping = Duration::from_millis(100);
+        let line = Line::open(config);
+        let upstream = line.tried().await.unwrap();
+        let began = std::time::Instant::now();
+        let before = peer.of("ping").len();
+        let asked = peer.saw("ping", before + 4).await.len() - before;
+        let most = began.elapsed().as_millis() / 100 + 1;
+        assert!(asked as u128 <= most, "{asked} questions, not {most}");
+        let now = line.ready().await.unwrap();
+        assert!(Arc::ptr_eq(&upstream, &now), "HTTP {status}");
+        line.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_find_ping_is_not_asked_again() {
+    let sessions = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&sessions);
+    let peer = Peer::start(move |seen| match seen.method() {
+        "initialize" => {
+            count.fetch_add(1, Ordering::SeqCst);
+            None
+        }
+        "ping" => Some(seen.refuse(404, -32601, "Method not found")),
+        _ => None,
+    })
+    .await;
+    let mut config = config(&peer);
+    config.limits.ping = Duration::from_millis(20);
+    config.limits.hung = Duration::from_millis(20);
+    let line = Line::open(config);
+    let upstream = line.tried().await.unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    result(&upstream, "x", &json!({})).await;
+    assert_eq!(peer.of("ping").len(), 1);
+    assert_eq!(sessions.load(Ordering::SeqCst), 1);
+    line.close().await;
+}
+
+#[tokio::test]
+async fn a_session_that_is_forgotten_is_found_out_though_nobody_calls() {
+    let peer = Peer::start(script(Era::Legacy)).await;
+    let mut config = config(&peer);
+    config.limits.ping = Duration::from_millis(50);
+    let line = Line::open(config);
+    line.tried().await.unwrap();
+    let address = peer.stop().await;
+    // Another one, in its place before anybody noticed, with other sessions and other lists.
+    let peer = Peer::start_at(address, |seen| match seen.method() {
+        "initialize" => Some(initialize(seen, "s-2")),
+        _ if seen.header("mcp-session-id") == Some("s-1") => {
+            Some(Reply::new(404, "text/plain", "Session not found"))
+        }
+        _ => None,
+    })
+    .await;
+    peer.saw("initialize", 1).await;
+    line.close().await;
+}
+
+/// Reads one request with its body; `None` when the connection ends before.
+async fn request(socket: &mut tokio::net::TcpStream) -> Option<String> {
+    let mut text = String::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let read = socket.read(&mut buffer).await.unwrap_or(0);
+        text.push_str(std::str::from_utf8(&buffer[..read]).unwrap());
+        let Some((head, body)) = text.split_once("\r\n\r\n") else {
+            if read == 0 {
+                return None;
+            }
+            continue;
+        };
+        let head = head.to_lowercase();
+        let length = head
+            .split_once("content-length: ")
+            .map_or("0", |(_, rest)| rest);
+        let length: usize = length.lines().next().unwrap().parse().unwrap();
+        if body.len() >= length {
+            return Some(text);
+        }
+    }
+}
+
+/// Answers the handshake, and closes the connection after reading the call of `name`, unanswered.
+async fn rude(listener: TcpListener, calls: Arc<AtomicUsize>) {
+    loop {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let calls = Arc::clone(&calls);
+        tokio::spawn(async move {
+            while let Some(request) = request(&mut socket).await {
+                let body = request.split_once("\r\n\r\n").unwrap().1;
+                let body: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+                let result = match body["method"].as_str() {
+                    Some("tools/call") => {
+                        calls.fetch_add(1, Ordering::SeqCst);
+                        return;
+                    }
+                    Some("server/discover") => {
+                        json!({"supportedVersions": ["2026-07-28"], "capabilities": {}})
+                    }
+                    _ => json!({}),
+                };
+                let answer =
+                    json!({"jsonrpc": "2.0", "id": body["id"], "result": result}).to_string();
+                let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ";
+                let reply = format!("{head}{}\r\n\r\n{answer}", answer.len());
+                socket.write_all(reply.as_bytes()).await.unwrap();
+            }
+        });
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_may_have_been_received_is_not_sent_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address: SocketAddr = listener.local_addr().unwrap();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let serving = tokio::spawn(rude(listener, Arc::clone(&calls)));
+    let target = Target::http(format!("http://{address}/mcp").parse().unwrap());
+    let line = Line::open(UpstreamConfig::new("remote", target).with_limits(limits()));
+    for count in 1..=3 {
+        // The connection of the handshake, or of the question that follows, is used again.
+        let upstream = line.ready().await.unwrap();
+        let exchange = upstream.request(call("x", &json!({}))).await.unwrap();
+        let error = exchange.answer().await.unwrap_err();
+        assert_eq!(error.to_string(), "server `remote` cannot be reached");
+        assert_eq!(calls.load(Ordering::SeqCst), count);
+    }
+    line.close().await;
+    serving.abort();
+}
