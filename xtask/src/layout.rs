@@ -81,6 +81,12 @@ const RULES: &[Rule] = &[
         banned: &[],
     },
     Rule {
+        package: "vary-bench",
+        uses: &["mcp-vary", "mcp-vary-rmcp"],
+        rmcp: true,
+        banned: &[],
+    },
+    Rule {
         package: "xtask",
         uses: &["faults", "mcp-vary", "mcp-vary-gateway"],
         rmcp: false,

@@ -4,6 +4,7 @@
     reason = "automation talks to whoever started it"
 )]
 
+mod bench;
 mod cargo;
 mod conformance;
 mod faults;
@@ -56,6 +57,7 @@ enum Task {
         #[arg(long, conflicts_with = "title")]
         write: bool,
     },
+    Bench(bench::Bench),
     /// Print what the recorded tool lists cost in tokens, and bring docs/tokens.md up to date
     Tokens {
         /// Change nothing; fail when the page is not current
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
     match Arguments::parse().task {
         Task::Test { phases } => phases::run(&workspace, &phases),
         Task::Faults { title, write } => said(faults::faults(&workspace, &title, write)),
+        Task::Bench(options) => said(bench::bench(&workspace, &options)),
         Task::Tokens { check } => said(tokens::tokens(&workspace, check)),
     }
 }

@@ -1,0 +1,212 @@
+//! What may be answered. The first answer to each request is read and understood; a later one is either
+//! the same bytes but for its number, or it is read and understood as well.
+
+use serde_json::Value;
+
+use super::Response;
+use super::script::TEXT;
+use crate::upstream::tools;
+
+/// What an answer must say.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Goal {
+    /// The text again, so many bytes more, and so many notifications before.
+    Echo { size: usize, steps: usize },
+    /// The tools, this many or, in a variant that shows no others, the reading ones among them.
+    List { tools: usize },
+    /// Always the same, of this size.
+    Fixed { size: usize },
+}
+
+/// What was learned of a script's answers.
+#[derive(Debug)]
+pub(crate) struct Expected {
+    goal: Goal,
+    learned: Vec<Option<Learned>>,
+}
+
+/// An answer, cut where its number stood.
+#[derive(Debug)]
+struct Learned(Vec<Vec<u8>>);
+
+impl Expected {
+    pub(crate) fn new(goal: Goal, templates: usize) -> Self {
+        Self {
+            goal,
+            learned: (0..templates).map(|_| None).collect(),
+        }
+    }
+
+    /// Whether everybody is told the same.
+    pub(crate) const fn is_fixed(&self) -> bool {
+        matches!(self.goal, Goal::Fixed { .. })
+    }
+
+    /// Whether `response` is the answer to the request `template` with `number`.
+    pub(crate) fn check(
+        &mut self,
+        template: usize,
+        number: u64,
+        response: &Response<'_>,
+    ) -> Result<(), String> {
+        let told = || excerpt(response.body);
+        if response.status != 200 {
+            return Err(format!("HTTP status {}: {}", response.status, told()));
+        }
+        let digits = number.to_string();
+        if let Some(learned) = &self.learned[template]
+            && learned.is(response.body, digits.as_bytes())
+        {
+            return Ok(());
+        }
+        let messages = messages(response.body);
+        let understood = messages.and_then(|messages| self.goal.understand(number, &messages));
+        understood.map_err(|why| format!("{why}: {}", told()))?;
+        self.learned[template] = Some(Learned::cut(response.body, digits.as_bytes()));
+        Ok(())
+    }
+}
+
+impl Learned {
+    fn cut(body: &[u8], digits: &[u8]) -> Self {
+        let mut pieces = vec![Vec::new()];
+        let mut rest = body;
+        while let Some((first, after)) = rest.split_first() {
+            if let Some(after) = rest.strip_prefix(digits) {
+                pieces.push(Vec::new());
+                rest = after;
+                continue;
+            }
+            if let Some(piece) = pieces.last_mut() {
+                piece.push(*first);
+            }
+            rest = after;
+        }
+        Self(pieces)
+    }
+
+    fn is(&self, mut body: &[u8], digits: &[u8]) -> bool {
+        for (index, piece) in self.0.iter().enumerate() {
+            if index > 0 {
+                let Some(rest) = body.strip_prefix(digits) else {
+                    return false;
+                };
+                body = rest;
+            }
+            let Some(rest) = body.strip_prefix(piece.as_slice()) else {
+                return false;
+            };
+            body = rest;
+        }
+        body.is_empty()
+    }
+}
+
+impl Goal {
+    fn understand(self, number: u64, messages: &[Value]) -> Result<(), String> {
+        let Some((answer, before)) = messages.split_last() else {
+            return Err("no message".to_owned());
+        };
+        if let Self::Fixed { size } = self {
+            let length = answer.to_string().len();
+            return expect(length == size, || format!("{length} bytes, not {size}"));
+        }
+        expect(answer["jsonrpc"] == "2.0" && answer["id"] == number, || {
+            format!("not the answer to {number}")
+        })?;
+        match self {
+            Self::Echo { size, steps } => {
+                says_again(number, size, &answer["result"])?;
+                told_progress(number, steps, before)
+            }
+            Self::List { tools } => lists(tools, &answer["result"]["tools"]),
+            Self::Fixed { .. } => Ok(()),
+        }
+    }
+}
+
+fn says_again(number: u64, size: usize, result: &Value) -> Result<(), String> {
+    let said = result["content"][0]["text"].as_str().unwrap_or_default();
+    let wanted = format!("{number} {TEXT}");
+    expect(said.starts_with(&wanted), || "another text".to_owned())?;
+    let (length, wanted) = (said.len(), wanted.len() + size);
+    expect(length == wanted, || {
+        format!("a text of {length} bytes, not {wanted}")
+    })
+}
+
+fn told_progress(number: u64, steps: usize, messages: &[Value]) -> Result<(), String> {
+    let told = messages
+        .iter()
+        .filter(|message| message["method"] == "notifications/progress")
+        .zip(1..)
+        .filter(|(message, step)| {
+            let params = &message["params"];
+            params["progressToken"] == number
+                && params["progress"].as_f64() == Some(f64::from(*step))
+        });
+    let told = told.count();
+    expect(told == steps, || format!("{told} steps, not {steps}"))
+}
+
+/// Names may have a prefix, and tools of the proxy itself may stand beside.
+fn lists(tools: usize, listed: &Value) -> Result<(), String> {
+    let listed = listed.as_array().ok_or("no list of tools")?;
+    let names: Vec<_> = listed
+        .iter()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect();
+    let has = |index: usize| {
+        let name = tools::name(index);
+        names.iter().any(|listed| listed.ends_with(&name))
+    };
+    let missing = (0..tools).find(|index| !has(*index));
+    let reading_missing = (0..tools).find(|index| tools::only_reads(*index) && !has(*index));
+    match (missing, reading_missing) {
+        (None, _) => Ok(()),
+        (Some(_), None) => {
+            let all = names.len();
+            let reading = (0..tools).filter(|index| tools::only_reads(*index)).count();
+            expect(all == reading, || format!("{all} tools of {tools}"))
+        }
+        (Some(_), Some(index)) => Err(format!("`{}` is not listed", tools::name(index))),
+    }
+}
+
+fn expect(holds: bool, why: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(why()) }
+}
+
+/// The messages of a body: one, or those of a stream of events.
+fn messages(body: &[u8]) -> Result<Vec<Value>, String> {
+    let text = std::str::from_utf8(body).map_err(|error| error.to_string())?;
+    let read = |text: &str| serde_json::from_str(text).map_err(|error| error.to_string());
+    if text.starts_with('{') {
+        return read(text).map(|message| vec![message]);
+    }
+    let data = text.lines().filter_map(|line| line.strip_prefix("data:"));
+    let data = data.map(str::trim).filter(|data| !data.is_empty());
+    data.map(read).collect()
+}
+
+fn excerpt(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let mut cut: String = text.chars().take(300).collect();
+    if cut.len() < text.len() {
+        cut.push('…');
+    }
+    cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_known_again_whatever_its_number() {
+        let learned = Learned::cut(br#"{"id":10000001,"text":"10000001 x"}"#, b"10000001");
+        assert!(learned.is(br#"{"id":10000002,"text":"10000002 x"}"#, b"10000002"));
+        assert!(!learned.is(br#"{"id":10000001,"text":"10000002 x"}"#, b"10000002"));
+        assert!(!learned.is(br#"{"id":10000002,"text":"10000002 xy"}"#, b"10000002"));
+    }
+}

@@ -1,0 +1,176 @@
+//! The load: requests over a few connections, every answer checked.
+
+mod connection;
+mod expected;
+mod script;
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+
+pub(crate) use connection::Connection;
+use connection::Response;
+pub(crate) use expected::{Expected, Goal};
+pub(crate) use script::{Arguments, Era, Method, Script};
+
+/// Where a load goes, and under which path.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) address: SocketAddr,
+    pub(crate) path: String,
+}
+
+/// What a load asks, and what it may hear.
+#[derive(Debug)]
+pub(crate) struct Load {
+    pub(crate) place: Place,
+    pub(crate) script: Script,
+    expected: RefCell<Expected>,
+    /// The number in the next request; each is used once.
+    next: Cell<u64>,
+}
+
+/// What came of a load.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sample {
+    /// Nanoseconds from a request's first byte to its answer's last, in no order.
+    pub(crate) latencies: Vec<u32>,
+    /// What was wrong with answers: how many, and the first of them.
+    pub(crate) wrong: usize,
+    pub(crate) complaint: Option<String>,
+    /// Bytes of all answers' bodies.
+    pub(crate) bytes: u64,
+}
+
+/// When a load ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Until {
+    Time(Instant),
+    /// Each connection has asked so often.
+    Count(usize),
+}
+
+/// The first number; all have as many digits, so that bodies have one length.
+const FIRST: u64 = 10_000_000;
+
+impl Load {
+    pub(crate) fn new(place: Place, script: Script, goal: Goal) -> Self {
+        let templates = script.len();
+        Self {
+            place,
+            script,
+            expected: RefCell::new(Expected::new(goal, templates)),
+            next: Cell::new(FIRST),
+        }
+    }
+
+    /// Opens `count` connections, each with a session where the script asks for one.
+    pub(crate) async fn connect(&self, count: usize) -> io::Result<Vec<Connection>> {
+        let is_fixed = self.expected.borrow().is_fixed();
+        let mut connections = Vec::new();
+        for _ in 0..count {
+            let mut connection = Connection::open(self.place.address).await?;
+            if self.script.needs_session() && !is_fixed {
+                connection.initialize(&self.place).await?;
+            }
+            connections.push(connection);
+        }
+        Ok(connections)
+    }
+
+    /// Asks over all `connections` at once; those that broke are gone afterwards.
+    pub(crate) async fn run(
+        self: &Rc<Self>,
+        connections: &mut Vec<Connection>,
+        until: Until,
+    ) -> Sample {
+        let mut tasks = JoinSet::new();
+        let count = connections.len();
+        for (index, connection) in connections.drain(..).enumerate() {
+            // Each begins elsewhere, so that together they have soon used everything.
+            let first = index * self.script.len() / count;
+            tasks.spawn_local(Rc::clone(self).ask(connection, first, until));
+        }
+        let mut sum = Sample::default();
+        for (connection, sample) in tasks.join_all().await {
+            connections.extend(connection);
+            sum.add(sample);
+        }
+        sum
+    }
+
+    async fn ask(
+        self: Rc<Self>,
+        mut connection: Connection,
+        first: usize,
+        until: Until,
+    ) -> (Option<Connection>, Sample) {
+        let mut sample = Sample::default();
+        let mut request = Vec::new();
+        for turn in 0.. {
+            let started = Instant::now();
+            match until {
+                Until::Time(end) if started >= end => break,
+                Until::Count(count) if turn == count => break,
+                _ => {}
+            }
+            let template = (first + turn) % self.script.len();
+            let number = self.next.replace(self.next.get() + 1);
+            let session = connection.session();
+            self.script.write(template, number, session, &mut request);
+            let response = match connection.exchange(&request).await {
+                Ok(response) => response,
+                Err(error) => {
+                    sample.complain(format!("the connection broke: {error}"));
+                    return (None, sample);
+                }
+            };
+            sample.took(started.elapsed());
+            sample.bytes += response.body.len() as u64;
+            let mut expected = self.expected.borrow_mut();
+            if let Err(why) = expected.check(template, number, &response) {
+                sample.complain(why);
+            }
+        }
+        (Some(connection), sample)
+    }
+}
+
+impl Sample {
+    fn took(&mut self, time: Duration) {
+        let nanoseconds = time.as_nanos().try_into().unwrap_or(u32::MAX);
+        self.latencies.push(nanoseconds);
+    }
+
+    fn complain(&mut self, why: String) {
+        self.wrong += 1;
+        self.complaint.get_or_insert(why);
+    }
+
+    fn add(&mut self, other: Self) {
+        self.latencies.extend(other.latencies);
+        self.wrong += other.wrong;
+        self.bytes += other.bytes;
+        self.complaint = self.complaint.take().or(other.complaint);
+    }
+
+    /// The time in microseconds that `part` of all requests did not exceed.
+    pub(crate) fn percentile(&mut self, part: f64) -> f64 {
+        if self.latencies.is_empty() {
+            return 0.0;
+        }
+        self.latencies.sort_unstable();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "an index into what is in memory"
+        )]
+        let index = ((self.latencies.len() - 1) as f64 * part) as usize;
+        f64::from(self.latencies[index]) / 1e3
+    }
+}

@@ -1,0 +1,244 @@
+//! What is asked: requests that are ready but for a number, which makes each its own.
+
+use serde_json::{Value, json};
+
+use super::Place;
+
+/// The revision that a client speaks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Era {
+    /// 2025-11-25: a session, then bare requests.
+    Legacy,
+    /// 2026-07-28: every request says who asks.
+    Modern,
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Method {
+    Call,
+    List,
+}
+
+/// What the tool is told.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Arguments {
+    /// Bytes of structured arguments beside the text.
+    pub(crate) padding: usize,
+    /// Bytes of the result beside the text.
+    pub(crate) size: usize,
+    /// Milliseconds that the tool takes.
+    pub(crate) delay: u64,
+    /// Notifications before the answer.
+    pub(crate) steps: usize,
+}
+
+/// Requests, each with the number left open.
+#[derive(Debug)]
+pub(crate) struct Script {
+    era: Era,
+    templates: Vec<Template>,
+}
+
+#[derive(Debug)]
+struct Template {
+    /// The head up to where the session belongs, then the rest with the body.
+    start: Vec<u8>,
+    rest: Vec<u8>,
+    /// Where in `rest` the number belongs.
+    slots: Vec<usize>,
+}
+
+/// Stands for the number while a template is made; as long as one, and nowhere else.
+const SLOT: &str = "98765432";
+
+/// Modern clients that differ in what they say of themselves.
+const CLIENTS: usize = 1200;
+
+impl Script {
+    /// Requests of one legacy client, or of many modern ones.
+    pub(crate) fn new(
+        era: Era,
+        method: Method,
+        place: &Place,
+        tool: &str,
+        arguments: Arguments,
+    ) -> Self {
+        let name = match method {
+            Method::Call => Some(tool),
+            Method::List => None,
+        };
+        let template = |meta: Option<Value>| {
+            let body = body(method, tool, arguments, meta).to_string();
+            Template::new(place, &headers(era, method, name), &body)
+        };
+        let templates = match era {
+            Era::Legacy => vec![template(token(arguments))],
+            Era::Modern => (0..CLIENTS)
+                .map(|client| template(Some(meta(client, arguments))))
+                .collect(),
+        };
+        Self { era, templates }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.templates.len()
+    }
+
+    pub(crate) fn needs_session(&self) -> bool {
+        self.era == Era::Legacy
+    }
+
+    /// Writes the request `template` with `number` and the header line of a session into `out`.
+    pub(crate) fn write(&self, template: usize, number: u64, session: &str, out: &mut Vec<u8>) {
+        let template = &self.templates[template];
+        out.clear();
+        out.extend_from_slice(&template.start);
+        out.extend_from_slice(session.as_bytes());
+        let from = out.len();
+        out.extend_from_slice(&template.rest);
+        let mut digits = [0; SLOT.len()];
+        let mut left = number;
+        for digit in digits.iter_mut().rev() {
+            *digit = b'0' + u8::try_from(left % 10).unwrap_or_default();
+            left /= 10;
+        }
+        for slot in &template.slots {
+            let at = from + slot;
+            out[at..at + SLOT.len()].copy_from_slice(&digits);
+        }
+    }
+}
+
+impl Template {
+    fn new(place: &Place, headers: &str, body: &str) -> Self {
+        let Place { address, path } = place;
+        let start = format!(
+            "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nAccept: \
+             application/json, text/event-stream\r\n{headers}"
+        );
+        let rest = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+        let slots = rest.match_indices(SLOT).map(|(at, _)| at).collect();
+        Self {
+            start: start.into_bytes(),
+            rest: rest.into_bytes(),
+            slots,
+        }
+    }
+}
+
+fn headers(era: Era, method: Method, name: Option<&str>) -> String {
+    match era {
+        Era::Legacy => "MCP-Protocol-Version: 2025-11-25\r\n".to_owned(),
+        Era::Modern => {
+            let method = method.name();
+            let name = name.map_or_else(String::new, |name| format!("Mcp-Name: {name}\r\n"));
+            format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n{name}")
+        }
+    }
+}
+
+impl Method {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Call => "tools/call",
+            Self::List => "tools/list",
+        }
+    }
+}
+
+fn body(method: Method, tool: &str, arguments: Arguments, meta: Option<Value>) -> Value {
+    let mut params = match method {
+        Method::Call => json!({"name": tool, "arguments": told(arguments)}),
+        Method::List => json!({}),
+    };
+    if let Some(meta) = meta {
+        params["_meta"] = meta;
+    }
+    let id: u64 = SLOT.parse().unwrap_or_default();
+    json!({"jsonrpc": "2.0", "id": id, "method": method.name(), "params": params})
+}
+
+/// The arguments; the text is the number and a few words, as a short argument has.
+fn told(arguments: Arguments) -> Value {
+    let mut told = json!({"text": format!("{SLOT} {TEXT}")});
+    for (key, value) in [
+        ("size", arguments.size as u64),
+        ("delay", arguments.delay),
+        ("steps", arguments.steps as u64),
+    ] {
+        if value > 0 {
+            told[key] = value.into();
+        }
+    }
+    if arguments.padding > 0 {
+        let rows = (0..arguments.padding / ROW).map(row);
+        told["rows"] = rows.collect();
+    }
+    told
+}
+
+/// The words of a call beside its number.
+pub(crate) const TEXT: &str = "is what the tool was asked to say again";
+
+/// How many bytes a row has.
+const ROW: usize = 50;
+
+fn row(index: usize) -> Value {
+    json!({"key": format!("row {index:04}"), "value": index * 37 % 1000, "is": "ordinary"})
+}
+
+fn token(arguments: Arguments) -> Option<Value> {
+    let token: u64 = SLOT.parse().unwrap_or_default();
+    (arguments.steps > 0).then(|| json!({"progressToken": token}))
+}
+
+/// What one of many modern clients says of itself: all differ in their features and hints, and some
+/// name a variant.
+fn meta(client: usize, arguments: Arguments) -> Value {
+    let pick = |options: &[&'static str], by: usize| options[client / by % options.len()];
+    let form = pick(
+        &["format=json", "format=text", "format=markdown", "x-plain"],
+        1,
+    );
+    let features = [
+        pick(&["agent", "human"], 4),
+        form,
+        pick(
+            &[
+                "verbosity=standard",
+                "verbosity=compact",
+                "verbosity=verbose",
+            ],
+            8,
+        ),
+    ];
+    let hints = json!({
+        "modelFamily": pick(&["anthropic", "openai", "google", "local"], 3),
+        "useCase": [pick(&["planning", "execution", "ide"], 5)],
+    });
+    let mut meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": format!("client {client:04}"), "version": "1.0.0"},
+        "io.modelcontextprotocol/clientCapabilities": {
+            "elicitation": {},
+            "extensions": {
+                "io.modelcontextprotocol/content-negotiation": {
+                    "version": "1.0",
+                    "features": [features[0], features[1], features[2], format!("x-client={client:04}")],
+                },
+                "io.modelcontextprotocol/server-variants": {
+                    "variantHints": {"description": format!("client {client:04}"), "hints": hints},
+                },
+            },
+        },
+    });
+    if !client.is_multiple_of(4) {
+        let variant = pick(&["standard", "compact", "read-only"], 4);
+        meta["io.modelcontextprotocol/server-variant"] = variant.into();
+    }
+    if let Some(token) = token(arguments) {
+        meta["progressToken"] = token["progressToken"].clone();
+    }
+    meta
+}

@@ -1,0 +1,73 @@
+//! The machine: which core a process runs on, and what it has used.
+
+use std::fs;
+use std::io;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// Who runs where.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cores {
+    /// The core of the process under test.
+    pub(crate) subject: usize,
+    /// The core of the load and of the server behind.
+    pub(crate) rest: usize,
+}
+
+impl Cores {
+    /// The first two cores that this process may use; the same one twice where there is only one.
+    pub(crate) fn find() -> io::Result<Self> {
+        let allowed = sched_getaffinity(None)?;
+        let mut cores = (0..CpuSet::MAX_CPU).filter(|core| allowed.is_set(*core));
+        let subject = cores.next().unwrap_or(0);
+        let rest = cores.next().unwrap_or(subject);
+        Ok(Self { subject, rest })
+    }
+
+    /// Whether the process under test has a core of its own.
+    pub(crate) fn are_two(self) -> bool {
+        self.subject != self.rest
+    }
+}
+
+/// Keeps the calling thread, and whatever it starts from now on, on `core`.
+pub(crate) fn pin(core: usize) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(core);
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+/// What a process has used so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Usage {
+    /// Nanoseconds on a core, of all its threads.
+    pub(crate) cpu: u64,
+    /// Bytes of memory that are resident now.
+    pub(crate) resident: u64,
+}
+
+impl Usage {
+    /// Reads what `process` has used; children are not counted.
+    pub(crate) fn of(process: u32) -> io::Result<Self> {
+        let mut cpu = 0;
+        for task in fs::read_dir(format!("/proc/{process}/task"))? {
+            // A thread that ends meanwhile has no more to say.
+            let Ok(text) = fs::read_to_string(task?.path().join("schedstat")) else {
+                continue;
+            };
+            let first = text.split(' ').next();
+            cpu += first.and_then(|first| first.parse().ok()).unwrap_or(0);
+        }
+        let status = fs::read_to_string(format!("/proc/{process}/status"))?;
+        let resident = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .and_then(|rest| rest.trim().strip_suffix("kB"))
+            .and_then(|number| number.trim().parse::<u64>().ok())
+            .unwrap_or(0);
+        Ok(Self {
+            cpu,
+            resident: resident * 1024,
+        })
+    }
+}

@@ -1,0 +1,60 @@
+//! Vary beside its limits and its peers: what a request costs.
+//!
+//! One program with many parts, so that each can be pinned to a core as a process of its own: `run`
+//! starts the others and asks them; `cargo xtask bench` builds everything and starts `run`.
+#![expect(
+    clippy::print_stdout,
+    reason = "a measurement talks to whoever started it"
+)]
+
+mod load;
+mod machine;
+mod report;
+mod rows;
+mod run;
+mod servers;
+mod sessions;
+mod subject;
+mod upstream;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(name = "vary-bench")]
+struct Arguments {
+    #[command(subcommand)]
+    part: Part,
+}
+
+#[derive(Debug, Subcommand)]
+enum Part {
+    /// Measure, print a table, and hold it against the bars
+    Run(run::Options),
+    /// The limit of a list: an HTTP server whose answer is fixed
+    Fixed(servers::fixed::Options),
+    /// The limit of a call: an HTTP proxy that reads only the envelope
+    Forward(servers::forward::Options),
+    /// A proxy made of rmcp's server and client
+    RmcpProxy(servers::rmcp_proxy::Options),
+    /// The server behind all of them
+    Upstream(upstream::Options),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().part {
+        Part::Run(options) => return run::run(&options),
+        Part::Fixed(options) => servers::fixed::serve(&options),
+        Part::Forward(options) => servers::forward::serve(options),
+        Part::RmcpProxy(options) => servers::rmcp_proxy::serve(options),
+        Part::Upstream(options) => upstream::serve(&options),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

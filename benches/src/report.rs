@@ -1,0 +1,421 @@
+//! What came of a run: a table, the raw numbers, and whether the bars were met.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::load::Sample;
+use crate::machine::{Cores, Usage};
+use crate::rows::Row;
+use crate::subject::Subject;
+
+/// One round of one program.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    requests: usize,
+    per_second: f64,
+    median: f64,
+    p99: f64,
+    /// Microseconds on a core for each request.
+    cpu: f64,
+    resident: u64,
+    /// Bytes of an answer's body, in the mean.
+    answer: f64,
+    wrong: usize,
+    complaint: Option<String>,
+}
+
+/// All rounds of one program in one row.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    pub(crate) subject: Subject,
+    pub(crate) rounds: Vec<Measured>,
+    /// Why it could not be measured.
+    pub(crate) failure: Option<String>,
+}
+
+/// What sessions cost in memory: resident bytes of one process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    pub(crate) subject: Subject,
+    pub(crate) sessions: usize,
+    /// With none, with all of them idle, and with open streams besides.
+    pub(crate) none: u64,
+    pub(crate) idle: u64,
+    pub(crate) streams: usize,
+    pub(crate) listening: u64,
+}
+
+/// Everything that was measured.
+#[derive(Debug)]
+pub(crate) struct Report {
+    cores: Cores,
+    /// Whether there was a clock.
+    timed: bool,
+    rows: Vec<(Row, Vec<Cell>)>,
+    memory: Vec<Memory>,
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts and bytes far below what a float holds"
+)]
+impl Measured {
+    pub(crate) fn new(mut sample: Sample, took: Duration, before: Usage, after: Usage) -> Self {
+        let requests = sample.latencies.len();
+        let each = requests.max(1) as f64;
+        Self {
+            requests,
+            per_second: requests as f64 / took.as_secs_f64(),
+            median: sample.percentile(0.5),
+            p99: sample.percentile(0.99),
+            cpu: (after.cpu - before.cpu) as f64 / 1e3 / each,
+            resident: after.resident,
+            answer: sample.bytes as f64 / each,
+            wrong: sample.wrong,
+            complaint: sample.complaint,
+        }
+    }
+}
+
+impl Cell {
+    pub(crate) fn new(subject: Subject) -> Self {
+        Self {
+            subject,
+            rounds: Vec::new(),
+            failure: None,
+        }
+    }
+
+    pub(crate) fn failed(subject: Subject, error: &std::io::Error) -> Self {
+        Self {
+            failure: Some(error.to_string()),
+            ..Self::new(subject)
+        }
+    }
+
+    fn median(&self, of: impl Fn(&Measured) -> f64) -> f64 {
+        median(self.rounds.iter().map(of).collect())
+    }
+
+    pub(crate) fn cpu(&self) -> f64 {
+        self.median(|round| round.cpu)
+    }
+
+    fn wrong(&self) -> usize {
+        self.rounds.iter().map(|round| round.wrong).sum()
+    }
+
+    /// Why it is not to be compared.
+    fn fault(&self) -> Option<String> {
+        let complaint = self
+            .rounds
+            .iter()
+            .find_map(|round| round.complaint.as_ref());
+        let complaint = complaint.map(|first| format!("{} wrong answers: {first}", self.wrong()));
+        self.failure.clone().or(complaint)
+    }
+
+    /// How this compares with `other`, round by round.
+    fn ratio(&self, other: &Self, of: impl Fn(&Measured) -> f64) -> f64 {
+        let pairs = self.rounds.iter().zip(&other.rounds);
+        median(pairs.map(|(one, two)| of(one) / of(two)).collect())
+    }
+}
+
+/// The middle of `numbers`; not a number when there are none.
+fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    let middle = numbers.len() / 2;
+    match (numbers.get(middle), numbers.len() % 2) {
+        (None, _) => f64::NAN,
+        (Some(middle), 1) => *middle,
+        (Some(upper), _) => f64::midpoint(numbers[middle - 1], *upper),
+    }
+}
+
+impl Report {
+    pub(crate) fn new(cores: Cores, timed: bool) -> Self {
+        Self {
+            cores,
+            timed,
+            rows: Vec::new(),
+            memory: Vec::new(),
+        }
+    }
+
+    /// What is said before the first row.
+    pub(crate) fn head(&self) -> String {
+        let Cores { subject, rest } = self.cores;
+        let place = if self.cores.are_two() {
+            format!("measured on core {subject}; load and server behind on core {rest}")
+        } else {
+            format!(
+                "everything on core {subject}, the only one: requests/s and latencies are of all \
+                 together, CPU is still the measured process's own"
+            )
+        };
+        format!(
+            "{place}\nCPU is the measured process's own, in µs per request; ratios are medians of \
+             those of each round\n"
+        )
+    }
+
+    /// Adds a row and says it.
+    pub(crate) fn add(&mut self, row: Row, cells: Vec<Cell>) -> String {
+        let mut text = table(&row, &cells);
+        if !self.timed {
+            text.truncate(text.find('\n').unwrap_or(text.len()));
+            for cell in &cells {
+                let fine = cell.fault().unwrap_or_else(|| "right".to_owned());
+                let _ = write!(text, "\n  {:<18}{fine}", cell.subject);
+            }
+        }
+        self.rows.push((row, cells));
+        text
+    }
+
+    pub(crate) fn add_memory(&mut self, memory: Vec<Memory>) -> String {
+        let mut text = format!("{}\n", crate::sessions::NAME);
+        for memory in &memory {
+            let _ = writeln!(text, "  {:<18}{}", memory.subject, memory.said());
+        }
+        self.memory = memory;
+        text
+    }
+
+    /// Whether all holds, and what does not.
+    pub(crate) fn verdict(&self) -> (String, bool) {
+        let mut missed = Vec::new();
+        for (row, cells) in &self.rows {
+            missed.extend(faults(row, cells));
+            if self.timed {
+                missed.extend(over_the_bar(row, cells));
+            }
+        }
+        if self.timed {
+            missed.extend(growth::missed(&self.rows));
+            missed.extend(self.memory.iter().filter_map(Memory::over_the_bar));
+        }
+        match missed.is_empty() {
+            true if self.timed => ("every answer was right, every bar is met".to_owned(), true),
+            true => ("every answer was right".to_owned(), true),
+            false => (format!("missed:\n  {}", missed.join("\n  ")), false),
+        }
+    }
+
+    /// The numbers of every round.
+    pub(crate) fn to_json(&self) -> String {
+        let rows = self.rows.iter().map(|(row, cells)| {
+            let cells = cells.iter().map(Cell::to_json);
+            json!({
+                "name": row.name, "connections": row.connections,
+                "programs": cells.collect::<Vec<_>>(),
+            })
+        });
+        let memory = self.memory.iter().map(|memory| {
+            json!({
+                "program": memory.subject.name(), "sessions": memory.sessions, "none": memory.none,
+                "idle": memory.idle, "streams": memory.streams, "listening": memory.listening,
+            })
+        });
+        let value = json!({
+            "cores": {"measured": self.cores.subject, "rest": self.cores.rest},
+            "rows": rows.collect::<Vec<_>>(),
+            "memory": memory.collect::<Vec<_>>(),
+        });
+        format!("{value:#}\n")
+    }
+}
+
+impl Cell {
+    fn to_json(&self) -> Value {
+        let rounds = self.rounds.iter().map(|round| {
+            json!({
+                "requests": round.requests, "perSecond": round.per_second, "p50": round.median,
+                "p99": round.p99, "cpu": round.cpu, "resident": round.resident,
+                "answerBytes": round.answer, "wrong": round.wrong, "complaint": round.complaint,
+            })
+        });
+        json!({
+            "program": self.subject.name(), "failure": self.failure,
+            "rounds": rounds.collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn table(row: &Row, cells: &[Cell]) -> String {
+    let mut text = format!("{}\n", row.name);
+    let _ = writeln!(
+        text,
+        "  {:<18}{:>10}{:>10}{:>10}{:>9}{:>9}{:>9}{:>10}{:>11}",
+        "", "req/s", "p50 µs", "p99 µs", "CPU µs", "× limit", "RSS MiB", "answer B", "vary is ×"
+    );
+    let limit = cells.iter().find(|cell| cell.subject.is_limit());
+    let vary = cells.iter().find(|cell| cell.subject == Subject::Vary);
+    for cell in cells {
+        if let Some(fault) = cell.fault() {
+            let _ = writeln!(text, "  {:<18}not compared: {fault}", cell.subject);
+            continue;
+        }
+        let against = |other: Option<&Cell>, turned: bool| match other {
+            Some(other) if other.subject != cell.subject && turned => {
+                format!("{:.2}", other.ratio(cell, |round| round.cpu))
+            }
+            Some(other) if !turned => format!("{:.2}", cell.ratio(other, |round| round.cpu)),
+            _ => String::new(),
+        };
+        #[expect(clippy::cast_precision_loss, reason = "mebibytes")]
+        let resident = cell.median(|round| round.resident as f64 / f64::from(1 << 20));
+        let _ = writeln!(
+            text,
+            "  {:<18}{:>10.0}{:>10.0}{:>10.0}{:>9.1}{:>9}{resident:>9.1}{:>10.0}{:>11}",
+            cell.subject,
+            cell.median(|round| round.per_second),
+            cell.median(|round| round.median),
+            cell.median(|round| round.p99),
+            cell.cpu(),
+            against(limit, false),
+            cell.median(|round| round.answer),
+            against(vary, true),
+        );
+    }
+    text
+}
+
+/// Wrong answers of Vary or of a limit; a peer's are its own affair, and it is not compared then.
+fn faults(row: &Row, cells: &[Cell]) -> Vec<String> {
+    let ours = cells.iter().filter(|cell| !cell.subject.is_peer());
+    ours.filter_map(|cell| {
+        let fault = cell.fault()?;
+        Some(format!("{}: {}: {fault}", row.name, cell.subject))
+    })
+    .collect()
+}
+
+fn over_the_bar(row: &Row, cells: &[Cell]) -> Vec<String> {
+    let mut missed = Vec::new();
+    let find = |wanted: fn(Subject) -> bool| {
+        let fine = cells.iter().filter(|cell| cell.fault().is_none());
+        fine.filter(move |cell| wanted(cell.subject))
+    };
+    let Some(vary) = find(|subject| subject == Subject::Vary).next() else {
+        return missed;
+    };
+    if let (Some(bar), Some(limit)) = (row.bar, find(Subject::is_limit).next()) {
+        let ratio = vary.ratio(limit, |round| round.cpu);
+        if ratio > bar.most {
+            missed.push(format!(
+                "{}: {ratio:.2} × the CPU of the {}; at most {} (goal {})",
+                row.name, limit.subject, bar.most, bar.goal
+            ));
+        }
+    }
+    for peer in find(Subject::is_peer) {
+        let ratio = vary.ratio(peer, |round| round.cpu);
+        if ratio > 1.0 {
+            let name = &row.name;
+            missed.push(format!("{name}: {ratio:.2} × the CPU of {}", peer.subject));
+        }
+        let ratio = vary.ratio(peer, |round| round.per_second);
+        if ratio < SLOWER {
+            let name = &row.name;
+            missed.push(format!(
+                "{name}: {ratio:.2} × the requests/s of {}",
+                peer.subject
+            ));
+        }
+    }
+    missed
+}
+
+/// Requests per second depend on what else runs; below this part of a peer's they are fewer.
+const SLOWER: f64 = 0.9;
+
+impl Memory {
+    #[expect(clippy::cast_precision_loss, reason = "bytes of one process")]
+    fn each(before: u64, after: u64, count: usize) -> f64 {
+        (after as f64 - before as f64) / count as f64
+    }
+
+    fn said(&self) -> String {
+        format!(
+            "{:.0} B for each of {} idle sessions · {:.0} B for each of {} open streams with its \
+             connection",
+            Self::each(self.none, self.idle, self.sessions),
+            self.sessions,
+            Self::each(self.idle, self.listening, self.streams),
+            self.streams,
+        )
+    }
+
+    fn over_the_bar(&self) -> Option<String> {
+        let each = Self::each(self.none, self.idle, self.sessions);
+        (self.subject == Subject::Vary && each > 1024.0)
+            .then(|| format!("{each:.0} B for each idle session; at most 1024"))
+    }
+}
+
+/// What grows with what, from the rows that were measured.
+mod growth {
+    use super::{Cell, Row};
+    use crate::load::Method;
+    use crate::subject::Subject;
+
+    /// A cost that is flat may differ by so much from row to row.
+    const FLAT: f64 = 1.25;
+
+    pub(super) fn missed(rows: &[(Row, Vec<Cell>)]) -> Vec<String> {
+        let tools = flat(rows, "number of tools", |row| {
+            row.name.ends_with("tools") || row.name.ends_with("1 tool")
+        });
+        let sessions = flat(rows, "number of sessions", |row| {
+            row.sessions > 0 || row.name.ends_with("50 tools")
+        });
+        [tools, sessions, linear(rows)]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
+    /// The rows of calls that `wanted` chooses, by Vary's CPU.
+    fn costs(rows: &[(Row, Vec<Cell>)], wanted: impl Fn(&Row) -> bool) -> Vec<(&Row, f64)> {
+        let calls = rows
+            .iter()
+            .filter(|(row, _)| row.method == Method::Call && wanted(row));
+        calls
+            .filter_map(|(row, cells)| {
+                let vary = cells.iter().find(|cell| cell.subject == Subject::Vary)?;
+                Some((row, vary.cpu()))
+            })
+            .collect()
+    }
+
+    fn flat(
+        rows: &[(Row, Vec<Cell>)],
+        what: &str,
+        wanted: impl Fn(&Row) -> bool,
+    ) -> Option<String> {
+        let costs = costs(rows, wanted);
+        let (_, least) = costs.first()?;
+        let (row, most) = costs.last()?;
+        let ratio = most / least;
+        (ratio > FLAT).then(|| format!("{}: {ratio:.2} × with the {what}", row.name))
+    }
+
+    /// What a kilobyte costs must not grow with their number.
+    fn linear(rows: &[(Row, Vec<Cell>)]) -> Option<String> {
+        let costs = costs(rows, |row| row.name.ends_with("both ways"));
+        let [(_, one), (_, ten), (row, hundred)] = costs[..] else {
+            return None;
+        };
+        let (first, then) = ((ten - one) / 9.0, (hundred - ten) / 90.0);
+        (then > 2.0 * first.max(0.0)).then(|| {
+            format!(
+                "{}: a kilobyte costs {then:.2} µs, {first:.2} µs up to ten",
+                row.name
+            )
+        })
+    }
+}

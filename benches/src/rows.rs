@@ -1,0 +1,246 @@
+//! What is measured: a table.
+
+use crate::load::{Arguments, Era, Method};
+use crate::subject::{Behind, Subject};
+use crate::upstream::{Kind, Transport};
+
+/// One kind of request, asked of several programs in turn.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) method: Method,
+    pub(crate) era: Era,
+    pub(crate) behind: Behind,
+    pub(crate) arguments: Arguments,
+    pub(crate) connections: usize,
+    /// Sessions that were opened before, and whose clients are gone.
+    pub(crate) sessions: usize,
+    /// The first is the limit.
+    pub(crate) subjects: Vec<Subject>,
+    pub(crate) bar: Option<Bar>,
+}
+
+/// How much more CPU than the limit a request may cost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bar {
+    pub(crate) most: f64,
+    pub(crate) goal: f64,
+}
+
+const CALL: Bar = Bar {
+    most: 1.6,
+    goal: 1.25,
+};
+const LIST: Bar = Bar {
+    most: 1.6,
+    goal: 1.3,
+};
+
+/// How many tools a server has where that is not the question.
+const TOOLS: usize = 10;
+
+/// Sessions whose clients are gone, where that is the question.
+pub(crate) const SESSIONS: usize = 10_000;
+
+/// All rows.
+pub(crate) fn all() -> Vec<Row> {
+    let mut rows = Vec::new();
+    rows.extend(calls());
+    rows.extend(lists());
+    rows.extend(shapes());
+    rows.extend(growth());
+    rows
+}
+
+fn calls() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for transport in [Transport::Http, Transport::Stdio] {
+        for era in [Era::Legacy, Era::Modern] {
+            for connections in [16, 1] {
+                let row = Row::call(era, transport, kind_of(era, transport));
+                rows.push(row.with_connections(connections));
+            }
+        }
+    }
+    let across = [(Era::Legacy, Kind::Modern), (Era::Modern, Kind::Sessions)];
+    rows.extend(across.map(|(era, kind)| Row::call(era, Transport::Http, kind)));
+    rows.push(Row::call(Era::Legacy, Transport::Http, Kind::Legacy));
+    rows
+}
+
+fn lists() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for era in [Era::Legacy, Era::Modern] {
+        for connections in [16, 1] {
+            rows.push(Row::list(era, Transport::Http).with_connections(connections));
+        }
+        rows.push(Row::list(era, Transport::Stdio));
+    }
+    rows
+}
+
+/// Requests that are large, late or long-winded.
+fn shapes() -> Vec<Row> {
+    let mut rows = Vec::new();
+    let late = Arguments {
+        delay: 100,
+        ..Arguments::default()
+    };
+    for (transport, kind) in [
+        (Transport::Http, Kind::Sessions),
+        (Transport::Http, Kind::Legacy),
+        (Transport::Stdio, Kind::Legacy),
+    ] {
+        rows.push(Row::call(Era::Legacy, transport, kind).with("100 ms", late));
+    }
+    for era in [Era::Legacy, Era::Modern] {
+        let kind = kind_of(era, Transport::Http);
+        let call = || Row::call(era, Transport::Http, kind);
+        let with = |padding, size, steps| Arguments {
+            padding,
+            size,
+            delay: 0,
+            steps,
+        };
+        rows.push(call().with("25 KB argument", with(25 << 10, 0, 0)));
+        rows.push(call().with("100 KB result", with(0, 100 << 10, 0)));
+        let streamed = call().with("streamed", with(0, 0, 3));
+        rows.push(streamed.without(Subject::Rmcp));
+    }
+    rows
+}
+
+/// What grows with what.
+fn growth() -> Vec<Row> {
+    let mut rows = Vec::new();
+    let call = || {
+        let row = Row::call(Era::Legacy, Transport::Http, Kind::Sessions);
+        row.without(Subject::Rmcp).without(Subject::McpProxy)
+    };
+    for kilobytes in [1, 10, 100] {
+        let arguments = Arguments {
+            padding: kilobytes << 10,
+            size: kilobytes << 10,
+            ..Arguments::default()
+        };
+        rows.push(call().with(&format!("{kilobytes} KB both ways"), arguments));
+    }
+    for tools in [1, 50, 200] {
+        rows.push(call().with_tools(tools));
+        let list = Row::list(Era::Legacy, Transport::Http).with_tools(tools);
+        rows.push(list.without(Subject::Rmcp).without(Subject::McpProxy));
+    }
+    rows.push(call().with_sessions(SESSIONS));
+    rows
+}
+
+/// The server that clients of `era` usually meet.
+const fn kind_of(era: Era, transport: Transport) -> Kind {
+    match (era, transport) {
+        (Era::Legacy, Transport::Http) => Kind::Sessions,
+        (Era::Legacy, Transport::Stdio) => Kind::Legacy,
+        (Era::Modern, _) => Kind::Modern,
+    }
+}
+
+impl Row {
+    fn call(era: Era, transport: Transport, kind: Kind) -> Self {
+        Self {
+            name: format!("call, {} client, {}", named(era), behind(transport, kind)),
+            method: Method::Call,
+            era,
+            behind: Behind {
+                transport,
+                kind,
+                tools: TOOLS,
+            },
+            arguments: Arguments::default(),
+            connections: 16,
+            sessions: 0,
+            subjects: vec![
+                Subject::Forward,
+                Subject::Vary,
+                Subject::Rmcp,
+                Subject::McpProxy,
+            ],
+            bar: (transport == Transport::Http).then_some(CALL),
+        }
+    }
+
+    fn list(era: Era, transport: Transport) -> Self {
+        let mut row = Self::call(era, transport, kind_of(era, transport));
+        row.name = row.name.replacen("call", "list", 1);
+        row.method = Method::List;
+        row.subjects[0] = Subject::Fixed;
+        row.bar = Some(LIST);
+        row
+    }
+
+    fn with(mut self, name: &str, arguments: Arguments) -> Self {
+        self.name = format!("{}, {name}", self.name);
+        self.arguments = arguments;
+        // The bars are about an ordinary call.
+        self.bar = None;
+        self
+    }
+
+    fn with_connections(mut self, connections: usize) -> Self {
+        if connections == 1 {
+            self.name.push_str(", 1 connection");
+        }
+        self.connections = connections;
+        self
+    }
+
+    fn with_tools(mut self, tools: usize) -> Self {
+        let plural = if tools == 1 { "" } else { "s" };
+        self.name = format!("{}, {tools} tool{plural}", self.name);
+        self.behind.tools = tools;
+        self
+    }
+
+    fn with_sessions(mut self, sessions: usize) -> Self {
+        self.name = format!("{}, {sessions} sessions", self.name);
+        self.sessions = sessions;
+        self
+    }
+
+    fn without(mut self, subject: Subject) -> Self {
+        self.subjects.retain(|other| *other != subject);
+        self
+    }
+
+    /// The server before which the limit of a call stands: one that its client can talk to as it is.
+    pub(crate) fn behind_limit(&self) -> Behind {
+        Behind {
+            transport: Transport::Http,
+            kind: match (self.era, self.behind.kind) {
+                (Era::Modern, _) => Kind::Modern,
+                (Era::Legacy, Kind::Legacy) => Kind::Legacy,
+                (Era::Legacy, _) => Kind::Sessions,
+            },
+            tools: self.behind.tools,
+        }
+    }
+}
+
+const fn named(era: Era) -> &'static str {
+    match era {
+        Era::Legacy => "legacy",
+        Era::Modern => "modern",
+    }
+}
+
+fn behind(transport: Transport, kind: Kind) -> String {
+    let transport = match transport {
+        Transport::Http => "HTTP",
+        Transport::Stdio => "stdio",
+    };
+    let kind = match kind {
+        Kind::Sessions => " with sessions",
+        Kind::Legacy if transport == "HTTP" => " without sessions",
+        Kind::Legacy => " legacy",
+        Kind::Modern => " modern",
+    };
+    format!("{transport} upstream{kind}")
+}

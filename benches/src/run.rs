@@ -1,0 +1,297 @@
+//! A run: rows one after the other, the programs of a row in turn, round by round.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use tokio::task::LocalSet;
+
+use crate::load::{Goal, Load, Method, Sample, Script, Until};
+use crate::machine::{Cores, Usage, pin};
+use crate::report::{Cell, Measured, Report};
+use crate::rows::{self, Row};
+use crate::sessions;
+use crate::subject::{Programs, Running, Subject, Upstream};
+use crate::upstream::tools;
+
+/// Measure, print a table, and hold it against the bars.
+#[derive(Clone, Debug, Parser)]
+pub(crate) struct Options {
+    /// The binary `vary`
+    #[arg(long, value_name = "FILE")]
+    vary: PathBuf,
+    /// `mcp-proxy` of crates.io, if it is to be measured
+    #[arg(long, value_name = "FILE")]
+    mcp_proxy: Option<PathBuf>,
+    /// Only rows whose name holds this; several are alternatives
+    #[arg(long, value_name = "TEXT")]
+    only: Vec<String>,
+    /// How often each program is asked
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// How long it is asked each time
+    #[arg(long, default_value_t = 1.0)]
+    seconds: f64,
+    /// One short round: whether everything runs, not what it costs
+    #[arg(long)]
+    quick: bool,
+    /// A few requests each, no clock and no bars: whether every answer is right
+    #[arg(long, conflicts_with = "quick")]
+    check: bool,
+    /// Also write the numbers of every round there
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Where the programs' files are kept
+    #[arg(long, value_name = "DIRECTORY")]
+    scratch: PathBuf,
+    /// Say which rows there are, and do nothing
+    #[arg(long)]
+    rows: bool,
+}
+
+/// How long and how often.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    rounds: usize,
+    span: Span,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Span {
+    Time(Duration),
+    Requests(usize),
+}
+
+/// Runs everything; the exit code says whether all answers were right and every bar was met.
+pub(crate) fn run(options: &Options) -> ExitCode {
+    if options.rows {
+        for row in rows::all() {
+            println!("{}", row.name);
+        }
+        return ExitCode::SUCCESS;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let outcome = runtime.and_then(|runtime| LocalSet::new().block_on(&runtime, measure(options)));
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            println!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+async fn measure(options: &Options) -> io::Result<bool> {
+    let programs = programs(options)?;
+    let pace = options.pace();
+    let mut report = Report::new(programs.cores, !options.check);
+    println!("{}", report.head());
+    for row in rows::all()
+        .into_iter()
+        .filter(|row| options.wants(&row.name))
+    {
+        let cells = one_row(&programs, &row, pace).await?;
+        println!("{}", report.add(row, cells));
+    }
+    if options.wants(sessions::NAME) && !options.check {
+        let memory = sessions::measure(&programs).await?;
+        println!("{}", report.add_memory(memory));
+    }
+    let (verdict, holds) = report.verdict();
+    println!("{verdict}");
+    if let Some(file) = &options.json {
+        fs::write(file, report.to_json())?;
+    }
+    Ok(holds)
+}
+
+fn programs(options: &Options) -> io::Result<Programs> {
+    let cores = Cores::find()?;
+    pin(cores.rest)?;
+    fs::create_dir_all(&options.scratch)?;
+    Ok(Programs {
+        own: std::env::current_exe()?,
+        vary: options.vary.clone(),
+        mcp_proxy: options.mcp_proxy.clone(),
+        scratch: options.scratch.clone(),
+        cores,
+    })
+}
+
+impl Options {
+    fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|text| name.contains(text.as_str()))
+    }
+
+    fn pace(&self) -> Pace {
+        match (self.check, self.quick) {
+            (true, _) => Pace {
+                rounds: 1,
+                span: Span::Requests(5),
+            },
+            (_, true) => Pace {
+                rounds: 1,
+                span: Span::Time(Duration::from_millis(200)),
+            },
+            _ => Pace {
+                rounds: self.rounds.max(1),
+                span: Span::Time(Duration::from_secs_f64(self.seconds)),
+            },
+        }
+    }
+}
+
+/// A program that is asked, and what with.
+struct Asked {
+    running: Running,
+    load: Rc<Load>,
+    cell: Cell,
+}
+
+async fn one_row(programs: &Programs, row: &Row, pace: Pace) -> io::Result<Vec<Cell>> {
+    let upstream = programs.upstream(row.behind)?;
+    let before_limit = programs.upstream(row.behind_limit())?;
+    let mut asked = Vec::new();
+    let mut cells = Vec::new();
+    for subject in subjects(programs, row) {
+        let behind = if subject.is_limit() {
+            &before_limit
+        } else {
+            &upstream
+        };
+        match begin(programs, row, subject, behind).await {
+            Ok(begun) => asked.push(begun),
+            // A peer that cannot do it is a result; for ours it is a fault.
+            Err(error) if subject.is_peer() => cells.push(Cell::failed(subject, &error)),
+            Err(error) => {
+                return Err(io::Error::other(format!(
+                    "{}: {subject}: {error}",
+                    row.name
+                )));
+            }
+        }
+    }
+    for round in 0..pace.rounds {
+        let count = asked.len();
+        for turn in 0..count {
+            // Nobody is always first.
+            one_round(&mut asked[(round + turn) % count], row, pace, round).await;
+        }
+    }
+    cells.extend(asked.into_iter().map(|asked| asked.cell));
+    cells.sort_by_key(|cell| cell.subject);
+    Ok(cells)
+}
+
+/// The programs of a row that are installed.
+fn subjects(programs: &Programs, row: &Row) -> Vec<Subject> {
+    let is_there =
+        |subject: &Subject| *subject != Subject::McpProxy || programs.mcp_proxy.is_some();
+    row.subjects.iter().copied().filter(is_there).collect()
+}
+
+/// Starts a program and asks it everything once, so that its answers are known.
+async fn begin(
+    programs: &Programs,
+    row: &Row,
+    subject: Subject,
+    upstream: &Upstream,
+) -> io::Result<Asked> {
+    let (running, goal) = match subject {
+        Subject::Fixed => {
+            let size = size_of_list(programs, row).await?;
+            (programs.fixed(size)?, Goal::Fixed { size })
+        }
+        _ => (programs.proxy(subject, upstream)?, row.goal()),
+    };
+    let load = Rc::new(row.load(subject, &running, goal));
+    if row.sessions > 0 && !subject.is_limit() {
+        sessions::open(&load.place, row.sessions).await?;
+    }
+    let sample = ask_everything(&load, row.connections).await?;
+    match sample.complaint {
+        None => Ok(Asked {
+            running,
+            load,
+            cell: Cell::new(subject),
+        }),
+        Some(why) => Err(io::Error::other(why)),
+    }
+}
+
+/// Asks everything that a script has, once.
+async fn ask_everything(load: &Rc<Load>, connections: usize) -> io::Result<Sample> {
+    let mut open = load.connect(connections).await?;
+    let each = load.script.len().div_ceil(connections);
+    Ok(load.run(&mut open, Until::Count(each)).await)
+}
+
+/// How many bytes Vary's answer has, in the mean over all clients.
+async fn size_of_list(programs: &Programs, row: &Row) -> io::Result<usize> {
+    let upstream = programs.upstream(row.behind)?;
+    let running = programs.proxy(Subject::Vary, &upstream)?;
+    let load = Rc::new(row.load(Subject::Vary, &running, row.goal()));
+    let sample = ask_everything(&load, row.connections).await?;
+    let count = sample.latencies.len().max(1) as u64;
+    Ok(usize::try_from(sample.bytes / count).unwrap_or_default())
+}
+
+async fn one_round(asked: &mut Asked, row: &Row, pace: Pace, round: usize) {
+    match measured(asked, row, pace).await {
+        Ok(measured) => asked.cell.rounds.push(measured),
+        Err(error) => asked.cell.failure = Some(format!("round {}: {error}", round + 1)),
+    }
+}
+
+async fn measured(asked: &Asked, row: &Row, pace: Pace) -> io::Result<Measured> {
+    let load = &asked.load;
+    let mut connections = load.connect(row.connections).await?;
+    let warm = if row.arguments.delay > 0 { 1 } else { WARM };
+    let warmed = load.run(&mut connections, Until::Count(warm)).await;
+    let process = asked.running.process();
+    let (before, started) = (Usage::of(process)?, Instant::now());
+    let until = match pace.span {
+        Span::Time(time) => Until::Time(started + time),
+        Span::Requests(count) => Until::Count(count),
+    };
+    let mut sample = load.run(&mut connections, until).await;
+    let (after, took) = (Usage::of(process)?, started.elapsed());
+    sample.wrong += warmed.wrong;
+    sample.complaint = warmed.complaint.or(sample.complaint);
+    Ok(Measured::new(sample, took, before, after))
+}
+
+/// Requests of each connection before the clock starts.
+const WARM: usize = 20;
+
+impl Row {
+    fn goal(&self) -> Goal {
+        match self.method {
+            Method::Call => Goal::Echo {
+                size: self.arguments.size,
+                steps: self.arguments.steps,
+            },
+            Method::List => Goal::List {
+                tools: self.behind.tools,
+            },
+        }
+    }
+
+    fn load(&self, subject: Subject, running: &Running, goal: Goal) -> Load {
+        let tool = match subject {
+            // It names every tool after its server.
+            Subject::McpProxy => format!("behind_{}", tools::ECHO),
+            _ => tools::ECHO.to_owned(),
+        };
+        let place = running.place.clone();
+        let script = Script::new(self.era, self.method, &place, &tool, self.arguments);
+        Load::new(place, script, goal)
+    }
+}

@@ -1,0 +1,75 @@
+//! What sessions cost that nobody uses, in memory.
+
+use std::io;
+use std::time::Duration;
+
+use crate::load::{Connection, Place};
+use crate::machine::Usage;
+use crate::report::Memory;
+use crate::rows::SESSIONS;
+use crate::subject::{Behind, Programs, Running, Subject};
+use crate::upstream::{Kind, Transport};
+
+/// The name of this row.
+pub(crate) const NAME: &str = "memory of sessions";
+
+/// Streams that are open at once: what a gateway lets in, less a few for others.
+const STREAMS: usize = 1000;
+
+/// Opens sessions over a few connections, which are closed afterwards.
+pub(crate) async fn open(place: &Place, count: usize) -> io::Result<()> {
+    let mut connections = Vec::new();
+    for _ in 0..16 {
+        connections.push(Connection::open(place.address).await?);
+    }
+    for turn in 0..count {
+        let index = turn % connections.len();
+        connections[index].initialize(place).await?;
+    }
+    Ok(())
+}
+
+/// Measures Vary, and the peer if it is there.
+pub(crate) async fn measure(programs: &Programs) -> io::Result<Vec<Memory>> {
+    let mut memories = vec![of(programs, Subject::Vary).await?];
+    if programs.mcp_proxy.is_some() {
+        memories.push(of(programs, Subject::McpProxy).await?);
+    }
+    Ok(memories)
+}
+
+async fn of(programs: &Programs, subject: Subject) -> io::Result<Memory> {
+    let upstream = programs.upstream(Behind {
+        transport: Transport::Http,
+        kind: Kind::Sessions,
+        tools: 10,
+    })?;
+    let running = programs.proxy(subject, &upstream)?;
+    // What the first clients make it allocate is no cost of theirs.
+    open(&running.place, 100).await?;
+    let none = settled(&running).await?;
+    open(&running.place, SESSIONS).await?;
+    let idle = settled(&running).await?;
+    let mut streams = Vec::new();
+    for _ in 0..STREAMS {
+        let mut stream = Connection::open(running.place.address).await?;
+        stream.initialize(&running.place).await?;
+        stream.listen(&running.place).await?;
+        streams.push(stream);
+    }
+    let listening = settled(&running).await?;
+    Ok(Memory {
+        subject,
+        sessions: SESSIONS,
+        none,
+        idle,
+        streams: STREAMS,
+        listening,
+    })
+}
+
+/// The resident bytes, once connections that were closed are gone there, too.
+async fn settled(running: &Running) -> io::Result<u64> {
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    Ok(Usage::of(running.process())?.resident)
+}

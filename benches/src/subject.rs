@@ -1,0 +1,369 @@
+//! What is measured, and the server behind it: processes, started on their cores and ended with this one.
+
+use std::fmt;
+use std::fs;
+use std::io::{self, BufRead as _, BufReader, Read};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::load::Place;
+use crate::machine::{Cores, pin};
+use crate::upstream;
+
+/// A program that is measured.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Subject {
+    /// The limit of a list.
+    Fixed,
+    /// The limit of a call.
+    Forward,
+    Vary,
+    /// A proxy made of rmcp's server and client.
+    Rmcp,
+    /// `mcp-proxy` of crates.io.
+    McpProxy,
+}
+
+impl Subject {
+    /// Whether its answers are an upper bound and no product's.
+    pub(crate) const fn is_limit(self) -> bool {
+        matches!(self, Self::Fixed | Self::Forward)
+    }
+
+    /// Whether it is something that people could use instead of Vary.
+    pub(crate) const fn is_peer(self) -> bool {
+        matches!(self, Self::Rmcp | Self::McpProxy)
+    }
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed body",
+            Self::Forward => "forwarding proxy",
+            Self::Vary => "vary",
+            Self::Rmcp => "rmcp proxy",
+            Self::McpProxy => "mcp-proxy",
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The server behind.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Behind {
+    pub(crate) transport: upstream::Transport,
+    pub(crate) kind: upstream::Kind,
+    pub(crate) tools: usize,
+}
+
+/// Where the programs are.
+#[derive(Debug)]
+pub(crate) struct Programs {
+    pub(crate) own: PathBuf,
+    pub(crate) vary: PathBuf,
+    pub(crate) mcp_proxy: Option<PathBuf>,
+    /// For the files that they read.
+    pub(crate) scratch: PathBuf,
+    pub(crate) cores: Cores,
+}
+
+/// A server that runs, reached over HTTP.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: Child,
+    pub(crate) place: Place,
+}
+
+/// How a proxy reaches the server behind it.
+enum Way {
+    Url(String),
+    Command(Vec<String>),
+}
+
+/// The server behind; it runs by itself only over HTTP.
+#[derive(Debug)]
+pub(crate) struct Upstream {
+    behind: Behind,
+    running: Option<Running>,
+}
+
+/// How long a program may take until it serves.
+const START: Duration = Duration::from_secs(20);
+
+impl Programs {
+    /// Starts the server behind, unless whoever is before it does.
+    pub(crate) fn upstream(&self, behind: Behind) -> io::Result<Upstream> {
+        let running = match behind.transport {
+            upstream::Transport::Stdio => None,
+            upstream::Transport::Http => {
+                let words = self.upstream_words(behind);
+                Some(self.start(&self.own, &words, self.cores.rest, Says::Output)?)
+            }
+        };
+        Ok(Upstream { behind, running })
+    }
+
+    fn upstream_words(&self, behind: Behind) -> Vec<String> {
+        let transport = match behind.transport {
+            upstream::Transport::Http => "http",
+            upstream::Transport::Stdio => "stdio",
+        };
+        let kind = match behind.kind {
+            upstream::Kind::Sessions => "sessions",
+            upstream::Kind::Legacy => "legacy",
+            upstream::Kind::Modern => "modern",
+        };
+        let words = format!(
+            "upstream --transport {transport} --kind {kind} --tools {} --core {}",
+            behind.tools, self.cores.rest
+        );
+        words.split(' ').map(str::to_owned).collect()
+    }
+
+    /// Starts the fixed body.
+    pub(crate) fn fixed(&self, size: usize) -> io::Result<Running> {
+        let words = ["fixed", "--size", &size.to_string()].map(str::to_owned);
+        self.start(&self.own, &words, self.cores.subject, Says::Output)
+    }
+
+    /// Starts a proxy before `upstream`.
+    pub(crate) fn proxy(&self, subject: Subject, upstream: &Upstream) -> io::Result<Running> {
+        let way = self.way(upstream);
+        match subject {
+            Subject::Fixed | Subject::Forward => self.own_proxy("forward", way),
+            Subject::Rmcp => self.own_proxy("rmcp-proxy", way),
+            Subject::Vary => {
+                let words = ["serve", "--listen", "127.0.0.1:0"].map(str::to_owned);
+                let words = [words.to_vec(), way.words("--url")].concat();
+                self.start(&self.vary, &words, self.cores.subject, Says::Error)
+            }
+            Subject::McpProxy => self.mcp_proxy(&way),
+        }
+    }
+
+    fn own_proxy(&self, part: &str, way: Way) -> io::Result<Running> {
+        let words = [vec![part.to_owned()], way.words("--to")].concat();
+        self.start(&self.own, &words, self.cores.subject, Says::Output)
+    }
+
+    fn way(&self, upstream: &Upstream) -> Way {
+        match &upstream.running {
+            Some(Running { place, .. }) => {
+                Way::Url(format!("http://{}{}", place.address, place.path))
+            }
+            None => {
+                let own = self.own.display().to_string();
+                let words = self.upstream_words(upstream.behind);
+                Way::Command([vec![own], words].concat())
+            }
+        }
+    }
+
+    fn mcp_proxy(&self, way: &Way) -> io::Result<Running> {
+        let Some(program) = &self.mcp_proxy else {
+            return Err(io::Error::other("mcp-proxy is not installed"));
+        };
+        // It does not say where it serves, so that a port is chosen for it.
+        let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+        let file = self.scratch.join("mcp-proxy.toml");
+        fs::write(&file, mcp_proxy_config(address, way))?;
+        let words = ["--config".to_owned(), file.display().to_string()];
+        let place = Place {
+            address,
+            path: "/".to_owned(),
+        };
+        self.start(program, &words, self.cores.subject, Says::Nothing(place))
+    }
+
+    fn start(
+        &self,
+        program: &Path,
+        words: &[String],
+        core: usize,
+        says: Says,
+    ) -> io::Result<Running> {
+        // The kernel ends it should this process be killed.
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--pdeathsig", "TERM", "--"])
+            .arg(program)
+            .args(words);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        // A process begins on the core of the thread that starts it.
+        pin(core)?;
+        let child = command.spawn();
+        pin(self.cores.rest)?;
+        let mut child = child.map_err(|error| {
+            io::Error::new(
+                error.kind(),
+                format!("{} cannot be started: {error}", program.display()),
+            )
+        })?;
+        let output = child.stdout.take().map(lines);
+        let error = child.stderr.take().map(lines);
+        let mut running = Running {
+            child,
+            place: Place {
+                address: SocketAddr::from(([127, 0, 0, 1], 0)),
+                path: String::new(),
+            },
+        };
+        running.place = match says {
+            Says::Output => place_in(output.as_ref(), error.as_ref())?,
+            Says::Error => place_in(error.as_ref(), output.as_ref())?,
+            Says::Nothing(place) => reachable(place)?,
+        };
+        Ok(running)
+    }
+}
+
+/// Where a program says its address.
+enum Says {
+    Output,
+    Error,
+    Nothing(Place),
+}
+
+/// The lines that a program says; read by a thread, so that its pipe never fills.
+fn lines(pipe: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+            // Nobody hears what is said later.
+            let _ = sender.send(line);
+        }
+    });
+    receiver
+}
+
+/// The address in the lines of one stream; what the other said is the reason when there is none.
+fn place_in(
+    lines: Option<&Receiver<String>>,
+    other: Option<&Receiver<String>>,
+) -> io::Result<Place> {
+    let deadline = Instant::now() + START;
+    let mut said = Vec::new();
+    if let Some(lines) = lines {
+        while let Ok(line) = lines.recv_timeout(deadline.saturating_duration_since(Instant::now()))
+        {
+            if let Some(place) = place(&line) {
+                return Ok(place);
+            }
+            said.push(line);
+        }
+    }
+    said.extend(other.into_iter().flat_map(Receiver::try_iter));
+    Err(io::Error::other(format!(
+        "it does not serve: {}",
+        said.join(" · ")
+    )))
+}
+
+/// The first address of this machine in `line`.
+fn place(line: &str) -> Option<Place> {
+    let (_, rest) = line.split_once("http://127.0.0.1:")?;
+    let end = rest.find(|c: char| !c.is_ascii_graphic() || matches!(c, '"' | ','));
+    let rest = &rest[..end.unwrap_or(rest.len())];
+    let (port, path) = rest.split_once('/')?;
+    Some(Place {
+        address: SocketAddr::from(([127, 0, 0, 1], port.parse().ok()?)),
+        path: format!("/{path}"),
+    })
+}
+
+/// Waits until something listens there.
+fn reachable(place: Place) -> io::Result<Place> {
+    let deadline = Instant::now() + START;
+    while TcpStream::connect(place.address).is_err() {
+        if Instant::now() > deadline {
+            return Err(io::Error::other(format!(
+                "nothing listens on {}",
+                place.address
+            )));
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok(place)
+}
+
+fn mcp_proxy_config(address: SocketAddr, way: &Way) -> String {
+    let (host, port) = (address.ip(), address.port());
+    let backend = match way {
+        Way::Url(url) => format!("transport = \"http\"\nurl = {url:?}\n"),
+        Way::Command(words) => {
+            format!(
+                "transport = \"stdio\"\ncommand = {:?}\nargs = {:?}\n",
+                words[0],
+                &words[1..]
+            )
+        }
+    };
+    format!(
+        "[proxy]\nname = \"peer\"\nseparator = \"_\"\n[proxy.listen]\nhost = \"{host}\"\nport = {port}\n\
+         [[backends]]\nname = \"behind\"\n{backend}[observability]\naudit = false\nlog_level = \"warn\"\n"
+    )
+}
+
+impl Way {
+    /// As the arguments of a program that takes either a URL or, last, a command.
+    fn words(self, url: &str) -> Vec<String> {
+        match self {
+            Self::Url(told) => vec![url.to_owned(), told],
+            Self::Command(words) => [vec!["--".to_owned()], words].concat(),
+        }
+    }
+}
+
+impl Running {
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether it runs still.
+    fn is_there(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+}
+
+/// Politely first, since a proxy has to end what it started itself.
+impl Drop for Running {
+    fn drop(&mut self) {
+        let process = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if let (Some(process), true) = (process, self.is_there()) {
+            let _ = kill_process(process, Signal::TERM);
+        }
+        let asked = Instant::now();
+        while asked.elapsed() < GRACE && self.is_there() {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// How long a program may take to end.
+const GRACE: Duration = Duration::from_secs(3);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_found_where_it_stands() {
+        let place = place("serving at http://127.0.0.1:8800/mcp").unwrap();
+        assert_eq!((place.address.port(), place.path.as_str()), (8800, "/mcp"));
+    }
+}

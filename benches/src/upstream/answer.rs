@@ -1,0 +1,170 @@
+//! What the server behind says to each message.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::Kind;
+use super::tools;
+
+/// What is said to one message.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// Nothing: it was a notification.
+    Nothing,
+    /// An answer, after a while.
+    One(Bytes, Duration),
+    /// Notifications, then an answer.
+    Several(Vec<Bytes>),
+}
+
+/// All that the server can say.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    pub(crate) kind: Kind,
+    tools: String,
+}
+
+#[derive(Deserialize)]
+struct Request<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    method: Option<&'a str>,
+    #[serde(borrow, default)]
+    params: Params<'a>,
+}
+
+#[derive(Default, Deserialize)]
+struct Params<'a> {
+    #[serde(borrow)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    arguments: Arguments<'a>,
+    #[serde(borrow, default)]
+    _meta: Meta<'a>,
+}
+
+#[derive(Default, Deserialize)]
+struct Arguments<'a> {
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    #[serde(default)]
+    size: usize,
+    #[serde(default)]
+    delay: u64,
+    #[serde(default)]
+    steps: usize,
+}
+
+#[derive(Default, Deserialize)]
+struct Meta<'a> {
+    #[serde(borrow, rename = "progressToken")]
+    progress_token: Option<&'a RawValue>,
+}
+
+impl Answers {
+    pub(crate) fn new(kind: Kind, tools: usize) -> Self {
+        Self {
+            kind,
+            tools: tools::list(tools),
+        }
+    }
+
+    /// Whether `message` opens a session.
+    pub(crate) fn is_initialize(message: &[u8]) -> bool {
+        read(message).is_some_and(|request| request.method == Some("initialize"))
+    }
+
+    pub(crate) fn answer(&self, message: &[u8]) -> Answer {
+        let Some(request) = read(message) else {
+            let text = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no message that this server can read"}}"#;
+            return Answer::One(Bytes::from_static(text.as_bytes()), Duration::ZERO);
+        };
+        let Some(id) = request.id.map(RawValue::get) else {
+            return Answer::Nothing;
+        };
+        let now = |result: String| Answer::One(whole(id, &result), Duration::ZERO);
+        match request.method.unwrap_or_default() {
+            "tools/call" => self.call(id, &request.params),
+            "tools/list" => now(self.list()),
+            "initialize" if self.kind != Kind::Modern => now(INITIALIZED.to_owned()),
+            "server/discover" if self.kind == Kind::Modern => now(DISCOVERED.to_owned()),
+            "ping" => now("{}".to_owned()),
+            _ => Answer::One(refusal(id, -32601, "Method not found"), Duration::ZERO),
+        }
+    }
+
+    fn list(&self) -> String {
+        let tools = &self.tools;
+        match self.kind {
+            Kind::Modern => format!(
+                r#"{{"resultType":"complete","tools":{tools},"ttlMs":0,"cacheScope":"private"}}"#
+            ),
+            Kind::Sessions | Kind::Legacy => format!(r#"{{"tools":{tools}}}"#),
+        }
+    }
+
+    fn call(&self, id: &str, params: &Params<'_>) -> Answer {
+        let name = params.name.map(RawValue::get).unwrap_or_default();
+        let text = params.arguments.text.map(RawValue::get);
+        let Some(text) = text.and_then(|text| text.strip_prefix('"')?.strip_suffix('"')) else {
+            return Answer::One(refusal(id, -32602, "`text` is missing"), Duration::ZERO);
+        };
+        if name.trim_matches('"') != tools::ECHO {
+            return Answer::One(refusal(id, -32602, "Unknown tool"), Duration::ZERO);
+        }
+        let arguments = &params.arguments;
+        let answer = whole(id, &self.echo(text, arguments.size));
+        let token = params._meta.progress_token.map(RawValue::get);
+        match (arguments.steps, token) {
+            (0, _) | (_, None) => Answer::One(answer, Duration::from_millis(arguments.delay)),
+            (steps, Some(token)) => {
+                let told = (1..=steps).map(|step| progress(token, step, steps));
+                Answer::Several(told.chain([answer]).collect())
+            }
+        }
+    }
+
+    fn echo(&self, text: &str, size: usize) -> String {
+        let kind = match self.kind {
+            Kind::Modern => r#""resultType":"complete","#,
+            Kind::Sessions | Kind::Legacy => "",
+        };
+        let mut result = String::with_capacity(text.len() + size + 80);
+        result.push('{');
+        result.push_str(kind);
+        result.push_str(r#""content":[{"type":"text","text":""#);
+        result.push_str(text);
+        for start in (0..size).step_by(FILLER.len()) {
+            result.push_str(&FILLER[..FILLER.len().min(size - start)]);
+        }
+        result.push_str(r#""}]}"#);
+        result
+    }
+}
+
+fn read(message: &[u8]) -> Option<Request<'_>> {
+    serde_json::from_slice(message).ok()
+}
+
+fn whole(id: &str, result: &str) -> Bytes {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#).into()
+}
+
+fn refusal(id: &str, code: i32, message: &str) -> Bytes {
+    let error = format!(r#"{{"code":{code},"message":"{message}"}}"#);
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#).into()
+}
+
+fn progress(token: &str, step: usize, steps: usize) -> Bytes {
+    let params = format!(r#"{{"progressToken":{token},"progress":{step},"total":{steps}}}"#);
+    format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{params}}}"#).into()
+}
+
+const INITIALIZED: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"behind","version":"1.0.0"}}"#;
+const DISCOVERED: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"serverInfo":{"name":"behind","version":"1.0.0"},"ttlMs":0,"cacheScope":"private"}"#;
+/// What makes an answer large: words, as in a page that was read.
+const FILLER: &str =
+    " The quick brown fox jumps over the lazy dog, and says so to whoever listens.";

@@ -1,0 +1,168 @@
+//! The server behind over streamable HTTP.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, VecDeque};
+use std::convert::Infallible;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
+use http_body::Frame;
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+
+use super::{Answer, Answers, Kind};
+use crate::servers::{SESSION, empty, json, serve_http};
+
+/// The body of any answer: frames, one at a time.
+#[derive(Debug, Default)]
+struct Frames {
+    frames: VecDeque<Bytes>,
+    /// Whether the next one waits for the last to leave.
+    waits: bool,
+}
+
+struct Server {
+    answers: Answers,
+    sessions: RefCell<BTreeSet<String>>,
+}
+
+/// Serves at `/mcp` until standard input closes.
+pub(crate) fn serve(answers: Answers) -> io::Result<()> {
+    let server = Rc::new(Server {
+        answers,
+        sessions: RefCell::default(),
+    });
+    serve_http("/mcp", move |request| {
+        let server = Rc::clone(&server);
+        async move { server.respond(request).await }
+    })
+}
+
+impl Server {
+    async fn respond(&self, request: Request<Incoming>) -> Response<Frames> {
+        if request.method() == Method::DELETE {
+            return empty(StatusCode::OK);
+        }
+        if request.method() != Method::POST {
+            return empty(StatusCode::METHOD_NOT_ALLOWED);
+        }
+        let session = request.headers().get(SESSION).cloned();
+        let Ok(body) = request.into_body().collect().await else {
+            return empty(StatusCode::BAD_REQUEST);
+        };
+        let message = body.to_bytes();
+        let opened = match self.session(session.as_ref(), &message) {
+            Ok(opened) => opened,
+            Err(status) => return empty(status),
+        };
+        let mut response = self.answer(&message).await;
+        if let Some(opened) = opened {
+            response.headers_mut().insert(SESSION, opened);
+        }
+        response
+    }
+
+    /// The session that a message opens, if it does; refuses one that needs a session and has none.
+    fn session(
+        &self,
+        told: Option<&HeaderValue>,
+        message: &[u8],
+    ) -> Result<Option<HeaderValue>, StatusCode> {
+        if self.answers.kind != Kind::Sessions {
+            return Ok(None);
+        }
+        let mut sessions = self.sessions.borrow_mut();
+        if let Some(told) = told {
+            let known = told.to_str().is_ok_and(|told| sessions.contains(told));
+            return if known {
+                Ok(None)
+            } else {
+                Err(StatusCode::NOT_FOUND)
+            };
+        }
+        // A client may find out the era first.
+        if !Answers::is_initialize(message) {
+            return Err(StatusCode::BAD_REQUEST);
+        }
+        let opened = format!("0f7ac5b2-7d1e-4c4c-9a39-{:012x}", sessions.len());
+        let header = HeaderValue::try_from(opened.as_str());
+        sessions.insert(opened);
+        Ok(header.ok())
+    }
+
+    async fn answer(&self, message: &[u8]) -> Response<Frames> {
+        match self.answers.answer(message) {
+            Answer::Nothing => empty(StatusCode::ACCEPTED),
+            Answer::One(answer, delay) => {
+                if delay > Duration::ZERO {
+                    tokio::time::sleep(delay).await;
+                }
+                json(Frames::from(answer))
+            }
+            Answer::Several(messages) => {
+                let frames = messages.iter().map(event).collect();
+                let mut response = Response::new(Frames {
+                    frames,
+                    waits: false,
+                });
+                let stream = HeaderValue::from_static("text/event-stream");
+                response.headers_mut().insert(CONTENT_TYPE, stream);
+                response
+            }
+        }
+    }
+}
+
+fn event(message: &Bytes) -> Bytes {
+    let mut event = BytesMut::with_capacity(message.len() + 24);
+    event.put_slice(b"event: message\ndata: ");
+    event.put_slice(message);
+    event.put_slice(b"\n\n");
+    event.freeze()
+}
+
+impl From<Bytes> for Frames {
+    fn from(frame: Bytes) -> Self {
+        Self {
+            frames: [frame].into(),
+            waits: false,
+        }
+    }
+}
+
+impl http_body::Body for Frames {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        // Each event leaves before the next is written, as from a tool that works between them.
+        if std::mem::take(&mut self.waits) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let frame = self.frames.pop_front();
+        self.waits = frame.is_some() && !self.frames.is_empty();
+        Poll::Ready(frame.map(|frame| Ok(Frame::data(frame))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        match self.frames.len() {
+            0 => http_body::SizeHint::with_exact(0),
+            1 if !self.waits => http_body::SizeHint::with_exact(self.frames[0].len() as u64),
+            _ => http_body::SizeHint::default(),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The tools that the server behind lists.
+
+use std::fmt::Write as _;
+
+/// The tool that is called.
+pub(crate) const ECHO: &str = "echo";
+
+/// The name of the tool at `index`; the first is [`ECHO`].
+pub(crate) fn name(index: usize) -> String {
+    match index {
+        0 => ECHO.to_owned(),
+        _ => format!("record_{index:03}"),
+    }
+}
+
+/// Whether the tool at `index` says that it only reads.
+pub(crate) const fn only_reads(index: usize) -> bool {
+    index.is_multiple_of(2)
+}
+
+/// `count` tools as a JSON array, of the size that real ones have.
+pub(crate) fn list(count: usize) -> String {
+    let mut list = "[".to_owned();
+    for index in 0..count {
+        let comma = if index == 0 { "" } else { "," };
+        let _ = write!(list, "{comma}{}", tool(index));
+    }
+    list.push(']');
+    list
+}
+
+fn tool(index: usize) -> String {
+    let name = name(index);
+    let reads = only_reads(index);
+    format!(
+        r#"{{"name":"{name}","title":"The tool {name}","description":"Says again what it was told. The answer can be made large, late or long-winded, so that each of these can be measured alone.","inputSchema":{{"type":"object","properties":{{"text":{{"type":"string","description":"What is said again"}},"size":{{"type":"integer","minimum":0,"description":"How many bytes more the answer has"}},"delay":{{"type":"integer","minimum":0,"description":"After how many milliseconds it comes"}},"steps":{{"type":"integer","minimum":0,"description":"How often progress is told before"}}}},"required":["text"]}},"annotations":{{"readOnlyHint":{reads}}}}}"#
+    )
+}

@@ -1,0 +1,85 @@
+//! `cargo xtask bench`: Vary beside its limits and its peers, as it ships.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use clap::Parser;
+
+use crate::workspace::Workspace;
+use crate::{cargo, process};
+
+/// Measure what a request costs, beside the least that it could cost and beside peers
+///
+/// Builds `vary` as it ships and the programs that it is compared with, runs them on this machine in turn, checks
+/// every answer, and holds the figures against the bars. docs/performance.md says what the rows mean.
+#[derive(Debug, Parser)]
+#[command(after_help = "Options of the measurement:\n  \
+    --only TEXT       rows whose name holds this; may be repeated\n  \
+    --rows            say which rows there are\n  \
+    --rounds N        how often each program is asked [default: 5]\n  \
+    --seconds S       how long it is asked each time [default: 1]\n  \
+    --quick           one short round: whether everything runs, not what it costs\n  \
+    --check           a few requests each, without a clock: whether every answer is right\n  \
+    --json FILE       also write the numbers of every round there")]
+pub(crate) struct Bench {
+    /// `mcp-proxy` of crates.io [default: the one in target/peers or on the PATH]
+    #[arg(long, value_name = "FILE")]
+    mcp_proxy: Option<PathBuf>,
+    /// Options of the measurement
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    options: Vec<String>,
+}
+
+/// Builds and measures.
+///
+/// # Errors
+///
+/// When something does not build or run, an answer is wrong, or a bar is missed; the measurement has
+/// said which by then.
+pub(crate) fn bench(workspace: &Workspace, bench: &Bench) -> Result<(), String> {
+    let [vary, programs] = [("mcp-vary-cli", "vary"), ("vary-bench", "vary-bench")]
+        .map(|(package, binary)| build(workspace, package, binary));
+    let mut command = process::command(programs?);
+    command.arg("run").arg("--vary").arg(vary?);
+    command.arg("--scratch").arg(workspace.path("target/bench"));
+    if let Some(peer) = peer(workspace, bench) {
+        command.arg("--mcp-proxy").arg(peer);
+    }
+    let ended = command.args(&bench.options).status();
+    match ended.map_err(|error| error.to_string())? {
+        ended if ended.success() => Ok(()),
+        ended => Err(format!("the measurement ended with {ended}")),
+    }
+}
+
+/// Builds one package alone, so that no other's needs change what it is built with.
+fn build(workspace: &Workspace, package: &str, binary: &str) -> Result<PathBuf, String> {
+    println!("building {binary} ...");
+    let log = workspace.scratch(&format!("bench-{binary}.log"))?;
+    let mut command = cargo::cargo(workspace);
+    command.args(["build", "--release", "--package", package]);
+    process::run(&mut command, &log, LIMIT)?;
+    Ok(workspace.path("target/release").join(binary))
+}
+
+/// Link-time optimisation takes minutes on small machines; this only ends what hangs.
+const LIMIT: Duration = Duration::from_secs(60 * 60);
+
+/// The peer that was named, or one that is installed.
+fn peer(workspace: &Workspace, bench: &Bench) -> Option<PathBuf> {
+    let installed = workspace.path("target/peers/bin/mcp-proxy");
+    let candidates = [installed, PathBuf::from("mcp-proxy")];
+    let named = bench.mcp_proxy.clone();
+    named.or_else(|| {
+        candidates
+            .into_iter()
+            .find(|program| is_of_crates_io(program))
+    })
+}
+
+/// Whether `program` is the one that is meant: npm and PyPI have others of the same name.
+fn is_of_crates_io(program: &Path) -> bool {
+    let help = Command::new(program).arg("--help").output();
+    help.is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains("--from-mcp-json"))
+}
