@@ -309,6 +309,7 @@ impl Call<'_> {
         if let Some(level) = level {
             source.log_from_if_possible(level).await;
         }
+        let turn = source.line.place().await?;
         let upstream = source.line.ready().await?;
         let upward = Upward {
             revision: upstream.hello().revision,
@@ -336,7 +337,7 @@ impl Call<'_> {
             upstream: upstream.hello().era(),
             progress,
         };
-        let running = Running::new(Arc::clone(gateway), exchange, finish);
+        let running = Running::new(Arc::clone(gateway), exchange, turn, finish);
         Ok(Outcome::Running(Box::new(running)))
     }
 

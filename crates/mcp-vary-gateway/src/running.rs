@@ -31,6 +31,8 @@ use crate::wire;
 #[derive(Debug)]
 pub(crate) struct Running {
     exchange: Option<Exchange>,
+    /// Its place among the calls that the server may have at once.
+    turn: Option<OwnedSemaphorePermit>,
     finish: Finish,
     /// The place in the client's session, by which the client can cancel; none for modern HTTP.
     place: Option<Place>,
@@ -73,9 +75,15 @@ pub(crate) struct Progress {
 }
 
 impl Running {
-    pub(crate) fn new(gateway: Arc<Gateway>, exchange: Exchange, finish: Finish) -> Self {
+    pub(crate) fn new(
+        gateway: Arc<Gateway>,
+        exchange: Exchange,
+        turn: OwnedSemaphorePermit,
+        finish: Finish,
+    ) -> Self {
         Self {
             exchange: Some(exchange),
+            turn: Some(turn),
             finish,
             place: None,
             gateway,
@@ -109,7 +117,7 @@ impl Running {
                 }
                 Ok(Message::Answer(answer)) => return self.done(answer.outcome()),
                 Err(error) => {
-                    self.exchange = None;
+                    self.end();
                     return Step::Done(self.finish.failed(&Failure::from(error)));
                 }
             }
@@ -117,7 +125,7 @@ impl Running {
     }
 
     fn done(&mut self, outcome: Result<&str, &str>) -> Step {
-        self.exchange = None;
+        self.end();
         Step::Done(match outcome {
             Ok(result) => {
                 if self.gateway.classes.servers() > 1 {
@@ -129,10 +137,17 @@ impl Running {
         })
     }
 
+    /// The server is done with the request, however long the client takes to read the answer.
+    fn end(&mut self) {
+        self.exchange = None;
+        self.turn = None;
+    }
+
     fn cancel(&mut self) {
         if let Some(exchange) = self.exchange.take() {
             exchange.cancel(Some("cancelled by the client"));
         }
+        self.end();
     }
 }
 
@@ -152,7 +167,8 @@ impl Drop for Running {
         let permit = Arc::clone(&self.gateway.unheard).try_acquire_owned();
         if let (Some(exchange), Ok(permit)) = (self.exchange.take(), permit) {
             let stopped = self.gateway.stopped();
-            let unheard = run_unheard(exchange, self.place.take(), stopped, permit);
+            let permits = (permit, self.turn.take());
+            let unheard = run_unheard(exchange, self.place.take(), stopped, permits);
             self.gateway.tasks.spawn(unheard);
         }
     }
@@ -165,7 +181,7 @@ async fn run_unheard(
     mut exchange: Exchange,
     place: Option<Place>,
     stopped: CancellationToken,
-    _permit: OwnedSemaphorePermit,
+    _permits: (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>),
 ) {
     let ended = async { while let Ok(Message::Notification(_)) = exchange.next().await {} };
     let reason = tokio::select! {

@@ -19,6 +19,7 @@ mod cancel;
 mod http;
 mod negotiation;
 mod server;
+mod servers;
 mod sessions;
 mod stdio;
 mod support;

@@ -37,9 +37,18 @@ impl House {
 
     /// Before a server of `era`.
     pub(crate) async fn before(era: Era, adapt: impl FnOnce(Config) -> Config) -> Self {
-        let peer = server::start(era).await;
+        Self::behind_one(server::start(era).await, adapt).await
+    }
+
+    /// Before a server of the test's own.
+    pub(crate) async fn behind_one(peer: Peer, adapt: impl FnOnce(Config) -> Config) -> Self {
         let config = config(Target::http(peer.url.clone()));
-        let gateway = Gateway::start(adapt(config)).await.unwrap();
+        Self::behind(peer, adapt(config)).await
+    }
+
+    /// Before the servers of `config`, of which `peer` is one.
+    pub(crate) async fn behind(peer: Peer, config: Config) -> Self {
+        let gateway = Gateway::start(config).await.unwrap();
         let (address, stop) = serve(&gateway).await;
         Self {
             gateway,

@@ -1,0 +1,371 @@
+//! Several servers behind one gateway: who is asked for what, and who learns what of whom.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use mcp_vary_gateway::revision::Era;
+use mcp_vary_gateway::upstream::{Isolation, State};
+use mcp_vary_gateway::{Collision, Config, Naming, Target, UpstreamConfig};
+use serde_json::{Value, json};
+
+use crate::http_peer::{Peer, Reply, Seen};
+use crate::support::{House, Legacy, Way, config, names, soon, tool, under};
+
+const UI: &str = "io.modelcontextprotocol/ui";
+
+/// A server that says who it is. Its session tells whether it was made for a client with a UI.
+async fn named(name: &'static str, era: Era) -> Peer {
+    Peer::start(move |seen| answer(name, era, seen)).await
+}
+
+fn answer(name: &str, era: Era, seen: &Seen) -> Option<Reply> {
+    let params = &seen.body["params"];
+    let of_ui = seen
+        .header("mcp-session-id")
+        .is_some_and(|id| id.starts_with("ui"));
+    let mut tools = vec![json!({"name": "who", "inputSchema": {"type": "object"}})];
+    if of_ui {
+        tools.push(json!({"name": "show", "inputSchema": {"type": "object"}}));
+    }
+    let result = match (seen.method(), era) {
+        ("initialize", Era::Legacy) => return Some(initialized(name, seen)),
+        ("server/discover", Era::Modern) => json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities(),
+        }),
+        ("tools/list", _) => json!({"tools": tools}),
+        ("tools/call", _) => json!({"by": name, "ui": of_ui, "said": params, "content": [
+            {"type": "resource_link", "uri": format!("linked:{name}"), "name": "x"},
+        ]}),
+        ("resources/list", _) => json!({"resources": [
+            {"uri": format!("{name}:1"), "name": "one"}, {"uri": "same:1", "name": "same"},
+        ]}),
+        ("resources/templates/list", _) => json!({"resourceTemplates": [
+            {"uriTemplate": format!("{name}://{{path}}/end"), "name": "t"},
+        ]}),
+        ("resources/read", _) => json!({"contents": [], "by": name}),
+        ("prompts/list", _) => json!({"prompts": [{"name": "greet"}]}),
+        ("prompts/get", _) => json!({"messages": [], "by": name, "said": params}),
+        ("completion/complete", _) => {
+            json!({"completion": {"values": []}, "by": name, "said": params})
+        }
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+fn capabilities() -> Value {
+    json!({"tools": {}, "resources": {}, "prompts": {}, "completions": {}})
+}
+
+fn initialized(name: &str, seen: &Seen) -> Reply {
+    let result = json!({
+        "protocolVersion": "2025-11-25", "capabilities": capabilities(),
+        "serverInfo": {"name": name, "version": "1"}, "instructions": format!("Ask {name}."),
+    });
+    let declared = &seen.body["params"]["capabilities"]["extensions"][UI];
+    let session = if declared.is_object() { "ui" } else { "plain" };
+    static SESSIONS: AtomicUsize = AtomicUsize::new(0);
+    let session = format!("{session}-{}", SESSIONS.fetch_add(1, Ordering::Relaxed));
+    seen.answer(&result).with_header("Mcp-Session-Id", session)
+}
+
+fn before(servers: &[(&str, &Peer)]) -> Config {
+    let configs = servers
+        .iter()
+        .map(|(name, peer)| UpstreamConfig::new(*name, Target::http(peer.url.clone())));
+    let mut all = config(Target::command("none", []));
+    all.servers = configs.collect();
+    all
+}
+
+/// A gateway before two servers, a legacy and a modern one; and the second of them.
+async fn two(adapt: impl FnOnce(Config) -> Config) -> (House, Peer) {
+    let (git, web) = (
+        named("git", Era::Legacy).await,
+        named("web", Era::Modern).await,
+    );
+    let config = adapt(before(&[("git", &git), ("web", &web)]));
+    (House::behind(git, config).await, web)
+}
+
+async fn ask(house: &House, method: &str, params: Value) -> Value {
+    Way::HttpModern.ask(house, &json!({}), method, params).await
+}
+
+#[tokio::test]
+async fn tools_are_called_by_the_name_of_their_server() {
+    let (house, web) = two(|config| config).await;
+    for way in Way::ALL {
+        let list = way.ask(&house, &json!({}), "tools/list", json!({})).await;
+        assert_eq!(names(&list), ["git_who", "web_who"], "{way:?}");
+        for name in ["git", "web"] {
+            let call = tool(&format!("{name}_who"));
+            let said = way.ask(&house, &json!({}), "tools/call", call).await;
+            let said = &said["result"];
+            assert_eq!(
+                (&said["by"], &said["said"]["name"]),
+                (&json!(name), &json!("who"))
+            );
+        }
+        let bare = way.ask(&house, &json!({}), "tools/call", tool("who")).await;
+        assert_eq!(bare["error"]["code"], -32602, "{way:?}");
+        assert_eq!(bare["error"]["data"]["activeVariant"], "standard");
+    }
+    for call in web.of("tools/call") {
+        assert_eq!(call.header("mcp-name"), Some("who"));
+    }
+}
+
+#[tokio::test]
+async fn every_variant_shows_the_tools_of_all_servers() {
+    let (house, _web) = two(|config| config).await;
+    let list = ask(&house, "tools/list", under("compact", json!({}))).await;
+    assert_eq!(names(&list), ["git_who", "web_who"]);
+    let list = ask(&house, "tools/list", under("read-only", json!({}))).await;
+    assert!(names(&list).is_empty());
+    let call = ask(&house, "tools/call", under("read-only", tool("web_who"))).await;
+    assert_eq!(call["error"]["data"]["activeVariant"], "read-only");
+}
+
+#[tokio::test]
+async fn a_resource_is_read_where_it_is_listed_templated_or_linked() {
+    let (house, _web) = two(|config| config).await;
+    #[track_caller]
+    fn was_read(answer: &Value, by: &str) {
+        assert_eq!(answer["result"]["by"], by, "{answer}");
+    }
+    for (uri, by) in [
+        ("git:1", "git"),
+        ("web:1", "web"),
+        // Of two that list it the first.
+        ("same:1", "git"),
+        ("web://a/b/end", "web"),
+    ] {
+        was_read(
+            &ask(&house, "resources/read", json!({"uri": uri})).await,
+            by,
+        );
+    }
+    let linked = json!({"uri": "linked:web"});
+    let unknown = ask(&house, "resources/read", linked.clone()).await;
+    assert_eq!(unknown["error"]["code"], -32602);
+    assert_eq!(unknown["error"]["data"]["activeVariant"], "standard");
+    ask(&house, "tools/call", tool("web_who")).await;
+    was_read(&ask(&house, "resources/read", linked).await, "web");
+}
+
+#[tokio::test]
+async fn prompts_and_completions_reach_their_server_under_its_own_name() {
+    let (house, _web) = two(|config| config).await;
+    let got = ask(&house, "prompts/get", json!({"name": "web_greet"})).await;
+    assert_eq!(got["result"]["by"], "web");
+    assert_eq!(got["result"]["said"]["name"], "greet");
+    let argument = json!({"name": "a", "value": "b"});
+    for (reference, by, own) in [
+        (
+            json!({"type": "ref/prompt", "name": "web_greet"}),
+            "web",
+            json!({"type": "ref/prompt", "name": "greet"}),
+        ),
+        (
+            json!({"type": "ref/resource", "uri": "git://{path}/end"}),
+            "git",
+            json!({"type": "ref/resource", "uri": "git://{path}/end"}),
+        ),
+    ] {
+        let params = json!({"ref": reference, "argument": argument});
+        let completed = ask(&house, "completion/complete", params).await;
+        assert_eq!(completed["result"]["by"], by, "{completed}");
+        assert_eq!(completed["result"]["said"]["ref"], own);
+    }
+    let params = json!({"ref": {"type": "ref/prompt", "name": "greet"}, "argument": argument});
+    let unknown = ask(&house, "completion/complete", params).await;
+    assert_eq!(unknown["error"]["code"], -32602);
+}
+
+#[tokio::test]
+async fn of_two_with_one_name_the_first_is_reached_and_that_is_said() {
+    let (house, _web) = two(|config| config.with_naming(Naming::Never)).await;
+    let list = ask(&house, "tools/list", json!({})).await;
+    assert_eq!(names(&list), ["who"]);
+    let call = ask(&house, "tools/call", tool("who")).await;
+    assert_eq!(call["result"]["by"], "git");
+    let collisions = house.gateway.collisions();
+    let told: Vec<_> = collisions
+        .iter()
+        .map(
+            |Collision {
+                 list,
+                 id,
+                 kept_by,
+                 hidden,
+                 ..
+             }| (*list, id.as_str(), kept_by.as_str(), hidden.as_str()),
+        )
+        .collect();
+    let expected = [
+        ("tools/list", "who", "git", "web"),
+        ("resources/list", "same:1", "git", "web"),
+        ("prompts/list", "greet", "git", "web"),
+    ];
+    assert_eq!(told, expected);
+    let served = house.gateway.served();
+    let who: Vec<_> = served.iter().filter(|it| it.list == "tools/list").collect();
+    assert_eq!(
+        (who[0].server.as_str(), who[0].own.as_str(), who.len()),
+        ("git", "who", 1)
+    );
+}
+
+#[tokio::test]
+async fn a_client_meets_all_servers_as_one() {
+    let (house, _web) = two(|config| config).await;
+    let client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let told = &client.initialized;
+    assert_eq!(told["serverInfo"]["name"], "vary");
+    assert_eq!(told["instructions"], "# git\n\nAsk git.");
+    let offered = told["capabilities"].as_object().unwrap();
+    for capability in ["tools", "resources", "prompts", "completions"] {
+        assert!(offered.contains_key(capability), "{told}");
+    }
+    assert!(!offered.contains_key("logging"));
+}
+
+/// A server that cannot be reached: nobody listens where it should be.
+async fn nobody() -> Target {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    Target::http(url.parse().unwrap())
+}
+
+#[tokio::test]
+async fn a_server_that_is_down_stops_nobody() {
+    let web = named("web", Era::Modern).await;
+    let mut config = before(&[("git", &web), ("web", &web)]);
+    config.servers[0].target = nobody().await;
+    let house = House::behind(web, config).await;
+    let list = ask(&house, "tools/list", json!({})).await;
+    assert_eq!(names(&list), ["web_who"]);
+    let call = ask(&house, "tools/call", tool("web_who")).await;
+    assert_eq!(call["result"]["by"], "web");
+    let servers = house.gateway.servers();
+    assert!(
+        matches!(servers[0].state, State::Down { .. }),
+        "{servers:?}"
+    );
+    assert!(matches!(servers[1].state, State::Up(_)));
+    assert_eq!(servers[1].counts[0], ("tools/list", 1));
+}
+
+#[tokio::test]
+async fn a_gateway_without_any_server_starts_only_if_it_may() {
+    let down = config(nobody().await);
+    let error = mcp_vary_gateway::Gateway::start(down.clone()).await;
+    assert!(error.unwrap_err().to_string().contains("server `peer`"));
+    let waiting = down.starting_without_servers(Duration::ZERO);
+    let gateway = mcp_vary_gateway::Gateway::start(waiting).await.unwrap();
+    assert_eq!(gateway.servers()[0].counts, []);
+    gateway.close().await;
+}
+
+/// The capabilities of a client that can show a UI, with something that no server needs to know.
+fn with_ui() -> Value {
+    json!({"sampling": {}, "extensions": {"x/secret": {"key": "k"}, UI: {"mimeTypes": ["text/html"]}}})
+}
+
+#[tokio::test]
+async fn a_server_learns_what_a_client_can_do_and_lists_accordingly() {
+    let house = House::behind_one(named("git", Era::Legacy).await, |config| config).await;
+    for way in Way::ALL {
+        let list = way.ask(&house, &json!({}), "tools/list", json!({})).await;
+        assert_eq!(names(&list), ["who"], "{way:?}");
+        let list = way.ask(&house, &with_ui(), "tools/list", json!({})).await;
+        assert_eq!(names(&list), ["who", "show"], "{way:?}");
+        let call = way
+            .ask(&house, &with_ui(), "tools/call", tool("show"))
+            .await;
+        assert_eq!(call["result"]["ui"], true, "{call}");
+        let call = way
+            .ask(&house, &json!({}), "tools/call", tool("show"))
+            .await;
+        assert_eq!(call["error"]["code"], -32602);
+    }
+    // All clients that can do the same share one connection.
+    let told: Vec<_> = house.peer.of("initialize");
+    let told: Vec<_> = told
+        .iter()
+        .map(|seen| &seen.body["params"]["capabilities"])
+        .collect();
+    let mirrored = json!({"extensions": {UI: {"mimeTypes": ["text/html"]}}});
+    assert_eq!(told, [&json!({}), &mirrored]);
+}
+
+#[tokio::test]
+async fn classes_are_few_and_closed_when_nobody_uses_them() {
+    let peer = named("git", Era::Legacy).await;
+    let house = House::behind_one(peer, |mut config| {
+        config.servers[0].limits.unused = Duration::from_millis(1);
+        config.servers[0].limits.connections = 3;
+        config
+    })
+    .await;
+    for n in 0..10 {
+        let capabilities = json!({"extensions": {UI: {"n": n}}});
+        let list = Way::HttpModern
+            .ask(&house, &capabilities, "tools/list", json!({}))
+            .await;
+        assert!(names(&list).contains(&"who"), "{list}");
+    }
+    soon(house.peer.saw("DELETE", 2)).await;
+    // Who comes back finds things as they were.
+    let list = Way::HttpModern
+        .ask(&house, &with_ui(), "tools/list", json!({}))
+        .await;
+    assert_eq!(names(&list), ["who", "show"]);
+}
+
+#[tokio::test]
+async fn a_server_may_have_a_connection_for_each_session() {
+    let peer = named("git", Era::Legacy).await;
+    let house = House::behind_one(peer, |mut config| {
+        config.servers[0].isolation = Isolation::Session;
+        // One for clients without sessions, two for sessions.
+        config.servers[0].limits.connections = 3;
+        config
+    })
+    .await;
+    let sessions_of = |house: &House| {
+        let calls = house.peer.of("tools/call");
+        let ids = calls
+            .iter()
+            .map(|call| call.header("mcp-session-id").unwrap().to_owned());
+        ids.collect::<Vec<_>>()
+    };
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        clients.push(Legacy::open(&house, "2025-11-25", &json!({})).await);
+    }
+    for client in clients.iter_mut().take(2) {
+        for _ in 0..2 {
+            let answer = client.ask("tools/call", tool("who")).await.json();
+            assert_eq!(answer["result"]["by"], "git");
+        }
+    }
+    let ids = sessions_of(&house);
+    assert!(
+        ids[0] == ids[1] && ids[2] == ids[3] && ids[0] != ids[2],
+        "{ids:?}"
+    );
+    let refused = clients[2].ask("tools/call", tool("who")).await.json();
+    let why = refused["error"]["message"].as_str().unwrap();
+    assert!(
+        why.starts_with("server `peer` serves each session on a connection of its own"),
+        "{why}"
+    );
+    // A session that ends makes room.
+    let delete = clients[0].post(&json!({})).line("DELETE /mcp HTTP/1.1");
+    assert_eq!(clients[0].http.ask(&delete).await.status, 200);
+    soon(house.peer.saw("DELETE", 1)).await;
+    let answer = clients[2].ask("tools/call", tool("who")).await.json();
+    assert_eq!(answer["result"]["by"], "git");
+}
