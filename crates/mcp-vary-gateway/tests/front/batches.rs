@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::support::{
-    House, Legacy, Pipe, Post, Response, initialize, limits, modern, notification, request, tool,
+    House, Legacy, Pipe, Post, Response, initialize, limits, modern, notification, request, soon,
+    tool,
 };
 
 fn mixed() -> Value {
@@ -167,4 +168,27 @@ async fn an_id_may_stand_in_a_batch_once() {
         .filter(|answer| answer["error"]["code"] == -32600);
     assert_eq!(refused.count(), 1, "{answers:?}");
     house.is_unharmed(&mut client.http, "an id twice").await;
+}
+
+/// Whoever waits for several answers is told of each that there will be none.
+#[tokio::test]
+async fn a_batch_is_answered_when_its_session_ends() {
+    let house = House::start().await;
+    let mut client = Legacy::open(&house, "2025-03-26", &json!({})).await;
+    let mut begin = tool("begin");
+    begin["_meta"]["progressToken"] = json!("p");
+    let batch = json!([
+        request(json!(1), "tools/call", begin),
+        request(json!(2), "tools/call", tool("wait")),
+    ]);
+    let post = client.post(&batch);
+    client.http.send(&post.bytes()).await;
+    soon(house.peer.saw("tools/call", 2)).await;
+    client.http.head().await;
+    let begun = client.http.event().await.unwrap();
+    assert_eq!(begun["method"], "notifications/progress");
+    let delete = Post::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
+    assert_eq!(house.connect().await.ask(&delete).await.status, 200);
+    let ends = BTreeMap::from([("1".to_owned(), -32001), ("2".to_owned(), -32001)]);
+    assert_eq!(outcomes(&client.http.events().await), ends);
 }
