@@ -1,8 +1,9 @@
 //! Declaring: what a client says of itself in its capabilities.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS};
+use mcp_vary::extension::{CONTENT_NEGOTIATION, ExtensionId, SERVER_VARIANTS};
 use mcp_vary::feature::{FeatureTag, Features};
 use mcp_vary::hints::VariantHints;
 use rmcp::ErrorData;
@@ -11,6 +12,7 @@ use rmcp::model::{
     NotificationMetaObject, ServerNotification, ServerRequest,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient, Service};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::memory::Memory;
@@ -23,8 +25,8 @@ use super::memory::Memory;
 /// # Properties
 ///
 /// Server variants are declared, with the hints if there are any. Content negotiation is declared
-/// [on request](Self::with_features). What the handler inside declares for either extension stays
-/// as it is. The same goes out in `initialize` and with every request of a modern connection.
+/// [on request](Self::with_features), and so is [any other extension](Self::with_extension). What the
+/// handler inside declares for an extension stays as it is. The same goes out in `initialize` and with every request of a modern connection.
 ///
 /// The SDK can declare extensions as objects only, so nothing else is ever written.
 ///
@@ -55,8 +57,14 @@ pub struct Declaring<S> {
     inside: Arc<S>,
     features: Option<Features>,
     hints: VariantHints,
+    extensions: BTreeMap<ExtensionId, JsonObject>,
     pub(super) memory: Arc<Memory>,
 }
+
+/// The caller's: settings of an extension that are no JSON object.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("the settings of the extension `{0}` are not a JSON object")]
+pub struct SettingsError(ExtensionId);
 
 impl<S: Service<RoleClient>> Declaring<S> {
     /// Declares variants for `handler`.
@@ -66,6 +74,7 @@ impl<S: Service<RoleClient>> Declaring<S> {
             inside: Arc::new(handler),
             features: None,
             hints: VariantHints::default(),
+            extensions: BTreeMap::new(),
             memory: Arc::default(),
         }
     }
@@ -85,6 +94,41 @@ impl<S: Service<RoleClient>> Declaring<S> {
     pub fn with_hints(mut self, hints: VariantHints) -> Self {
         self.hints = hints;
         self
+    }
+
+    /// Declares any other extension, with settings that are written as a JSON object. What the server
+    /// declares for it is [`Client::declared`](super::Client::declared).
+    ///
+    /// # Errors
+    ///
+    /// When the settings are no object.
+    ///
+    /// ```
+    /// use mcp_vary_rmcp::client::Declaring;
+    /// use serde::Serialize;
+    ///
+    /// #[derive(Serialize)]
+    /// struct Units {
+    ///     metric: bool,
+    /// }
+    ///
+    /// let handler = Declaring::new(());
+    /// let handler = handler.with_extension("com.example/units".parse()?, Units { metric: true })?;
+    /// # let _ = handler;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_extension(
+        mut self,
+        id: ExtensionId,
+        settings: impl Serialize,
+    ) -> Result<Self, SettingsError> {
+        match serde_json::to_value(settings) {
+            Ok(Value::Object(settings)) => {
+                self.extensions.insert(id, settings);
+                Ok(self)
+            }
+            _ => Err(SettingsError(id)),
+        }
     }
 
     /// The handler inside.
@@ -133,6 +177,9 @@ impl<S: Service<RoleClient>> Service<RoleClient> for Declaring<S> {
         declare(SERVER_VARIANTS, self.hints.to_settings());
         if let Some(features) = features {
             declare(CONTENT_NEGOTIATION, features.to_settings());
+        }
+        for (id, settings) in &self.extensions {
+            declare(id.as_str(), Value::Object(settings.clone()));
         }
         info
     }

@@ -84,6 +84,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
+use mcp_vary::extension::{Declaration, Declared, declared};
 use mcp_vary::variant::VariantId;
 use rmcp::model::{GetMeta as _, RequestMetaObject, ServerNotification};
 use rmcp::service::{ClientCacheConfig, DynService, Peer, RoleClient, Service};
@@ -91,7 +92,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 pub use self::choose::{Choice, ModelFailure, Reason, Rule, Rules, TaskContext};
-pub use self::declare::Declaring;
+pub use self::declare::{Declaring, SettingsError};
 pub use self::error::Error;
 pub use self::forward::{Forwarded, forward};
 pub use self::list::Listed;
@@ -243,6 +244,40 @@ impl Client {
     pub fn offers(&self) -> Arc<Offers> {
         let offers = self.shared.offers.read();
         Arc::clone(&offers.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What the server declared for the extension `D` when the connection began.
+    ///
+    /// Works for any extension: implement [`Declaration`] for its settings. Reading never fails.
+    ///
+    /// ```
+    /// use mcp_vary::extension::Declaration;
+    /// use mcp_vary::ignored::Ignored;
+    /// use mcp_vary_rmcp::client::Client;
+    /// use serde_json::Value;
+    ///
+    /// #[derive(Default)]
+    /// struct Systems(Vec<String>);
+    ///
+    /// impl Declaration for Systems {
+    ///     const ID: &'static str = "com.example/units";
+    ///
+    ///     fn read(settings: &Value) -> (Option<Self>, Ignored) {
+    ///         let systems = settings["systems"].as_array().into_iter().flatten();
+    ///         let systems = systems.filter_map(Value::as_str).map(str::to_owned);
+    ///         (Some(Self(systems.collect())), Ignored::default())
+    ///     }
+    /// }
+    ///
+    /// fn speaks_imperial(client: &Client) -> bool {
+    ///     client.declared::<Systems>().value.0.iter().any(|system| system == "imperial")
+    /// }
+    /// ```
+    #[must_use]
+    pub fn declared<D: Declaration>(&self) -> Declared<D> {
+        let info = self.peer().peer_info();
+        let capabilities = info.and_then(|info| serde_json::to_value(&info.capabilities).ok());
+        declared(&capabilities.unwrap_or(Value::Null))
     }
 
     /// Asks a modern server anew what it offers; a legacy server's offers hold for the session.

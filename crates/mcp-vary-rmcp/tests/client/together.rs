@@ -1,18 +1,19 @@
 //! Our client before our server: what each says, the other understands.
 
-use mcp_vary::extension::CONTENT_NEGOTIATION;
+use mcp_vary::extension::{CONTENT_NEGOTIATION, Declaration};
 use mcp_vary::feature::Features as Tags;
 use mcp_vary::hints::VariantHints;
+use mcp_vary::ignored::Ignored;
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_rmcp::client::{Experience, TaskContext, View, forward};
-use mcp_vary_rmcp::server::{Vary, answer, features};
+use mcp_vary_rmcp::client::{Declaring, Experience, TaskContext, View, forward};
+use mcp_vary_rmcp::server::{Vary, answer, declared_by, features};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, JsonObject, ListToolsResult, PaginatedRequestParams,
-    ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::scripted::{Connected, WAYS, Way, connect, id};
 
@@ -153,4 +154,65 @@ async fn a_change_is_told_with_its_variant() {
         // A list that was not asked for again is the same in memory.
         assert_eq!(kept, [false, true], "{way:?}");
     }
+}
+
+#[derive(Debug, Default, PartialEq)]
+struct Units(Vec<String>);
+
+impl Declaration for Units {
+    const ID: &'static str = "com.example/units";
+
+    fn read(settings: &Value) -> (Option<Self>, Ignored) {
+        let systems = settings["systems"].as_array().into_iter().flatten();
+        let systems = systems.filter_map(Value::as_str).map(str::to_owned);
+        (Some(Self(systems.collect())), Ignored::default())
+    }
+}
+
+/// Tells the client what it declared.
+#[derive(Clone)]
+struct Echo;
+
+impl ServerHandler for Echo {
+    async fn call_tool(
+        &self,
+        _params: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Units(systems) = declared_by(&context).value;
+        Ok(CallToolResult::success(vec![ContentBlock::text(systems.join(","))]).into())
+    }
+}
+
+/// EXT-2, EXT-8: either side declares any other extension, and reads the other's settings.
+#[tokio::test]
+async fn another_extension_has_settings_on_both_sides() {
+    let units = || Units::ID.parse().unwrap();
+    for way in WAYS {
+        let make = move || {
+            let settings = json!({"systems": ["metric", "imperial"]});
+            let server = Vary::builder().with_handler(Echo);
+            server.with_extension(units(), settings).build().unwrap()
+        };
+        let connected = connect(way, make, |declaring| {
+            let settings = json!({"systems": ["imperial", 7]});
+            declaring.with_extension(units(), settings).unwrap()
+        })
+        .await;
+        let Units(offered) = connected.client.declared().value;
+        assert_eq!(offered, ["metric", "imperial"], "{way:?}");
+        let view = connected.client.default_view();
+        let echoed = view.call_tool(CallToolRequestParams::new("any")).await;
+        let echoed = forward(&echoed.unwrap(), Experience::Conversation).text();
+        assert_eq!(echoed, "imperial", "{way:?}");
+        assert_eq!(connected.client.declared::<Tags>().carrier, None, "{way:?}");
+    }
+}
+
+/// EXT-2: what is no object is no settings.
+#[test]
+fn settings_are_an_object() {
+    let refused = Declaring::new(()).with_extension("com.example/units".parse().unwrap(), [1]);
+    let expected = "the settings of the extension `com.example/units` are not a JSON object";
+    assert_eq!(refused.unwrap_err().to_string(), expected);
 }

@@ -1,5 +1,6 @@
 //! How a client comes into a variant otherwise than by `_meta`, how often it may change, and who is told.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,8 +12,8 @@ use serde_json::{Value, json};
 
 use crate::shop::Shop;
 use crate::support::{
-    Client, Era, VARIANT, VARIANTS, Wire, connect, connect_with, declaring, join, modern,
-    modern_headers, post, serve_http,
+    Client, Era, VARIANT, VARIANTS, Wire, connect, connect_with, declaring, end_session, join,
+    modern, modern_headers, post, serve_http,
 };
 
 fn shops() -> Builder {
@@ -370,4 +371,39 @@ async fn a_strict_refusal_is_recorded() {
         panic!("one record");
     };
     assert!(record.contains("b,a,c: Header mismatch"), "{record}");
+}
+
+/// SV-19: rmcp 3.8 starts a lost HTTP session anew by itself, and tells nobody
+/// (`reinit_on_expired_session`, transport/streamable_http_client.rs): the offers are those of the
+/// lost session, and only a refusal gives that away. When this test fails, it can be heard, and
+/// `client::Client` can read them anew.
+#[tokio::test]
+async fn rmcp_still_hides_that_a_session_began_anew() {
+    let (id, is_over) = (Arc::new(Mutex::new(None)), Arc::new(AtomicBool::new(false)));
+    let (seen, hides) = (Arc::clone(&id), Arc::clone(&is_over));
+    let server = shops().with_visibility(move |context, variant| {
+        let parts = context.extensions.get::<http::request::Parts>().unwrap();
+        if let Some(id) = parts.headers.get("mcp-session-id") {
+            *seen.lock().unwrap() = Some(id.to_str().unwrap().to_owned());
+        }
+        variant.id != *"c" || !hides.load(Ordering::Relaxed)
+    });
+    let server = serve_http(server.build().unwrap()).await;
+    let client = join(&server.url, Era::Legacy, json!({}), &[])
+        .await
+        .unwrap();
+    who(&client, "c").await;
+    let before = client.capabilities();
+
+    is_over.store(true, Ordering::Relaxed);
+    let lost = id.lock().unwrap().take().unwrap();
+    end_session(&server.url, &lost).await;
+    assert_eq!(who(&client, "a").await, json!(["a", "a"]));
+    assert_ne!(id.lock().unwrap().clone(), Some(lost));
+    assert_eq!(client.capabilities(), before);
+    let error = client
+        .under("c", "tools/list", json!({}))
+        .await
+        .unwrap_err();
+    assert_eq!(error.data.unwrap()["availableVariants"], json!(["a", "b"]));
 }

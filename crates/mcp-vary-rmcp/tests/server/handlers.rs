@@ -1,12 +1,14 @@
 //! What a handler is given behind variants, and what becomes of what it says.
 
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_rmcp::server::Vary;
+use mcp_vary_rmcp::server::{Face, Vary, View};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
-    CustomResult, ErrorCode, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, Prompt, Resource,
-    ResourceTemplate, ServerNotification, ServerRequest, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock,
+    CreateTaskResult, CustomRequest, CustomResult, ErrorCode, GetTaskParams, GetTaskResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProgressNotificationParam, Prompt, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, Resource, ResourceTemplate, ServerCapabilities,
+    ServerConfig, ServerNotification, ServerRequest, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -312,6 +314,133 @@ async fn a_method_of_the_handlers_own_is_answered_by_it() {
         let client = connect(&server(|_| Witness), way).await;
         let answer = client.under("b", "com.example/any", json!({})).await;
         assert_eq!(answer.unwrap()["asked"], "com.example/any", "{way:?}");
+    }
+}
+
+/// Lists nothing, and has one resource, to which its tool links.
+struct Linking;
+
+impl ServerHandler for Linking {
+    async fn call_tool(
+        &self,
+        _request: CallToolRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let link = ContentBlock::resource_link(Resource::new("a:linked", "linked"));
+        Ok(CallToolResult::success(vec![link]).into())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        match &*request.uri {
+            "a:linked" => Ok(ReadResourceResult::new(Vec::new()).into()),
+            _ => Err(ErrorData::resource_not_found("nothing there", None)),
+        }
+    }
+}
+
+/// SV-14: what only a tool links to is there where the view's rule for URIs says so, listed or not,
+/// for every client and in every replica alike; nothing need be remembered.
+#[tokio::test]
+async fn what_is_only_linked_can_be_read() {
+    let linking = Face::new(Linking);
+    let variant = |id: &str| ServerVariant::new(id.parse().unwrap(), "");
+    let hiding = View::new().with_resources_where(|uri| !uri.starts_with("a:"));
+    let server = Vary::builder()
+        .with_variant(variant("all"), linking.clone())
+        .with_variant(variant("tools"), linking.clone().with_view(View::new()))
+        .with_variant(variant("less"), linking.with_view(hiding))
+        .build()
+        .unwrap();
+    for way in WAYS {
+        let client = connect(&server, way).await;
+        for (variant, is_there) in [("all", true), ("tools", true), ("less", false)] {
+            let linked = json!({"uri": "a:linked"});
+            let read = client.under(variant, "resources/read", linked).await;
+            assert_eq!(read.is_ok(), is_there, "{way:?} {variant}");
+        }
+    }
+}
+
+/// Makes a task of every call, and knows its own.
+struct Working(&'static str);
+
+impl ServerHandler for Working {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().enable_tasks();
+        ServerConfig::new(capabilities.build())
+    }
+
+    async fn call_tool(
+        &self,
+        _request: CallToolRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let task = json!({
+            "resultType": "task", "taskId": self.0, "status": "working",
+            "createdAt": "2026-11-20T00:00:00Z", "lastUpdatedAt": "2026-11-20T00:00:00Z",
+            "ttlMs": null,
+        });
+        let task: CreateTaskResult = serde_json::from_value(task).unwrap();
+        Ok(CallToolResponse::Task(task))
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.knows(&request.task_id)?;
+        let task = json!({
+            "resultType": "complete", "taskId": self.0, "status": "completed",
+            "createdAt": "2026-11-20T00:00:00Z", "lastUpdatedAt": "2026-11-20T00:00:00Z",
+            "ttlMs": null, "result": {"content": [{"type": "text", "text": self.0}]},
+        });
+        Ok(serde_json::from_value(task).unwrap())
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.knows(&request.task_id)
+    }
+}
+
+impl Working {
+    fn knows(&self, task: &str) -> Result<(), ErrorData> {
+        match task == self.0 {
+            true => Ok(()),
+            false => Err(ErrorData::invalid_params("unknown task", None)),
+        }
+    }
+}
+
+/// SV-28: a task stays with the variant that it was made under, whatever is selected when it is asked for.
+#[tokio::test]
+async fn a_task_stays_where_it_was_made() {
+    let capabilities = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    for wire in [Wire::Pipe, Wire::Http] {
+        let client =
+            connect_with(&server(Working), (Era::Modern, wire), capabilities.clone()).await;
+        for made in ["a", "b"] {
+            let task = client.call(made, "any", json!({})).await;
+            assert_eq!(task["taskId"], made, "{wire:?}");
+            for selected in ["", "a", "b", "none"] {
+                let id = json!({"taskId": made});
+                let got = client.under(selected, "tasks/get", id.clone()).await;
+                let got = got.unwrap();
+                assert_eq!(got["result"]["content"][0]["text"], made, "{wire:?}");
+                client.under(selected, "tasks/cancel", id).await.unwrap();
+            }
+        }
+        let unknown = json!({"taskId": "none"});
+        let error = client.under("a", "tasks/get", unknown).await.unwrap_err();
+        assert_eq!((error.code.0, &*error.message), (-32602, "unknown task"));
     }
 }
 

@@ -17,8 +17,9 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, tool, tool_handler, tool_router
 use serde_json::{Value, json};
 
 use crate::support::{
-    Era, NEGOTIATION, VARIANT, WAYS, Wire, connect, connect_with, declaring, initialize,
-    initialized, join, lines, modern, serve_http, serve_http_with, try_connect,
+    Era, NEGOTIATION, VARIANT, VARIANTS, WAYS, Wire, connect, connect_with, declaring, initialize,
+    initialized, join, lines, modern, modern_headers, post, serve_http, serve_http_with,
+    try_connect,
 };
 
 #[derive(Clone)]
@@ -439,6 +440,35 @@ async fn a_required_extension_is_asked_for() {
         assert_eq!(custom.code.0, -32021, "{wire:?}");
         let required = &error.data.unwrap()["requiredCapabilities"];
         assert_eq!(*required, json!({"extensions": {NEGOTIATION: {}}}));
+    }
+}
+
+/// EXT-4: over HTTP, a modern client that lacks what is required made a bad request.
+#[tokio::test]
+async fn what_is_required_and_not_declared_is_a_bad_request() {
+    for id in [NEGOTIATION, VARIANTS, Units::ID] {
+        let server = Vary::builder()
+            .with_handler(Weather)
+            .with_required(id.parse().unwrap());
+        let server = serve_http(server.build().unwrap()).await;
+        let headers = modern_headers("tools/list", "");
+        for (capabilities, status, code) in [
+            (json!({}), 400, json!(-32021)),
+            (
+                json!({"extensions": {"com.example/any": {}}}),
+                400,
+                json!(-32021),
+            ),
+            (json!({"extensions": {id: {}}}), 200, Value::Null),
+        ] {
+            let request = modern(1, "tools/list", json!({}), capabilities);
+            let answer = post(&server.url, &request, &headers).await;
+            assert_eq!(
+                (answer.0, &answer.1["error"]["code"]),
+                (status, &code),
+                "{id} {request}"
+            );
+        }
     }
 }
 

@@ -472,6 +472,20 @@ pub(crate) async fn post(url: &str, message: &Value, headers: &[(&str, &str)]) -
     panic!("no JSON with status {status}");
 }
 
+/// Ends the session `id` of what is served at `url`, as whoever has its identifier can.
+pub(crate) async fn end_session(url: &str, id: &str) {
+    let place = url.strip_prefix("http://").unwrap();
+    let (host, path) = place.split_once('/').unwrap();
+    let request = format!(
+        "DELETE /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nMcp-Session-Id: {id}\r\n\r\n"
+    );
+    let mut stream = tokio::net::TcpStream::connect(host).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let status = BufReader::new(stream).lines().next_line().await.unwrap();
+    let status = status.expect("a status");
+    assert!(status.contains(" 20"), "{status}");
+}
+
 /// The headers that belong to a modern request for `method`, of `name` if it has one.
 pub(crate) fn modern_headers<'a>(method: &'a str, name: &'a str) -> Vec<(&'a str, &'a str)> {
     let mut headers = vec![

@@ -621,6 +621,32 @@ async fn rankings_are_kept() {
     }
 }
 
+/// SV-7: principals who see the same share a ranking, others have their own.
+#[tokio::test]
+async fn rankings_are_shared_by_who_sees_the_same() {
+    let made = Arc::new(AtomicUsize::new(0));
+    let counter = made.clone();
+    let ranking = move |_: &[&ServerVariant], _: &VariantHints| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        vec![1, 0]
+    };
+    let server = shops().with_ranking(ranking).with_visibility(sees);
+    let server = serve_http(server.build().unwrap()).await;
+    for (role, order, expected) in [
+        ("one", &["small", "plain"][..], 1),
+        ("other", &["small", "plain"], 1),
+        ("admin", &["small", "plain", "rich"], 2),
+        ("one", &["small", "plain"], 2),
+    ] {
+        let headers = [("x-role", role)];
+        let client = join(&server.url, Era::Modern, json!({}), &headers).await;
+        let client = client.unwrap();
+        client.names("", "tools").await;
+        assert_eq!(ids(&client.capabilities()), order, "{role}");
+        assert_eq!(made.load(Ordering::Relaxed), expected, "{role}");
+    }
+}
+
 /// SV-2: to whom nothing is visible, nothing is offered.
 #[tokio::test]
 async fn nothing_visible_is_nothing_offered() {
