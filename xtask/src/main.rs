@@ -7,6 +7,7 @@
 mod bench;
 mod cargo;
 mod conformance;
+mod extra;
 mod faults;
 mod guide;
 mod interop;
@@ -58,6 +59,15 @@ enum Task {
         write: bool,
     },
     Bench(bench::Bench),
+    /// Run what takes long, by hand before a release: all of it, or the named phases
+    #[command(after_help = extra::help())]
+    TestExtra {
+        /// The phases to run; all when none is named
+        #[arg(value_parser = extra::names())]
+        phases: Vec<String>,
+        #[command(flatten)]
+        options: extra::Options,
+    },
     /// Print what the recorded tool lists cost in tokens, and bring docs/tokens.md up to date
     Tokens {
         /// Change nothing; fail when the page is not current
@@ -72,6 +82,7 @@ fn main() -> ExitCode {
         Task::Test { phases } => phases::run(&workspace, &phases),
         Task::Faults { title, write } => said(faults::faults(&workspace, &title, write)),
         Task::Bench(options) => said(bench::bench(&workspace, &options)),
+        Task::TestExtra { phases, options } => said(extra::run(&workspace, &phases, &options)),
         Task::Tokens { check } => said(tokens::tokens(&workspace, check)),
     }
 }

@@ -1,0 +1,229 @@
+//! What is run by hand before a release: `cargo xtask test-extra`.
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::cargo::cargo;
+use crate::phases::Outcome;
+use crate::process;
+use crate::workspace::Workspace;
+
+/// Two thousand mutants, ten seconds each, on one core, and some patience.
+const LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The crate whose mutants are tried, and where its sources are.
+const MUTATED: &str = "mcp-vary";
+
+/// The crates whose API is promised.
+const PROMISED: &[&str] = &["mcp-vary", "mcp-vary-rmcp"];
+
+/// One of them.
+struct Extra {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&Workspace, &Options) -> Outcome,
+}
+
+/// Every one, in the order in which they run.
+const EXTRAS: &[Extra] = &[
+    Extra {
+        name: "semver",
+        about: "the libraries break no promise of their latest release, once there is one (cargo-semver-checks)",
+        run: semver,
+    },
+    Extra {
+        name: "mutants",
+        about: "no mutant of mcp-vary lives, but for those with a reason in .cargo/mutants.toml (cargo-mutants)",
+        run: mutants,
+    },
+];
+
+/// What the command line says of how to run them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Mutate only files that match, such as `crates/mcp-vary/src/rank.rs`
+    #[arg(long, value_name = "GLOB")]
+    file: Vec<String>,
+    /// How many mutants to try at once
+    #[arg(long, default_value_t = 1)]
+    jobs: u32,
+}
+
+/// The names that `cargo xtask test-extra` accepts.
+pub(crate) fn names() -> Vec<&'static str> {
+    EXTRAS.iter().map(|extra| extra.name).collect()
+}
+
+/// What each is, one per line.
+pub(crate) fn help() -> String {
+    let lines = EXTRAS
+        .iter()
+        .map(|extra| format!("  {:<9} {}\n", extra.name, extra.about));
+    std::iter::once("Phases:\n".to_owned())
+        .chain(lines)
+        .collect()
+}
+
+/// Runs those named in `wanted`, all when it is empty.
+///
+/// # Errors
+///
+/// When one fails; the message says what each found.
+pub(crate) fn run(
+    workspace: &Workspace,
+    wanted: &[String],
+    options: &Options,
+) -> Result<(), String> {
+    let mut failed = Vec::new();
+    for extra in EXTRAS {
+        if !wanted.is_empty() && !wanted.iter().any(|name| name == extra.name) {
+            continue;
+        }
+        println!("{}: {}", extra.name, extra.about);
+        let outcome = (extra.run)(workspace, options);
+        let verdict = if outcome.failed == 0 { "ok" } else { "FAILED" };
+        let (passed, not) = (outcome.passed, outcome.failed);
+        println!("  {passed} passed, {not} failed: {verdict}");
+        if !outcome.report.is_empty() {
+            println!("{}", outcome.report.trim_end());
+        }
+        failed.extend((outcome.failed > 0).then_some(extra.name));
+    }
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(format!("failed: {}", failed.join(", "))),
+    }
+}
+
+/// Tries every mutant that has no reason to live.
+fn mutants(workspace: &Workspace, options: &Options) -> Outcome {
+    let found = found(workspace, "mutants", "27.1.0").and_then(|()| tried(workspace, options));
+    found.unwrap_or_else(Outcome::failure)
+}
+
+fn tried(workspace: &Workspace, options: &Options) -> Result<Outcome, String> {
+    let log = workspace.scratch("mutants/log")?;
+    let directory = log.parent().map(|path| path.display().to_string());
+    let directory = directory.unwrap_or_default();
+    let mut command = cargo(workspace);
+    command.args(["mutants", "--package", MUTATED, "--output", &directory]);
+    command.args(["--jobs", &options.jobs.to_string(), "--no-shuffle"]);
+    for file in &options.file {
+        command.args(["--file", file]);
+    }
+    // Nobody debugs a mutant.
+    command.env("CARGO_PROFILE_DEV_DEBUG", "0");
+    let status = process::status(&mut command, &log, LIMIT)?;
+    let of = |kind: &str| {
+        let list = fs::read_to_string(format!("{directory}/mutants.out/{kind}.txt"));
+        list.unwrap_or_default()
+    };
+    judged(&of("caught"), &of("missed"), &of("timeout")).ok_or_else(|| {
+        let tail = process::tail(&log);
+        format!("cargo mutants: {status}, and not one mutant was tried\n{tail}")
+    })
+}
+
+/// What the three lists say, a mutant a line. A mutant that never ends is noticed, and so is caught.
+fn judged(caught: &str, missed: &str, timeout: &str) -> Option<Outcome> {
+    let passed = caught.lines().count() + timeout.lines().count();
+    let failed = missed.lines().count();
+    (passed + failed > 0).then(|| Outcome {
+        passed,
+        failed,
+        report: missed.to_owned(),
+    })
+}
+
+/// Compares what the libraries promise with their latest release; nothing to compare with is said.
+fn semver(workspace: &Workspace, _options: &Options) -> Outcome {
+    match baseline(workspace) {
+        Ok(Some(tag)) => found(workspace, "semver-checks", "0.51.0")
+            .map_or_else(Outcome::failure, |()| compared(workspace, &tag)),
+        Ok(None) => {
+            println!("  nothing is released yet: there is no tag `v*` to compare with");
+            Outcome::default()
+        }
+        Err(error) => Outcome::failure(error),
+    }
+}
+
+fn compared(workspace: &Workspace, tag: &str) -> Outcome {
+    let checks: Vec<_> = PROMISED
+        .iter()
+        .map(|name| {
+            let result = workspace
+                .scratch(&format!("semver-{name}.log"))
+                .and_then(|log| {
+                    let mut command = cargo(workspace);
+                    command.args(["semver-checks", "--package", name, "--baseline-rev", tag]);
+                    process::run(&mut command, &log, LIMIT)
+                });
+            (*name, result)
+        })
+        .collect();
+    Outcome::of_all(&checks)
+}
+
+/// The tag of the latest release.
+fn baseline(workspace: &Workspace) -> Result<Option<String>, String> {
+    let mut git = process::command("git");
+    git.current_dir(workspace.path(""))
+        .args(["tag", "--list", "v*", "--sort=-version:refname"]);
+    let tags = process::output(&mut git, Duration::from_secs(60))?;
+    Ok(tags.lines().next().map(str::to_owned))
+}
+
+/// Whether `cargo {subcommand}` is installed.
+fn found(workspace: &Workspace, subcommand: &str, version: &str) -> Result<(), String> {
+    let mut command = cargo(workspace);
+    command.args([subcommand, "--version"]);
+    process::output(quiet(&mut command), Duration::from_secs(60))
+        .map(drop)
+        .map_err(|_| {
+            let program = format!("cargo-{subcommand}");
+            format!("{program} is not here; `cargo install --locked {program}@{version}` installs what this was written for")
+        })
+}
+
+fn quiet(command: &mut Command) -> &mut Command {
+    command.stderr(std::process::Stdio::null())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mutant_that_lives_is_a_failure() {
+        let outcome = judged("a\nb\n", "c\n", "d\n").unwrap();
+        assert_eq!((outcome.passed, outcome.failed), (3, 1));
+        assert_eq!(outcome.report, "c\n");
+        assert_eq!(judged("", "", ""), None);
+    }
+
+    #[test]
+    fn every_mutant_that_may_live_has_its_reason() {
+        let text = Workspace::here().read(".cargo/mutants.toml").unwrap();
+        let (_, list) = text.split_once("exclude_re = [\n").expect("the list");
+        let (list, _) = list.split_once("\n]").unwrap_or_default();
+        let mut reason = false;
+        for line in list.lines().map(str::trim) {
+            match line.starts_with('#') {
+                true => reason = line.len() > 10,
+                false => {
+                    assert!(line.is_empty() || reason, "no reason above {line}");
+                    reason = false;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_said_with_how_to_get_it() {
+        let error = found(&Workspace::here(), "nonesuch", "1.0.0").unwrap_err();
+        let expected = "cargo-nonesuch is not here; `cargo install --locked cargo-nonesuch@1.0.0`";
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
