@@ -21,8 +21,8 @@ use crate::revision::Revision;
 pub(super) struct Agreed {
     pub(super) fixed: Arc<Fixed>,
     pub(super) views: OnceLock<Option<Arc<[usize]>>>,
-    /// As it is sealed: a JSON object without its closing brace.
-    text: Box<str>,
+    /// The letters of their ids that follow the seal, as far as they are the same.
+    letters: Box<str>,
 }
 
 /// What is a session's own.
@@ -31,16 +31,17 @@ pub(super) struct Own {
     /// Seconds since 1970-01-01 UTC.
     pub(super) expires: u64,
     pub(super) nonce: Nonce,
-    /// As it is sealed: the rest of the JSON object.
-    text: Box<str>,
+    /// The last letters of its id.
+    letters: Box<str>,
 }
 
 /// Tells sessions apart that agreed on the same and expire together.
 pub(super) type Nonce = [u8; 16];
 
-/// The seal of an id, which no two sessions share.
-pub(super) type Mac = [u8; MAC_LENGTH];
+/// The letters of the HMAC that an id begins with, and of the brace after it. No two sessions share them.
+pub(super) type Seal = [u8; SEAL_LENGTH];
 
+const SEAL_LENGTH: usize = (MAC_LENGTH + 1) / 3 * 4;
 const MAC_LENGTH: usize = 32;
 /// The header that carries an id must stay far below common header limits.
 const MAX_ID: usize = 2048;
@@ -49,40 +50,29 @@ const LABEL: &[u8] = b"vary session v1\0";
 /// Different agreements that are remembered; of others every session has its own.
 const REMEMBERED: usize = 1024;
 
-/// The bytes of an id that nobody has checked yet.
-///
-/// Base64 without padding spells the same bytes in one way only, so that ids are equal when their
-/// bytes are.
-#[derive(Clone, Copy, Debug)]
+/// An id that nobody has checked yet.
+#[derive(Clone, Copy)]
 pub(super) struct Unchecked<'a> {
-    pub(super) mac: &'a Mac,
-    payload: &'a [u8],
+    pub(super) seal: &'a Seal,
+    rest: &'a [u8],
+    whole: &'a str,
 }
 
 impl<'a> Unchecked<'a> {
-    /// The bytes of `id`, of which `room` is to hold them; `None` when it is no id at all.
-    pub(super) fn read(id: &str, room: &'a mut Room) -> Option<Self> {
-        if id.len() > MAX_ID {
-            return None;
-        }
-        let length = URL_SAFE_NO_PAD.decode_slice(id, &mut room.0).ok()?;
-        let (mac, payload) = room.0[..length].split_first_chunk()?;
-        Some(Self { mac, payload })
+    /// `None` when it is too short or too long for an id.
+    pub(super) fn read(id: &'a str) -> Option<Self> {
+        let (seal, rest) = id.as_bytes().split_first_chunk()?;
+        (id.len() <= MAX_ID).then_some(Self {
+            seal,
+            rest,
+            whole: id,
+        })
     }
 
-    /// Whether these are the bytes that were sealed for this session, every one of them.
+    /// Whether this is the id of this session, whose seal it has: every letter of it.
     pub(super) fn is(&self, agreed: &Agreed, own: &Own) -> bool {
-        let rest = self.payload.strip_prefix(agreed.text.as_bytes());
-        rest == Some(own.text.as_bytes())
-    }
-}
-
-/// Room for the bytes of an id.
-pub(super) struct Room([u8; MAX_BYTES]);
-
-impl Room {
-    pub(super) fn new() -> Self {
-        Self([0; MAX_BYTES])
+        let rest = self.rest.strip_prefix(agreed.letters.as_bytes());
+        rest == Some(own.letters.as_bytes())
     }
 }
 
@@ -112,7 +102,7 @@ impl Agreed {
         Self {
             fixed: Arc::new(fixed),
             views: OnceLock::new(),
-            text: Box::default(),
+            letters: Box::default(),
         }
     }
 
@@ -126,8 +116,10 @@ impl Agreed {
             order: beginning.o,
             class: beginning.c.map_or_else(|| NO_CLASS.into(), Arc::from),
         };
+        // The brace is in the seal; then every three bytes are four letters.
+        let (groups, _) = text.as_bytes().get(1..)?.as_chunks::<3>();
         Some(Self {
-            text: text.into(),
+            letters: URL_SAFE_NO_PAD.encode(groups.as_flattened()).into(),
             ..Self::of(fixed)
         })
     }
@@ -139,20 +131,7 @@ impl Own {
         Self {
             expires: u64::MAX,
             nonce: Nonce::default(),
-            text: Box::default(),
-        }
-    }
-
-    pub(super) fn new(expires: u64, nonce: Nonce) -> Self {
-        let ending = Ending {
-            e: expires,
-            n: nonce,
-        };
-        let object = serde_json::to_string(&ending).unwrap_or_default();
-        Self {
-            expires,
-            nonce,
-            text: object.replacen('{', ",", 1).into(),
+            letters: Box::default(),
         }
     }
 
@@ -163,14 +142,13 @@ impl Own {
         ClientId::from_be_bytes(half[0]) | 1 << 63
     }
 
-    fn read(text: &str) -> Option<Self> {
-        let object = text.replacen(',', "{", 1);
-        let Ending { e, n } = serde_json::from_str(&object).ok()?;
-        Some(Self {
-            expires: e,
-            nonce: n,
-            text: text.into(),
-        })
+    fn of(ending: &Ending, agreed: &Agreed, id: &str) -> Self {
+        let letters = id.get(SEAL_LENGTH + agreed.letters.len()..);
+        Self {
+            expires: ending.e,
+            nonce: ending.n,
+            letters: letters.unwrap_or_default().into(),
+        }
     }
 }
 
@@ -191,51 +169,65 @@ impl Keys {
 
     /// Seals an id. What it does not hold was never agreed: the session is what its id says, here and
     /// wherever it is opened next.
-    pub(super) fn seal(&self, fixed: Fixed, own: &Own) -> (String, Mac, Arc<Agreed>) {
-        let mut beginning = Beginning {
-            r: fixed.revision.as_str().to_owned(),
-            f: fixed.features.as_deref().map(tags_by_weight),
-            o: fixed.order.clone(),
-            c: (*fixed.class != *NO_CLASS).then(|| fixed.class.to_string()),
+    pub(super) fn seal(
+        &self,
+        fixed: Fixed,
+        expires: u64,
+        nonce: Nonce,
+    ) -> (String, Arc<Agreed>, Own) {
+        let ending = Ending {
+            e: expires,
+            n: nonce,
         };
-        loop {
-            let mut text = serde_json::to_string(&beginning).unwrap_or_default();
-            text.pop();
-            let length = MAC_LENGTH + text.len() + own.text.len();
-            if length <= MAX_BYTES || !beginning.shorten() {
-                let (id, mac) = self.sealed(&text, &own.text);
-                let agreed = self
-                    .agree(&text)
-                    .unwrap_or_else(|| Agreed::of(fixed).into());
-                return (id, mac, agreed);
-            }
-        }
-    }
-
-    fn sealed(&self, beginning: &str, ending: &str) -> (String, Mac) {
-        let payload = [beginning, ending].concat();
-        let mac: Mac = seal(&self.keys[0], payload.as_bytes())
-            .finalize()
-            .into_bytes()
-            .into();
-        let id = URL_SAFE_NO_PAD.encode([&mac, payload.as_bytes()].concat());
-        (id, mac)
+        let end = serde_json::to_string(&ending).unwrap_or_default();
+        let end = end.replacen('{', ",", 1);
+        let begin = beginning(&fixed, MAX_BYTES - MAC_LENGTH - end.len());
+        let payload = format!("{begin}{end}");
+        let mac = mac(&self.keys[0], payload.as_bytes()).finalize();
+        let id = URL_SAFE_NO_PAD.encode([&mac.into_bytes()[..], payload.as_bytes()].concat());
+        let agreed = self.agree(&begin);
+        let agreed = agreed.unwrap_or_else(|| Arc::new(Agreed::of(fixed)));
+        let own = Own::of(&ending, &agreed, &id);
+        (id, agreed, own)
     }
 
     /// Opens an id; `None` when none of the keys sealed it.
     pub(super) fn open(&self, id: Unchecked<'_>) -> Option<(Arc<Agreed>, Own)> {
-        let genuine = |key| seal(key, id.payload).verify_slice(id.mac).is_ok();
+        // Base64 without padding spells the same bytes in one way only.
+        let bytes = URL_SAFE_NO_PAD.decode(id.whole).ok()?;
+        let (told, payload) = bytes.split_at_checked(MAC_LENGTH)?;
+        let genuine = |key| mac(key, payload).verify_slice(told).is_ok();
         if !self.keys.iter().any(genuine) {
             return None;
         }
-        let payload = std::str::from_utf8(id.payload).ok()?;
-        let (beginning, ending) = payload.split_at_checked(payload.rfind(BETWEEN)?)?;
-        Some((self.agree(beginning)?, Own::read(ending)?))
+        let payload = std::str::from_utf8(payload).ok()?;
+        let (begin, end) = payload.split_at_checked(payload.rfind(BETWEEN)?)?;
+        let agreed = self.agree(begin)?;
+        let ending = serde_json::from_str(&end.replacen(',', "{", 1)).ok()?;
+        let own = Own::of(&ending, &agreed, id.whole);
+        Some((agreed, own))
     }
 
     fn agree(&self, text: &str) -> Option<Arc<Agreed>> {
         let read = |text: &str| Agreed::read(text).map(Arc::new);
         Option::clone(&self.agreed.get_or_read(text, read))
+    }
+}
+
+/// What is fixed as it is sealed, at most `limit` bytes: a JSON object without its closing brace.
+fn beginning(fixed: &Fixed, limit: usize) -> String {
+    let mut beginning = Beginning {
+        r: fixed.revision.as_str().to_owned(),
+        f: fixed.features.as_deref().map(tags_by_weight),
+        o: fixed.order.clone(),
+        c: (*fixed.class != *NO_CLASS).then(|| fixed.class.to_string()),
+    };
+    loop {
+        let mut text = serde_json::to_string(&beginning).unwrap_or_default();
+        text.pop();
+        if text.len() <= limit || !beginning.shorten() {
+            return text;
+        }
     }
 }
 
@@ -249,7 +241,7 @@ impl Beginning {
     }
 }
 
-fn seal(key: &[u8; 32], payload: &[u8]) -> Hmac<Sha256> {
+fn mac(key: &[u8; 32], payload: &[u8]) -> Hmac<Sha256> {
     let mut mac = keyed(key);
     mac.update(LABEL);
     mac.update(payload);
@@ -308,12 +300,20 @@ pub(super) mod tests {
         Keys::new(vec![[1; 32], [2; 32]])
     }
 
-    fn own() -> Own {
-        Own::new(1_000, [7; 16])
+    fn seal(fixed: Fixed) -> (String, Arc<Agreed>, Own) {
+        keys().seal(fixed, 1_000, [7; 16])
     }
 
     fn open(keys: &Keys, id: &str) -> Option<(Arc<Agreed>, Own)> {
-        keys.open(Unchecked::read(id, &mut Room::new())?)
+        keys.open(Unchecked::read(id)?)
+    }
+
+    pub(in super::super) fn own(expires: u64, nonce: Nonce) -> Own {
+        Own {
+            expires,
+            nonce,
+            letters: Box::default(),
+        }
     }
 
     /// The JSON that an id seals.
@@ -332,12 +332,9 @@ pub(super) mod tests {
             nonce: Nonce,
         ) {
             let fixed = Fixed { class: class.as_str().into(), ..fixed(&tags) };
-            let own = Own::new(expires, nonce);
-            let (id, mac, agreed) = keys().seal(fixed.clone(), &own);
+            let (id, agreed, own) = keys().seal(fixed.clone(), expires, nonce);
             prop_assert!(id.len() <= MAX_ID);
-            let mut room = Room::new();
-            let read = Unchecked::read(&id, &mut room).unwrap();
-            prop_assert_eq!(read.mac, &mac);
+            let read = Unchecked::read(&id).unwrap();
             prop_assert!(read.is(&agreed, &own));
             let (opened, opened_own) = open(&keys(), &id).unwrap();
             prop_assert!(read.is(&opened, &opened_own));
@@ -353,23 +350,22 @@ pub(super) mod tests {
         #[test]
         fn nothing_else_opens(text in ".{0,300}", at in any::<prop::sample::Index>(), by in 1u8..64) {
             prop_assert!(open(&keys(), &text).is_none());
-            let own = own();
-            let (id, mac, agreed) = keys().seal(fixed(&[]), &own);
-            let mut bytes = URL_SAFE_NO_PAD.decode(id).unwrap();
+            let (id, agreed, own) = seal(fixed(&[]));
+            let mut bytes = URL_SAFE_NO_PAD.decode(&id).unwrap();
             let at = at.index(bytes.len());
             bytes[at] ^= by;
             let forged = URL_SAFE_NO_PAD.encode(bytes);
             prop_assert!(open(&keys(), &forged).is_none());
-            let mut room = Room::new();
-            let read = Unchecked::read(&forged, &mut room).unwrap();
-            prop_assert!(*read.mac != mac || !read.is(&agreed, &own));
+            let (read, genuine) = (Unchecked::read(&forged).unwrap(), Unchecked::read(&id).unwrap());
+            prop_assert!(genuine.is(&agreed, &own));
+            prop_assert!(read.seal != genuine.seal || !read.is(&agreed, &own));
         }
     }
 
     /// An id has one spelling: other bits in its last letter are no id at all.
     #[test]
     fn an_id_is_spelled_in_one_way() {
-        let (id, _, _) = keys().seal(fixed(&[]), &Own::new(10, [7; 16]));
+        let (id, _, _) = keys().seal(fixed(&[]), 10, [7; 16]);
         let others = (b'A'..=b'Z').chain(b'a'..=b'z').chain(b'0'..=b'9');
         let opened = others.filter(|last| {
             let other = format!("{}{}", &id[..id.len() - 1], *last as char);
@@ -381,17 +377,17 @@ pub(super) mod tests {
     #[test]
     fn sessions_that_agreed_on_the_same_share_it() {
         let keys = keys();
-        let (one, _, first) = keys.seal(fixed(&[]), &Own::new(1, [1; 16]));
-        let (_, _, second) = keys.seal(fixed(&[]), &Own::new(2, [2; 16]));
+        let (one, first, _) = keys.seal(fixed(&[]), 1, [1; 16]);
+        let (_, second, _) = keys.seal(fixed(&[]), 2, [2; 16]);
         assert!(Arc::ptr_eq(&first, &second));
         assert!(Arc::ptr_eq(&first, &open(&keys, &one).unwrap().0));
-        let (_, _, other) = keys.seal(fixed(&["agent".to_owned()]), &own());
+        let (_, other, _) = keys.seal(fixed(&["agent".to_owned()]), 1, [1; 16]);
         assert!(!Arc::ptr_eq(&first, &other));
     }
 
     #[test]
     fn a_class_is_sealed_unless_it_is_empty() {
-        let (id, _, _) = keys().seal(fixed(&[]), &own());
+        let (id, _, _) = seal(fixed(&[]));
         assert_eq!(
             json(&id),
             r#"{"r":"2025-06-18","f":[],"o":["compact","standard"],"e":1000,"n":[7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7]}"#
@@ -401,7 +397,7 @@ pub(super) mod tests {
             class: class.into(),
             ..fixed(&[])
         };
-        let (id, _, _) = keys().seal(fixed, &own());
+        let (id, _, _) = seal(fixed);
         assert!(json(&id).contains(r#","c":"{\"sampling\":{}}","e":1000,"#));
     }
 
@@ -417,7 +413,7 @@ pub(super) mod tests {
             class: class.as_str().into(),
             ..fixed(&tags)
         };
-        let (id, _, agreed) = keys().seal(fixed, &own());
+        let (id, agreed, _) = seal(fixed);
         assert!(id.len() <= MAX_ID);
         let features = agreed.fixed.features.as_ref().unwrap();
         let kept: Vec<_> = features.tags().map(ToString::to_string).collect();
@@ -434,7 +430,7 @@ pub(super) mod tests {
 
     #[test]
     fn an_earlier_key_still_opens() {
-        let sealed_with = |key| Keys::new(vec![[key; 32]]).seal(fixed(&[]), &own()).0;
+        let sealed_with = |key| Keys::new(vec![[key; 32]]).seal(fixed(&[]), 1, [1; 16]).0;
         assert!(open(&keys(), &sealed_with(2)).is_some());
         assert!(open(&keys(), &sealed_with(3)).is_none());
     }

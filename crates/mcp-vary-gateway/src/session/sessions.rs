@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use super::id::{Agreed, Keys, Own, Room, Unchecked};
+use super::id::{Agreed, Keys, Own, Unchecked};
 use super::table::Table;
 use super::{ClientId, Fixed, Session, lock};
 use crate::config::{Config, Outside};
@@ -47,10 +47,12 @@ impl Sessions {
     pub(crate) fn open(&self, fixed: Fixed) -> (String, Arc<Session>) {
         let mut nonce = [0; 16];
         (self.outside.random)(&mut nonce);
-        let own = Own::new((self.outside.now)().saturating_add(self.lifetime), nonce);
-        let (id, mac, agreed) = self.keys.seal(fixed, &own);
+        let expires = (self.outside.now)().saturating_add(self.lifetime);
+        let (id, agreed, own) = self.keys.seal(fixed, expires, nonce);
         let session = Session::named(agreed, own);
-        lock(&self.table).place(mac, Arc::clone(&session));
+        if let Some(id) = Unchecked::read(&id) {
+            lock(&self.table).place(*id.seal, Arc::clone(&session));
+        }
         (id, session)
     }
 
@@ -62,7 +64,7 @@ impl Sessions {
 
     /// Finds the session that `id` seals; `None` when forged, expired or deleted.
     pub(crate) fn find(&self, id: &str) -> Option<Arc<Session>> {
-        self.find_read(Unchecked::read(id, &mut Room::new())?)
+        self.find_read(Unchecked::read(id)?)
     }
 
     fn find_read(&self, id: Unchecked<'_>) -> Option<Arc<Session>> {
@@ -91,21 +93,20 @@ impl Sessions {
         let session = table
             .displaced(&own.nonce)
             .unwrap_or_else(|| Session::named(agreed, own));
-        table.place(*id.mac, Arc::clone(&session));
+        table.place(*id.seal, Arc::clone(&session));
         Some(session)
     }
 
     /// Ends the session that `id` seals; whether there was one.
     pub(crate) fn delete(&self, id: &str) -> bool {
-        let mut room = Room::new();
-        let Some(id) = Unchecked::read(id, &mut room) else {
+        let Some(id) = Unchecked::read(id) else {
             return false;
         };
         let Some(session) = self.find_read(id) else {
             return false;
         };
         let now = (self.outside.now)();
-        lock(&self.table).delete(id.mac, &session.own, now);
+        lock(&self.table).delete(id.seal, &session.own, now);
         session.end();
         true
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use indexmap::IndexMap;
 
 use super::Session;
-use super::id::{Mac, Nonce, Own, Unchecked};
+use super::id::{Nonce, Own, Seal, Unchecked};
 
 /// What a replica remembers of its sessions.
 ///
@@ -19,7 +19,7 @@ use super::id::{Mac, Nonce, Own, Unchecked};
 #[derive(Debug)]
 pub(super) struct Table {
     limit: usize,
-    places: IndexMap<Mac, Arc<Session>>,
+    places: IndexMap<Seal, Arc<Session>>,
     /// The place that is looked at next when one is to be given away.
     hand: usize,
     /// Sessions that lost their place while a request or stream of theirs was open.
@@ -52,7 +52,7 @@ impl Table {
 
     /// The session of exactly this id, if it has a place.
     pub(super) fn get(&self, id: Unchecked<'_>) -> Option<Arc<Session>> {
-        let session = self.places.get(id.mac)?;
+        let session = self.places.get(id.seal)?;
         if !id.is(&session.agreed, &session.own) {
             return None;
         }
@@ -71,10 +71,10 @@ impl Table {
     }
 
     /// Gives a session a place, that of another if all are taken.
-    pub(super) fn place(&mut self, mac: Mac, session: Arc<Session>) {
+    pub(super) fn place(&mut self, seal: Seal, session: Arc<Session>) {
         let taken = self.places.len() >= self.limit;
         let given_away = taken.then(|| self.least_missed());
-        self.places.insert(mac, session);
+        self.places.insert(seal, session);
         // The newest, which is the last, moves to the place that becomes free.
         let lost = given_away.and_then(|at| self.places.swap_remove_index(at));
         if let Some((_, session)) = lost
@@ -116,8 +116,8 @@ impl Table {
     }
 
     /// Takes a session out for good, and remembers that until its id has expired.
-    pub(super) fn delete(&mut self, mac: &Mac, own: &Own, now: u64) {
-        self.places.swap_remove(mac);
+    pub(super) fn delete(&mut self, seal: &Seal, own: &Own, now: u64) {
+        self.places.swap_remove(seal);
         while self
             .deleted
             .first()
@@ -137,11 +137,12 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::id;
 
     fn own(n: usize, expires: u64) -> Own {
         let mut nonce = Nonce::default();
         nonce[..8].copy_from_slice(&n.to_be_bytes());
-        Own::new(expires, nonce)
+        id::tests::own(expires, nonce)
     }
 
     /// What was deleted stays deleted even when too many are; the cost is that others open no more.
@@ -150,7 +151,7 @@ mod tests {
         let mut table = Table::new(1);
         let deleted = |n: usize| own(n, 2_000 + n as u64);
         for n in 0..REMEMBERED_DELETIONS + 9 {
-            table.delete(&Mac::default(), &deleted(n), 1_000);
+            table.delete(&[0; _], &deleted(n), 1_000);
         }
         assert_eq!(table.deleted.len(), REMEMBERED_DELETIONS);
         for n in [0, 1, 8, 9, REMEMBERED_DELETIONS + 8] {
@@ -164,10 +165,10 @@ mod tests {
     fn a_deletion_is_remembered_until_it_would_have_expired() {
         let mut table = Table::new(1);
         for (n, now) in [(1, 1_000), (2, 1_999), (3, 2_000)] {
-            table.delete(&Mac::default(), &own(n, 2_000 + now), now);
+            table.delete(&[0; _], &own(n, 2_000 + now), now);
         }
         assert_eq!(table.deleted.len(), 3);
-        table.delete(&Mac::default(), &own(4, 9_000), 4_000);
+        table.delete(&[0; _], &own(4, 9_000), 4_000);
         assert_eq!(table.deleted.len(), 1);
     }
 }
