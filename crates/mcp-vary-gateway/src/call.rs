@@ -21,10 +21,10 @@ use crate::meta;
 use crate::reply::{self, Failure};
 use crate::revision::Era;
 use crate::route::{Action, Asked, Outcome, unknown};
-use crate::running::{Finish, Progress, Running};
+use crate::running::{Again, Finish, Progress, Running};
 use crate::shape::Shaping;
 use crate::splice;
-use crate::upstream::{Owner, Request};
+use crate::upstream::{Owner, Repeat, Request};
 use crate::wire;
 
 /// One request on its way.
@@ -47,6 +47,8 @@ struct Forwarding {
     headers: Vec<(HeaderName, HeaderValue)>,
     caching: Option<Caching>,
     shaping: Option<Shaping>,
+    /// Whether it may be sent once more when the server is lost.
+    repeatable: bool,
 }
 
 impl Call<'_> {
@@ -126,6 +128,7 @@ impl Call<'_> {
             name: Some(tool.place.own.to_string()),
             headers,
             shaping: self.shaping(variant, &tool),
+            repeatable: tool.idempotent && self.repeats(tool.place.server),
             ..Forwarding::default()
         };
         self.forward(variant, forwarding).await
@@ -239,6 +242,10 @@ impl Call<'_> {
         .await
     }
 
+    fn repeats(&self, server: usize) -> bool {
+        self.class.sources()[server].line.config().repeat == Repeat::Idempotent
+    }
+
     fn is_before_one_server(&self) -> bool {
         self.class.sources().len() == 1
     }
@@ -323,6 +330,11 @@ impl Call<'_> {
         request.name = forwarding.name;
         request.param_headers = forwarding.headers;
         request.owner = Some(Owner(self.client.id));
+        let again = forwarding.repeatable.then(|| Again {
+            line: Arc::clone(&source.line),
+            request: request.clone(),
+            revision: upstream.hello().revision,
+        });
         let exchange = upstream.request(request).await?;
         let mut client = self.client.clone();
         client.log_level = level;
@@ -337,7 +349,10 @@ impl Call<'_> {
             upstream: upstream.hello().era(),
             progress,
         };
-        let running = Running::new(Arc::clone(gateway), exchange, turn, finish);
+        let mut running = Running::new(Arc::clone(gateway), exchange, turn, finish);
+        if let Some(again) = again {
+            running.repeat_with(again);
+        }
         Ok(Outcome::Running(Box::new(running)))
     }
 

@@ -9,7 +9,7 @@ use mcp_vary::json::Members;
 use mcp_vary::variant::VariantId;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
-use tracing::debug;
+use tracing::{debug, info};
 
 use crate::bridge::{self, Caching};
 use crate::client::Client;
@@ -19,12 +19,12 @@ use crate::reply::{
     self, Failure, HEADER_MISMATCH, INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, RESOURCE_NOT_FOUND,
     Reply, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED,
 };
-use crate::revision::Era;
+use crate::revision::{Era, Revision};
 use crate::route::Action;
 use crate::session::Place;
 use crate::shape::Shaping;
 use crate::splice;
-use crate::upstream::{Exchange, Message};
+use crate::upstream::{Exchange, Line, Message, Request};
 use crate::wire;
 
 /// A request that was forwarded and is not answered yet.
@@ -33,10 +33,34 @@ pub(crate) struct Running {
     exchange: Option<Exchange>,
     /// Its place among the calls that the server may have at once.
     turn: Option<OwnedSemaphorePermit>,
+    /// What it takes to send it once more, where that does no harm and nothing was passed on yet.
+    again: Option<Again>,
     finish: Finish,
     /// The place in the client's session, by which the client can cancel; none for modern HTTP.
     place: Option<Place>,
     gateway: Arc<Gateway>,
+}
+
+/// A request that may be sent once more, and to whom.
+#[derive(Debug)]
+pub(crate) struct Again {
+    pub(crate) line: Arc<Line>,
+    pub(crate) request: Request,
+    /// What the params were written for.
+    pub(crate) revision: Revision,
+}
+
+impl Again {
+    async fn send(&self) -> Result<Exchange, Failure> {
+        let upstream = self.line.ready().await?;
+        let server = upstream.name();
+        if upstream.hello().revision != self.revision {
+            let why = format!("server `{server}` was lost, and is another one now; ask again");
+            return Err(Failure::internal(why));
+        }
+        info!(server, method = %self.request.method, "an idempotent request is sent once more");
+        Ok(upstream.request(self.request.clone()).await?)
+    }
 }
 
 /// What the client gets next.
@@ -84,10 +108,16 @@ impl Running {
         Self {
             exchange: Some(exchange),
             turn: Some(turn),
+            again: None,
             finish,
             place: None,
             gateway,
         }
+    }
+
+    /// Lets the request be sent once more if the server is lost before it said anything.
+    pub(crate) fn repeat_with(&mut self, again: Again) {
+        self.again = Some(again);
     }
 
     /// Keeps the request's place in its session until it has ended.
@@ -99,7 +129,10 @@ impl Running {
     pub(crate) async fn next(&mut self) -> Step {
         loop {
             let Some(exchange) = &mut self.exchange else {
-                return Step::Cancelled;
+                match self.sent_again().await {
+                    Some(step) => return step,
+                    None => continue,
+                }
             };
             let message = tokio::select! {
                 biased;
@@ -112,14 +145,43 @@ impl Running {
             match message {
                 Ok(Message::Notification(bytes)) => {
                     if let Some(passed) = self.finish.notification(bytes) {
+                        self.again = None;
                         return Step::Notification(passed);
                     }
                 }
                 Ok(Message::Answer(answer)) => return self.done(answer.outcome()),
+                Err(error) if self.again.is_some() && error.is_loss() => self.exchange = None,
                 Err(error) => {
                     self.end();
                     return Step::Done(self.finish.failed(&Failure::from(error)));
                 }
+            }
+        }
+    }
+
+    /// Sends the request once more to a server that was lost, as soon as it is back; what the client gets
+    /// when that does not come about.
+    async fn sent_again(&mut self) -> Option<Step> {
+        let Some(again) = &self.again else {
+            return Some(Step::Cancelled);
+        };
+        let sent = tokio::select! {
+            biased;
+            () = withdrawn(self.place.as_ref()) => {
+                self.end();
+                return Some(self.finish.withdrawn());
+            }
+            sent = again.send() => sent,
+        };
+        self.again = None;
+        match sent {
+            Ok(exchange) => {
+                self.exchange = Some(exchange);
+                None
+            }
+            Err(failure) => {
+                self.end();
+                Some(Step::Done(self.finish.failed(&failure)))
             }
         }
     }
@@ -140,6 +202,7 @@ impl Running {
     /// The server is done with the request, however long the client takes to read the answer.
     fn end(&mut self) {
         self.exchange = None;
+        self.again = None;
         self.turn = None;
     }
 

@@ -35,6 +35,8 @@ pub(crate) struct Tool {
     pub(crate) place: Place,
     pub(crate) facts: ToolFacts,
     pub(crate) headers: Vec<ParamHeader>,
+    /// Whether calling it twice does no more than calling it once, by its own word.
+    pub(crate) idempotent: bool,
 }
 
 /// The pages of one list for either era.
@@ -155,6 +157,7 @@ impl Tool {
                 Some(first) => {
                     first.facts.output_schema |= tool.facts.output_schema;
                     first.facts.ui |= tool.facts.ui;
+                    first.idempotent &= tool.idempotent;
                 }
                 None => drop(tools.insert(Arc::clone(&item.id), tool)),
             }
@@ -184,8 +187,23 @@ impl Tool {
             place: item.place.clone(),
             facts,
             headers,
+            idempotent: is_idempotent(&members),
         }
     }
+}
+
+/// > If true, calling the tool repeatedly with the same arguments will have no additional effect on its
+/// > environment. (This property is meaningful only when `readOnlyHint == false`)
+/// > (MCP 2025-11-25, schema, `ToolAnnotations.idempotentHint`)
+fn is_idempotent(tool: &Members<'_>) -> bool {
+    let annotations = tool
+        .get("annotations")
+        .and_then(|it| Members::parse(it).ok());
+    annotations.is_some_and(|annotations| {
+        ["idempotentHint", "readOnlyHint"]
+            .iter()
+            .any(|hint| annotations.get(hint) == Some("true"))
+    })
 }
 
 impl ByEra {

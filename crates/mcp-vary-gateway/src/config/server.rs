@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use super::mistake::Mistake;
 use super::reader::{Field, MOST, Reader, Setting, quoted};
 use super::tree::{Entry, Value};
-use crate::upstream::{Isolation, Limits, Target, UpstreamConfig};
+use crate::upstream::{Isolation, Limits, Repeat, Target, UpstreamConfig};
 
 /// The servers of a file.
 #[derive(Debug, Default)]
@@ -135,6 +135,7 @@ struct Draft {
     headers: HeaderMap,
     limits: Limits,
     isolation: Isolation,
+    repeat: Repeat,
     mirrored: Option<Vec<String>>,
 }
 
@@ -170,6 +171,7 @@ impl Draft {
         let mut config = UpstreamConfig::new(name, target)
             .with_limits(self.limits)
             .with_isolation(self.isolation);
+        config.repeat = self.repeat;
         if let Some(mirrored) = self.mirrored {
             config.mirrored = mirrored;
         }
@@ -391,6 +393,10 @@ const OURS: &[Setting<Draft>] = &[
         read: |reader, field, draft| reader.choice(field, ISOLATIONS, &mut draft.isolation),
     },
     Setting {
+        key: "repeat",
+        read: |reader, field, draft| reader.choice(field, REPEATS, &mut draft.repeat),
+    },
+    Setting {
         key: "mirror",
         read: |reader, field, draft| draft.mirrored = Some(reader.words(field)),
     },
@@ -410,6 +416,8 @@ const RESTART: &[Setting<Limits>] = &[
         read: |reader, field, limits| reader.duration(field, &mut limits.longest_backoff),
     },
 ];
+
+const REPEATS: &[(&str, Repeat)] = &[("never", Repeat::Never), ("idempotent", Repeat::Idempotent)];
 
 const ISOLATIONS: &[(&str, Isolation)] = &[
     ("shared", Isolation::Shared),

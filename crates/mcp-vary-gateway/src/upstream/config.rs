@@ -20,6 +20,8 @@ pub struct UpstreamConfig {
     pub capabilities: String,
     /// Which clients share a connection to it.
     pub isolation: Isolation,
+    /// Which calls are sent once more when the server is lost while it works on them.
+    pub repeat: Repeat,
     /// The extensions whose settings it is told when a client declares them, by identifier.
     pub mirrored: Vec<String>,
     /// Fills the bytes with randomness, so that many gateways do not come back to a server at the same
@@ -38,6 +40,18 @@ pub enum Isolation {
     Session,
 }
 
+/// Which calls are sent once more when a server is lost while it works on them.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Repeat {
+    /// None: nobody knows whether the server had run them.
+    #[default]
+    Never,
+    /// Those of tools that declare `idempotentHint` or `readOnlyHint`, once, if the client was passed
+    /// nothing of them yet.
+    Idempotent,
+}
+
 impl UpstreamConfig {
     /// The server `name` at `target`, with the default limits.
     pub fn new(name: impl Into<String>, target: Target) -> Self {
@@ -47,6 +61,7 @@ impl UpstreamConfig {
             limits: Limits::default(),
             capabilities: "{}".to_owned(),
             isolation: Isolation::default(),
+            repeat: Repeat::default(),
             mirrored: vec![UI.to_owned()],
             random: |bytes| bytes.fill(u8::MAX),
         }

@@ -247,6 +247,14 @@ fn turn(patience: Option<Duration>) -> String {
 }
 
 impl UpstreamError {
+    /// Whether the connection was lost, so that nobody knows what became of the call.
+    pub(crate) const fn is_loss(&self) -> bool {
+        matches!(
+            self,
+            Self::Closed { .. } | Self::Unreachable { .. } | Self::BrokeOff { .. }
+        )
+    }
+
     /// That the gateway itself ended the connection to `server`.
     pub(super) fn closed_by_gateway(server: &Arc<str>) -> Self {
         Self::Closed {

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use tokio::sync::broadcast;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub use self::config::{Isolation, Limits, Target, UpstreamConfig};
+pub use self::config::{Isolation, Limits, Repeat, Target, UpstreamConfig};
 pub use self::error::{ConnectError, UpstreamError};
 pub use self::hello::Hello;
 pub(crate) use self::level::UpstreamLevel;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mcp_vary_gateway::revision::Era;
-use mcp_vary_gateway::upstream::{Isolation, State};
+use mcp_vary_gateway::upstream::{Isolation, Repeat, State};
 use mcp_vary_gateway::{Collision, Config, Naming, Target, UpstreamConfig};
 use serde_json::{Value, json};
 
@@ -368,4 +368,64 @@ async fn a_server_may_have_a_connection_for_each_session() {
     soon(house.peer.saw("DELETE", 1)).await;
     let answer = clients[2].ask("tools/call", tool("who")).await.json();
     assert_eq!(answer["result"]["by"], "git");
+}
+
+/// A server that ends the connection instead of answering a call, `times` times.
+async fn faint(times: usize, annotations: Value) -> Peer {
+    let calls = AtomicUsize::new(0);
+    Peer::start(move |seen| match seen.method() {
+        "tools/call" if calls.fetch_add(1, Ordering::Relaxed) < times => Some(Reply::broken()),
+        "tools/list" => {
+            let schema = json!({"type": "object"});
+            let tool = json!({"name": "who", "inputSchema": schema, "annotations": annotations});
+            Some(seen.answer(&json!({"tools": [tool]})))
+        }
+        _ => answer("git", Era::Legacy, seen),
+    })
+    .await
+}
+
+/// How often a call reached a server that broke the first of them off, and what the client got.
+async fn called(repeat: Repeat, annotations: Value) -> (usize, Value) {
+    let peer = faint(1, annotations).await;
+    let house = House::behind_one(peer, |mut config| {
+        config.servers[0].repeat = repeat;
+        config
+    })
+    .await;
+    let answer = ask(&house, "tools/call", tool("who")).await;
+    (house.peer.of("tools/call").len(), answer)
+}
+
+#[tokio::test]
+async fn a_call_is_repeated_only_where_tool_and_operator_say_so() {
+    let (times, answer) = called(Repeat::Idempotent, json!({"idempotentHint": true})).await;
+    assert_eq!(
+        (times, &answer["result"]["by"]),
+        (2, &json!("git")),
+        "{answer}"
+    );
+    for (repeat, annotations) in [
+        (Repeat::Never, json!({"idempotentHint": true})),
+        (Repeat::Idempotent, json!({"idempotentHint": false})),
+        (Repeat::Idempotent, json!({})),
+    ] {
+        let (times, answer) = called(repeat, annotations).await;
+        assert_eq!(times, 1, "{answer}");
+        let why = answer["error"]["message"].as_str().unwrap();
+        assert!(why.contains("server `peer`"), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_is_repeated_once() {
+    let peer = faint(9, json!({"readOnlyHint": true})).await;
+    let house = House::behind_one(peer, |mut config| {
+        config.servers[0].repeat = Repeat::Idempotent;
+        config
+    })
+    .await;
+    let answer = ask(&house, "tools/call", tool("who")).await;
+    assert!(answer["error"]["message"].is_string(), "{answer}");
+    assert_eq!(house.peer.of("tools/call").len(), 2);
 }

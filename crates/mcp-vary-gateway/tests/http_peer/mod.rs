@@ -97,6 +97,11 @@ impl Reply {
         (sender, reply)
     }
 
+    /// A reply that ends in the middle, with its connection.
+    pub(crate) fn broken() -> Self {
+        Self::new(200, "application/json", "{").with_header("content-length", "100")
+    }
+
     /// No reply, ever.
     pub(crate) fn silence() -> Self {
         let mut reply = Self::new(200, "text/plain", "");
