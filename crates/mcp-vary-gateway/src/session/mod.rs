@@ -1,7 +1,7 @@
 //! Legacy sessions: an id that seals what `initialize` fixed, and the little that is kept beside it.
 //!
-//! The [id](id) carries revision, features, ranked variants, capability class and expiry under an HMAC,
-//! so that nothing has to be remembered to serve a session. A bounded [table](table) finds those that
+//! The [`id`] carries revision, features, ranked variants, capability class and expiry under an HMAC,
+//! so that nothing has to be remembered to serve a session. A bounded [`table`] finds those that
 //! were used lately without opening their ids, and knows what was deleted; [`Sessions`] is both together.
 //! This file is one session: the log level, and what exists only while a request or a stream is open.
 
@@ -41,8 +41,8 @@ pub(crate) const NO_CLASS: &str = "{}";
 ///
 /// # Properties
 ///
-/// While nothing is in flight and no stream is open it owns one allocation beside itself, the end of
-/// its id; whatever it agreed on is shared with all sessions that agreed on the same.
+/// While nothing is in flight and no stream is open it owns the end of its id and, once it was asked
+/// something, room for a few requests; what it agreed on is shared with all that agreed on the same.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) fixed: Arc<Fixed>,
