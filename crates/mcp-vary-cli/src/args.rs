@@ -35,6 +35,7 @@ pub(crate) enum Command {
     Serve(Serve),
     Inspect(Inspect),
     Call(Call),
+    Config(Config),
     /// The demo's server: an MCP server on standard input and output
     #[command(hide = true)]
     Weather,
@@ -55,28 +56,26 @@ pub(crate) struct Demo {
     pub(crate) listen: Option<String>,
 }
 
-/// Serve an MCP server to every client in its own way
+/// Serve MCP servers to every client in its own way
 ///
-/// The server is a command that speaks MCP on its standard streams, the URL of a streamable HTTP endpoint, or
-/// an entry of the file in which a client keeps its servers. Clients connect to http://ADDR/mcp.
+/// A server is a command that speaks MCP on its standard streams, or the URL of a streamable HTTP endpoint. Several
+/// come from a file: Vary's own, or that in which a client keeps its servers. Their tools are then called
+/// `server_tool`. A server that is down is tried again and stops no other. Clients connect to http://ADDR/mcp.
 #[derive(Debug, Parser)]
 #[command(
-    override_usage = "vary serve [OPTIONS] <--url <URL> | --mcp-json <FILE> | -- <COMMAND>...>",
-    group(ArgGroup::new("server behind").args(["url", "mcp_json", "command"]).required(true)),
+    override_usage = "vary serve [OPTIONS] <--config <FILE> | --mcp-json <FILE> | --url <URL> | -- <COMMAND>...>",
+    group(ArgGroup::new("server behind").args(["config", "mcp_json", "url", "command"]).required(true)),
+    group(ArgGroup::new("file").args(["config", "mcp_json"])),
     after_help = "Examples:\n  \
         vary serve -- npx -y @modelcontextprotocol/server-filesystem .\n  \
         vary serve --url https://example.com/mcp --header 'Authorization: Bearer TOKEN'\n  \
-        vary serve --mcp-json .mcp.json --server git --stdio"
+        vary serve --config vary.yaml\n  \
+        vary serve --mcp-json .mcp.json --stdio"
 )]
 pub(crate) struct Serve {
-    /// Where to serve: HOST:PORT on this machine, or a port alone
-    #[arg(
-        long,
-        value_name = "ADDR",
-        default_value = "127.0.0.1:8800",
-        conflicts_with = "stdio"
-    )]
-    pub(crate) listen: String,
+    /// Where to serve: HOST:PORT on this machine, or a port alone [default: `listen` of --config, or 127.0.0.1:8800]
+    #[arg(long, value_name = "ADDR", conflicts_with = "stdio")]
+    pub(crate) listen: Option<String>,
     /// Serve one client on standard input and output instead
     #[arg(long)]
     pub(crate) stdio: bool,
@@ -86,11 +85,14 @@ pub(crate) struct Serve {
     /// A header for every request to --url; may be repeated
     #[arg(long = "header", value_name = "NAME: VALUE", requires = "url")]
     pub(crate) headers: Vec<String>,
+    /// A configuration with `servers`: YAML, JSON or TOML; `vary config check` explains it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// A file with `mcpServers`, as clients keep it; ${VAR}, ${VAR:-default} and ${env:VAR} are replaced
     #[arg(long, value_name = "FILE")]
     pub(crate) mcp_json: Option<PathBuf>,
-    /// Which server of --mcp-json, when there are several
-    #[arg(long, value_name = "NAME", requires = "mcp_json")]
+    /// Only this server of the file
+    #[arg(long, value_name = "NAME", requires = "file")]
     pub(crate) server: Option<String>,
     /// Offer no variants: every client gets the lists as the server wrote them
     #[arg(long)]
@@ -110,12 +112,15 @@ pub(crate) struct Serve {
 /// the variant `standard`, or the first one where there is none.
 #[derive(Debug, Parser)]
 #[command(
-    override_usage = "vary inspect [OPTIONS] <URL | -- <COMMAND>...>",
+    override_usage = "vary inspect [OPTIONS] <URL | --config <FILE> | -- <COMMAND>...>",
     after_help = "Examples:\n  \
     vary inspect -- npx -y @modelcontextprotocol/server-filesystem .\n  \
-    vary inspect --hints contextSize=compact http://127.0.0.1:8800/mcp\n\n\
+    vary inspect --hints contextSize=compact http://127.0.0.1:8800/mcp\n  \
+    vary inspect --config vary.yaml\n\n\
     With --json: {server, revision, encoding, moreVariantsAvailable, variants: [{id, status, description, hints, \
-    deprecationInfo, tokens, percent, tools: [{name, tokens}]}]}. A server without variants has one with the id null."
+    deprecationInfo, tokens, percent, tools: [{name, tokens}]}]}. A server without variants has one with the id null. With several servers, instead of server and revision, {servers: \
+    [{name, state, error, server, revision, lists}], served: [{list, id, server, own}], collisions: [{list, id, keptBy, \
+    hidden}]}."
 )]
 pub(crate) struct Inspect {
     #[command(flatten)]
@@ -129,8 +134,8 @@ pub(crate) struct Inspect {
     /// The server's URL
     #[arg(
         value_name = "URL",
-        required_unless_present = "command",
-        conflicts_with = "command"
+        required_unless_present_any = ["command", "config"],
+        conflicts_with_all = ["command", "config"]
     )]
     pub(crate) url: Option<String>,
     /// The server's command and its arguments, after `--`
@@ -146,11 +151,12 @@ pub(crate) struct Inspect {
 /// binary data is not counted.
 #[derive(Debug, Parser)]
 #[command(
-    override_usage = "vary call [OPTIONS] <TOOL> [JSON] <URL | -- <COMMAND>...>",
+    override_usage = "vary call [OPTIONS] <TOOL> [JSON] <URL | --config <FILE> | -- <COMMAND>...>",
     after_help = "Examples:\n  \
     vary call get_weather '{\"location\":\"Bern\"}' --features agent,format=json http://127.0.0.1:8800/mcp\n  \
     vary call list_directory '{\"path\":\".\"}' --features agent --features human \\\n      \
-    -- npx -y @modelcontextprotocol/server-filesystem ."
+    -- npx -y @modelcontextprotocol/server-filesystem .\n  \
+    vary call git_status --config vary.yaml"
 )]
 pub(crate) struct Call {
     #[command(flatten)]
@@ -164,16 +170,49 @@ pub(crate) struct Call {
     #[arg(value_name = "JSON")]
     pub(crate) arguments: Option<String>,
     /// The server's URL
-    #[arg(value_name = "URL", conflicts_with = "command")]
+    #[arg(value_name = "URL", conflicts_with_all = ["command", "config"])]
     pub(crate) url: Option<String>,
     /// The server's command and its arguments, after `--`
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
 
+/// Check a configuration
+#[derive(Debug, Parser)]
+#[command(after_help = "Example:\n  vary config check vary.yaml")]
+pub(crate) struct Config {
+    #[command(subcommand)]
+    pub(crate) command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    Check(Check),
+}
+
+/// Say what is wrong with a configuration, and what its servers offer
+///
+/// Every mistake is named at once, with its line and what to write. When there is none, the servers are connected to:
+/// what each offers, and which names or URIs of two collide. Exit code 1 when there is a mistake, or a server is down.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:\n  \
+    vary config check vary.yaml\n  \
+    vary config check --offline .mcp.json")]
+pub(crate) struct Check {
+    /// Only read the file, connect to no server
+    #[arg(long)]
+    pub(crate) offline: bool,
+    /// The configuration, or the file in which a client keeps its servers
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+}
+
 /// What `inspect` and `call` have in common.
 #[derive(Debug, Parser)]
 pub(crate) struct ClientArgs {
+    /// Vary in front of the servers of this configuration, or of the file in which a client keeps them
+    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    pub(crate) config: Option<PathBuf>,
     /// Only this variant
     #[arg(long, value_name = "ID")]
     pub(crate) variant: Option<String>,
@@ -184,7 +223,7 @@ pub(crate) struct ClientArgs {
     #[arg(
         long = "header",
         value_name = "NAME: VALUE",
-        conflicts_with = "command"
+        conflicts_with_all = ["command", "config"]
     )]
     pub(crate) headers: Vec<String>,
 }

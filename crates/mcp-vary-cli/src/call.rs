@@ -76,9 +76,9 @@ impl Called {
         };
         let arguments = arguments.unwrap_or("{}").trim();
         check(arguments)?;
-        if url.is_none() && args.command.is_empty() {
+        if url.is_none() && args.command.is_empty() && args.client.config.is_none() {
             return Err(Failure::command(
-                "a server is missing; give its URL, or `--` and its command",
+                "a server is missing; give its URL, --config and a file, or `--` and its command",
             ));
         }
         let personas: Result<Vec<Persona>, Failure> = match args.features.as_slice() {

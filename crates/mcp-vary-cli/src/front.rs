@@ -4,29 +4,29 @@
 use std::sync::Arc;
 
 use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS, settings};
-use mcp_vary_gateway::revision::Revision;
 use mcp_vary_gateway::upstream::Hello;
 use mcp_vary_gateway::{Config, UpstreamConfig};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
 use crate::args::ClientArgs;
+use crate::behind::Behind;
 use crate::client::{Client, Persona};
 use crate::failure::Failure;
 use crate::outside::outside;
 use crate::print::Progress;
+use crate::print::servers::plural;
 use crate::serving::{self, Serving};
 use crate::stop::Stop;
-use crate::target;
+use crate::{file, target};
 
 /// A server with both extensions.
 #[derive(Debug)]
 pub(crate) struct Front {
     /// Where clients connect to.
     server: UpstreamConfig,
-    /// What the server itself said, not Vary in front of it.
-    pub(crate) info: Option<Value>,
-    pub(crate) revision: Revision,
+    /// What is behind, not Vary in front of it.
+    pub(crate) behind: Behind,
     /// Vary in front of it, when it needs one.
     serving: Option<Serving>,
     /// The last client of it.
@@ -34,49 +34,53 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// The server at `url` or of `command`, as typed.
+    /// The server at `url` or of `command`, or the servers of a configuration, as typed.
     pub(crate) async fn typed(
         args: &ClientArgs,
         url: Option<&str>,
         command: &[String],
     ) -> Result<Self, Failure> {
+        if let Some(path) = &args.config {
+            let file = file::read(path, None)?;
+            return Self::open(file::patient(file.into_config(outside()?))).await;
+        }
         let server = match url {
             Some(url) => target::url(url, &args.headers)?,
             None => target::command(command)?,
         };
-        Self::open(server).await
+        Self::open(Config::new(server, outside()?)).await
     }
 
-    async fn open(server: UpstreamConfig) -> Result<Self, Failure> {
-        let _progress = Progress::show(&format!("connecting to {} ...", server.name));
-        let listener = serving::listen("127.0.0.1:0").await?;
-        let serving = Serving::start(Config::new(server.clone(), outside()?), listener).await?;
-        let servers = serving.gateway().servers();
-        let Some(hello) = servers.iter().find_map(|server| server.hello.as_deref()) else {
-            return Err(Failure::command(format!(
-                "server `{}` said nothing",
-                server.name
-            )));
+    async fn open(config: Config) -> Result<Self, Failure> {
+        let name = match &config.servers[..] {
+            [server] => server.name.clone(),
+            several => plural(several.len(), "server"),
         };
-        let info = hello
-            .server_info
-            .as_deref()
-            .and_then(|text| serde_json::from_str(text).ok());
-        let revision = hello.revision;
-        if knows_extensions(hello) {
+        let _progress = Progress::show(&format!("connecting to {name} ..."));
+        let only = match &config.servers[..] {
+            [server] => Some(server.clone()),
+            _ => None,
+        };
+        let listener = serving::listen("127.0.0.1:0").await?;
+        let serving = Serving::start(config, listener).await?;
+        let gateway = serving.gateway();
+        let behind = Behind::of(gateway);
+        let hello = behind
+            .servers
+            .iter()
+            .find_map(|server| server.hello.as_deref());
+        if let (Some(server), true) = (only, hello.is_some_and(knows_extensions)) {
             serving.stop().await?;
             return Ok(Self {
                 server,
-                info,
-                revision,
+                behind,
                 serving: None,
                 client: Mutex::default(),
             });
         }
         Ok(Self {
             server: target::url(&serving.url(), &[])?,
-            info,
-            revision,
+            behind,
             serving: Some(serving),
             client: Mutex::default(),
         })

@@ -7,9 +7,11 @@ use mcp_vary::variant::ServerVariant;
 use serde_json::{Map, Value, json};
 
 use crate::args::Inspect;
+use crate::behind::Behind;
 use crate::client::{Client, Persona};
 use crate::failure::{Failure, Verdict};
 use crate::front::Front;
+use crate::print::servers::collided;
 use crate::print::table::table;
 use crate::print::wrap::wrap;
 use crate::print::{self, Progress, harmless, harmless_json};
@@ -42,8 +44,7 @@ async fn see(args: &Inspect, persona: &Persona, front: &Front) -> Result<Seen, F
     }
     Ok(Seen {
         whole,
-        info: front.info.clone(),
-        revision: front.revision.as_str(),
+        behind: front.behind.clone(),
         more: client.more_variants(),
         faces,
     })
@@ -143,8 +144,7 @@ pub(crate) fn yardstick(faces: &[Face]) -> Option<&Face> {
 struct Seen {
     /// The tokens that others are compared with.
     whole: usize,
-    info: Option<Value>,
-    revision: &'static str,
+    behind: Behind,
     more: bool,
     faces: Vec<Face>,
 }
@@ -156,14 +156,11 @@ impl Seen {
             .iter()
             .map(|face| self.face_to_json(face))
             .collect();
-        let seen = json!({
-            "server": self.info,
-            "revision": self.revision,
-            "encoding": "o200k_base",
-            "moreVariantsAvailable": self.more,
-            "variants": variants,
-        });
-        format!("{seen:#}\n")
+        let mut seen = self.behind.to_json();
+        seen.insert("encoding".to_owned(), json!("o200k_base"));
+        seen.insert("moreVariantsAvailable".to_owned(), json!(self.more));
+        seen.insert("variants".to_owned(), json!(variants));
+        format!("{:#}\n", Value::Object(seen))
     }
 
     fn face_to_json(&self, face: &Face) -> Value {
@@ -175,7 +172,10 @@ impl Seen {
         let tools = face
             .tools
             .iter()
-            .map(|tool| json!({"name": tool.name, "tokens": tool.tokens}));
+            .map(|tool| match self.server_of(&tool.name) {
+                Some(server) => json!({"name": tool.name, "server": server, "tokens": tool.tokens}),
+                None => json!({"name": tool.name, "tokens": tool.tokens}),
+            });
         members.insert("tokens".to_owned(), json!(face.tokens));
         members.insert(
             "percent".to_owned(),
@@ -186,11 +186,12 @@ impl Seen {
     }
 
     fn to_text(&self, width: usize) -> String {
-        let mut out = print::server_line(self.info.as_ref(), self.revision);
-        out.push_str("\n\n");
+        let mut out = self.behind.to_text();
+        out.push('\n');
         self.write_variants(&mut out, width);
         out.push('\n');
-        out.push_str(&harmless(&table(&self.rows())));
+        out.push_str(&harmless(&table(&self.rows(), 1)));
+        out.push_str(&harmless(&collided(&self.behind.collisions)));
         out
     }
 
@@ -239,11 +240,23 @@ impl Seen {
         let mut rows = vec![row("tokens per tool", &|face| {
             face.id().unwrap_or("as listed").to_owned()
         })];
-        for name in self.names() {
-            rows.push(row(name, &|face| {
-                let tool = face.tools.iter().find(|tool| tool.name == name);
-                tool.map_or_else(|| "-".to_owned(), |tool| tool.tokens.to_string())
-            }));
+        for (server, names) in self.names() {
+            let indent = if server.is_some() { "  " } else { "" };
+            if let Some(server) = server {
+                rows.push(row(server, &|face| {
+                    let own = face
+                        .tools
+                        .iter()
+                        .filter(|tool| names.contains(&tool.name.as_str()));
+                    own.map(|tool| tool.tokens).sum::<usize>().to_string()
+                }));
+            }
+            for name in names {
+                rows.push(row(&format!("{indent}{name}"), &|face| {
+                    let tool = face.tools.iter().find(|tool| tool.name == name);
+                    tool.map_or_else(|| "-".to_owned(), |tool| tool.tokens.to_string())
+                }));
+            }
         }
         rows.push(row("all", &|face| face.tokens.to_string()));
         if self.faces.iter().any(|face| face.variant.is_some()) {
@@ -254,15 +267,31 @@ impl Seen {
         rows
     }
 
-    /// Every tool of every face once, in the order of the first that has it.
-    fn names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = Vec::new();
+    /// Every tool of every face once, in the order of the first that has it; of several servers by server.
+    fn names(&self) -> Vec<(Option<&str>, Vec<&str>)> {
+        let mut groups: Vec<(Option<&str>, Vec<&str>)> = Vec::new();
         for tool in self.faces.iter().flat_map(|face| &face.tools) {
-            if !names.contains(&tool.name.as_str()) {
-                names.push(&tool.name);
+            let server = self.server_of(&tool.name);
+            let at = groups.iter().position(|(of, _)| *of == server);
+            let at = at.unwrap_or_else(|| {
+                groups.push((server, Vec::new()));
+                groups.len() - 1
+            });
+            if !groups[at].1.contains(&tool.name.as_str()) {
+                groups[at].1.push(&tool.name);
             }
         }
-        names
+        groups
+    }
+
+    /// Which of several servers a tool belongs to.
+    fn server_of(&self, tool: &str) -> Option<&str> {
+        if self.behind.servers.len() < 2 {
+            return None;
+        }
+        let mut served = self.behind.served.iter();
+        let found = served.find(|served| served.list == "tools/list" && served.id == tool);
+        found.map(|served| served.server.as_str())
     }
 }
 

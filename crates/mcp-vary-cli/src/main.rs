@@ -1,17 +1,19 @@
-//! The command line of Vary: `demo`, `serve`, `inspect` and `call`.
+//! The command line of Vary: `demo`, `serve`, `inspect`, `call` and `config check`.
 //!
 //! The only crate that prints, exits, reads flags, the environment, the clock and randomness.
 //! Standard output is data, standard error is talk.
 
 mod args;
+mod behind;
 mod call;
+mod check;
 mod client;
 mod demo;
 mod failure;
+mod file;
 mod front;
 mod inspect;
 mod log;
-mod mcp_json;
 mod outside;
 mod print;
 mod serve;
@@ -25,7 +27,7 @@ use std::time::Duration;
 
 use clap::Parser as _;
 
-use args::{Args, Command};
+use args::{Args, Command, ConfigCommand};
 use failure::{Failure, Verdict};
 use stop::Stop;
 
@@ -61,6 +63,9 @@ async fn dispatch(command: Command) -> Result<Verdict, Failure> {
         Command::Serve(serve) => serve::run(serve, stop).await,
         Command::Inspect(inspect) => inspect::run(inspect, stop).await,
         Command::Call(call) => call::run(call, stop).await,
+        Command::Config(config) => match config.command {
+            ConfigCommand::Check(check) => check::run(check, stop).await,
+        },
         Command::Weather => tokio::select! {
             served = weather::serve_stdio() => served
                 .map(|()| Verdict::Fine)

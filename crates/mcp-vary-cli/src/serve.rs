@@ -1,64 +1,82 @@
-//! `vary serve`: a gateway in front of one server, until it is stopped.
+//! `vary serve`: a gateway in front of servers, until it is stopped.
 
 use std::io::{self, Write as _};
 use std::pin::pin;
+use std::time::Duration;
 
 use mcp_vary_gateway::upstream::State;
-use mcp_vary_gateway::{Config, Gateway, ServerReport, UpstreamConfig};
+use mcp_vary_gateway::{Config, Gateway, ServerReport};
 use serde_json::json;
 use tokio::sync::oneshot;
 
 use crate::args::Serve;
 use crate::failure::{Failure, Verdict};
 use crate::outside::outside;
+use crate::print::servers::{plural, reason};
+use crate::print::table::table;
 use crate::print::{harmless, talk};
 use crate::serving::{self, Serving};
 use crate::stop::Stop;
-use crate::{mcp_json, target};
+use crate::{file, target};
 
-/// Serves until a signal comes or the server behind ends; a second signal ends at once what is still
-/// running.
+/// Serves until a signal comes; a second signal ends at once what is still running.
 pub(crate) async fn run(args: Serve, mut stop: Stop) -> Result<Verdict, Failure> {
-    let upstream = server_behind(&args)?;
-    let config = Config::new(upstream, outside()?)
-        .with_variants(!args.no_variants)
-        .with_negotiation(!args.no_negotiation);
+    let Behind { config, listen } = Behind::typed(&args)?;
     if args.stdio {
         on_stdio(config, &mut stop).await
     } else {
-        on_http(&args.listen, config, &mut stop).await
+        on_http(&listen, config, &mut stop).await
     }
 }
 
-fn server_behind(args: &Serve) -> Result<UpstreamConfig, Failure> {
-    match (&args.url, &args.mcp_json) {
-        (Some(url), _) => target::url(url, &args.headers),
-        (None, Some(path)) => {
-            let shown = path.display();
-            let text = std::fs::read_to_string(path)
-                .map_err(|error| Failure::command(format!("{shown} cannot be read: {error}")))?;
-            mcp_json::read(&text, args.server.as_deref(), &variable)
-                .map_err(|error| Failure::command(format!("{shown} {error}")))
+/// What is served, and where.
+#[derive(Debug)]
+struct Behind {
+    config: Config,
+    listen: String,
+}
+
+impl Behind {
+    fn typed(args: &Serve) -> Result<Self, Failure> {
+        let (mut config, listen) =
+            match (&args.url, args.config.as_ref().or(args.mcp_json.as_ref())) {
+                (Some(url), _) => (
+                    Config::new(target::url(url, &args.headers)?, outside()?),
+                    None,
+                ),
+                (None, Some(path)) => {
+                    let file = file::read(path, args.server.as_deref())?;
+                    let listen = file.listen.clone();
+                    (file.into_config(outside()?), listen)
+                }
+                (None, None) => (
+                    Config::new(target::command(&args.command)?, outside()?),
+                    None,
+                ),
+            };
+        config.variants &= !args.no_variants;
+        config.negotiation &= !args.no_negotiation;
+        if config.servers.len() > 1 {
+            config = config.starting_without_servers(START_PATIENCE);
         }
-        (None, None) => target::command(&args.command),
+        let listen = args.listen.clone().or(listen);
+        Ok(Self {
+            config,
+            listen: listen.unwrap_or_else(|| "127.0.0.1:8800".to_owned()),
+        })
     }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the file asks for variables of the environment"
-)]
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok()
 }
 
 async fn on_http(listen: &str, config: Config, stop: &mut Stop) -> Result<Verdict, Failure> {
-    // Before the server is started, which may take long, so that a taken port is said first.
+    // Before the servers are started, which may take long, so that a taken port is said first.
     let listener = serving::listen(listen).await?;
-    let name = config.servers[0].name.clone();
+    let name = match &config.servers[..] {
+        [server] => server.name.clone(),
+        _ => "vary".to_owned(),
+    };
     let serving = tokio::select! {
         serving = Serving::start(config, listener) => serving?,
-        () = stop.asked() => return Err(Failure::command("interrupted before the server was ready")),
+        () = stop.asked() => return Err(Failure::command("interrupted before a server was ready")),
     };
     talk(&format!(
         "{}\nserving at {}",
@@ -82,7 +100,7 @@ async fn on_http(listen: &str, config: Config, stop: &mut Stop) -> Result<Verdic
 async fn on_stdio(config: Config, stop: &mut Stop) -> Result<Verdict, Failure> {
     let gateway = tokio::select! {
         gateway = Gateway::start(config) => gateway?,
-        () = stop.asked() => return Err(Failure::command("interrupted before the server was ready")),
+        () = stop.asked() => return Err(Failure::command("interrupted before a server was ready")),
     };
     talk(&introduction(&gateway));
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
@@ -131,38 +149,49 @@ fn ended(served: io::Result<()>) -> Result<Verdict, Failure> {
 }
 
 /// Who is behind, a line for each server.
-pub(crate) fn introduction(gateway: &Gateway) -> String {
+fn introduction(gateway: &Gateway) -> String {
     let servers = gateway.servers();
-    let lines = servers.iter().map(|server| harmless(&introduce(server)));
-    lines.collect::<Vec<_>>().join("\n")
+    if let [server] = &servers[..] {
+        return harmless(&format!("in front of {}", said(server)));
+    }
+    let rows = servers
+        .iter()
+        .map(|server| vec![format!("  {}", server.name), said(server)]);
+    let mut out = format!("in front of {}\n", plural(servers.len(), "server"));
+    out.push_str(&table(&rows.collect::<Vec<_>>(), 2));
+    let collisions = gateway.collisions().len();
+    if collisions > 0 {
+        let count = plural(collisions, "collision");
+        out.push_str(&format!(
+            "{count} of names or URIs; `vary config check` shows them\n"
+        ));
+    }
+    harmless(out.trim_end())
 }
 
-fn introduce(server: &ServerReport) -> String {
-    let Some(hello) = &server.hello else {
-        return match &server.state {
-            State::Down { error, .. } => format!("not there yet: {error}"),
-            _ => format!(
-                "not there yet: server `{}` is still being started",
-                server.name
-            ),
-        };
+/// What a server says of itself, or why it says nothing.
+fn said(server: &ServerReport) -> String {
+    let (Some(hello), State::Up(_)) = (&server.hello, &server.state) else {
+        return format!("not there yet: {}", reason(server).unwrap_or_default());
     };
     let info = hello.server_info.as_deref();
     let info = info.and_then(|text| serde_json::from_str(text).ok());
     let line = crate::print::server_line(info.as_ref(), hello.revision.as_str());
     let tools = server.counts.iter().find(|(list, _)| *list == "tools/list");
     let tools = match tools {
-        Some((_, 1)) => "1 tool".to_owned(),
-        Some((_, count)) => format!("{count} tools"),
+        Some((_, count)) => plural(*count, "tool"),
         None => "no tools".to_owned(),
     };
-    format!("in front of {line}, {tools}")
+    format!("{line}, {tools}")
 }
 
 /// What a client's configuration says of a server at `url`.
 pub(crate) fn entry(name: &str, url: &str) -> String {
     json!({"mcpServers": {name: {"type": "http", "url": url}}}).to_string()
 }
+
+/// How long clients wait for the slowest of several servers; it is added to the others later.
+const START_PATIENCE: Duration = Duration::from_secs(20);
 
 #[cfg(test)]
 mod tests {

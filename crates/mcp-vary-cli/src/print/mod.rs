@@ -2,6 +2,7 @@
 
 mod indent;
 pub(crate) mod result;
+pub(crate) mod servers;
 pub(crate) mod side_by_side;
 pub(crate) mod table;
 pub(crate) mod wrap;

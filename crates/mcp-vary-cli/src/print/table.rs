@@ -1,11 +1,12 @@
-//! A table: the first column to the left, the others to the right.
+//! A table: words to the left, numbers to the right.
 
 use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// The rows as lines, columns as wide as their widest cell, two spaces between them.
-pub(crate) fn table(rows: &[Vec<String>]) -> String {
+/// The rows as lines, columns as wide as their widest cell, two spaces between them; the first `words`
+/// columns are aligned to the left.
+pub(crate) fn table(rows: &[Vec<String>], words: usize) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns)
         .map(|column| {
@@ -21,9 +22,11 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
         let mut line = String::new();
         for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
             let fill = " ".repeat(width.saturating_sub(cell.width()));
-            let _ = match at {
-                0 => write!(line, "{cell}{fill}"),
-                _ => write!(line, "  {fill}{cell}"),
+            let gap = if at == 0 { "" } else { "  " };
+            let _ = if at < words {
+                write!(line, "{gap}{cell}{fill}")
+            } else {
+                write!(line, "{gap}{fill}{cell}")
             };
         }
         out.push_str(line.trim_end());
@@ -40,6 +43,7 @@ mod tests {
     fn numbers_stand_under_each_other() {
         let rows =
             [["tools", "standard"], ["städte", "7"]].map(|row| row.map(str::to_owned).to_vec());
-        assert_eq!(table(&rows), "tools   standard\nstädte         7\n");
+        assert_eq!(table(&rows, 1), "tools   standard\nstädte         7\n");
+        assert_eq!(table(&rows, 2), "tools   standard\nstädte  7\n");
     }
 }

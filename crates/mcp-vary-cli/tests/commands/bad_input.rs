@@ -81,22 +81,17 @@ fn a_clients_file_with_a_mistake_is_named_with_its_key() {
     refuses_file(
         "broken.json",
         "{",
-        "is no JSON: EOF while parsing an object at line 1 column 1",
+        "broken.json:1:1: is no JSON: EOF while parsing an object",
     );
     refuses_file(
         "other.json",
         r#"{"server": {}}"#,
-        "has no `mcpServers`; write",
-    );
-    refuses_file(
-        "several.json",
-        r#"{"mcpServers": {"a": {"command": "x"}, "b": {"url": "http://x/"}}}"#,
-        "`mcpServers` has several servers; pick one with --server: `a`, `b`",
+        "other.json:1:2: `server` is no setting; did you mean `servers`?",
     );
     refuses_file(
         "shape.json",
         r#"{"mcpServers": {"a": {"args": []}}}"#,
-        "`mcpServers.a` has neither `command` nor `url`",
+        "shape.json:1:22: `mcpServers.a` has neither `command` nor `url`",
     );
     run(&["serve", "--mcp-json", "no-such-file.json"])
         .refuses(&["no-such-file.json cannot be read"]);
@@ -104,7 +99,12 @@ fn a_clients_file_with_a_mistake_is_named_with_its_key() {
 
 #[test]
 fn a_command_line_that_lacks_something_is_refused() {
-    run(&["serve"]).refuses(&["--url <URL>|--mcp-json <FILE>|COMMAND"]);
+    run(&["serve"]).refuses(&["--config <FILE>|--mcp-json <FILE>|--url <URL>|COMMAND"]);
+    run(&["serve", "--server", "a", "--url", "http://x/"])
+        .refuses(&["--config <FILE>|--mcp-json <FILE>"]);
+    run(&["serve", "--config", "a", "--mcp-json", "b"]).refuses(&["cannot be used with"]);
+    run(&["inspect", "--config", "a", "http://x/"]).refuses(&["cannot be used with"]);
+    run(&["config", "check"]).refuses(&["<FILE>"]);
     run(&["serve", "--url", "http://x/", "--", "y"]).refuses(&["cannot be used with"]);
     run(&["inspect"]).refuses(&["URL"]);
     run(&["call", "x"]).refuses(&["a server is missing"]);

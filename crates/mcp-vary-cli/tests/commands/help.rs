@@ -17,4 +17,6 @@ fn the_help_of_each_command_has_an_example() {
     explains(&["serve"]);
     explains(&["inspect"]);
     explains(&["call"]);
+    explains(&["config"]);
+    explains(&["config", "check"]);
 }

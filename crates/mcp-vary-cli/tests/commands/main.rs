@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod call;
+mod config;
 mod demo;
 mod help;
 mod inspect;

@@ -302,6 +302,10 @@ const LIMITS: &[Setting<Limits>] = &[
         read: |reader, field, limits| reader.duration(field, &mut limits.read_timeout),
     },
     Setting {
+        key: "write-timeout",
+        read: |reader, field, limits| reader.duration(field, &mut limits.write_timeout),
+    },
+    Setting {
         key: "drain",
         read: |reader, field, limits| reader.duration(field, &mut limits.drain),
     },

@@ -190,6 +190,15 @@ impl<'a> Reader<'a> {
         self.parsed(field, units::duration, into);
     }
 
+    /// Sets a duration; `off` is none at all.
+    pub(super) fn duration_or_off(&mut self, field: &Field<'_>, into: &mut Duration) {
+        let parse = |text: &str| match text.trim() {
+            "off" | "no" | "false" => Ok(Duration::ZERO),
+            text => units::duration(text),
+        };
+        self.parsed(field, parse, into);
+    }
+
     /// Sets a number of bytes.
     pub(super) fn size(&mut self, field: &Field<'_>, into: &mut usize) {
         self.parsed(field, units::size, into);

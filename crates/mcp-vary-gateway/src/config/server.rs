@@ -371,7 +371,7 @@ const OURS: &[Setting<Draft>] = &[
     },
     Setting {
         key: "ping",
-        read: |reader, field, draft| reader.duration(field, &mut draft.limits.ping),
+        read: |reader, field, draft| reader.duration_or_off(field, &mut draft.limits.ping),
     },
     Setting {
         key: "hung",

@@ -1,0 +1,82 @@
+//! The servers behind a gateway: how they stand, who serves what, and what collides.
+
+use mcp_vary_gateway::{Collision, Gateway, Served, ServerReport};
+use serde_json::{Map, Value, json};
+
+use crate::print::servers::{reason, standing, state};
+use crate::print::{self, harmless};
+
+/// The servers behind, as they stood when they had been connected to.
+#[derive(Clone, Debug)]
+pub(crate) struct Behind {
+    pub(crate) servers: Vec<ServerReport>,
+    pub(crate) served: Vec<Served>,
+    pub(crate) collisions: Vec<Collision>,
+}
+
+impl Behind {
+    pub(crate) fn of(gateway: &Gateway) -> Self {
+        Self {
+            servers: gateway.servers(),
+            served: gateway.served(),
+            collisions: gateway.collisions(),
+        }
+    }
+
+    /// One server in a line, several as a table.
+    pub(crate) fn to_text(&self) -> String {
+        if let [server] = &self.servers[..] {
+            let revision = server.hello.as_ref().map(|hello| hello.revision.as_str());
+            let line = print::server_line(info(server).as_ref(), revision.unwrap_or("unknown"));
+            return line + "\n";
+        }
+        harmless(&standing(&self.servers))
+    }
+
+    /// What one server said of itself, or all that is known of several.
+    pub(crate) fn to_json(&self) -> Map<String, Value> {
+        if let [server] = &self.servers[..] {
+            return said(server);
+        }
+        let servers = self.servers.iter().map(|server| {
+            let mut told = Map::new();
+            told.insert("name".to_owned(), json!(server.name));
+            told.insert("state".to_owned(), json!(state(&server.state)));
+            if let Some(reason) = reason(server) {
+                told.insert("error".to_owned(), json!(reason));
+            }
+            told.extend(said(server));
+            let counts = server.counts.iter();
+            let lists: Map<_, _> = counts
+                .map(|(list, count)| ((*list).to_owned(), json!(count)))
+                .collect();
+            told.insert("lists".to_owned(), json!(lists));
+            Value::Object(told)
+        });
+        let served = self.served.iter().map(|served| {
+            json!({"list": served.list, "id": served.id, "server": served.server, "own": served.own})
+        });
+        let collisions = self.collisions.iter().map(|collision| {
+            json!({"list": collision.list, "id": collision.id, "keptBy": collision.kept_by, "hidden": collision.hidden})
+        });
+        let mut all = Map::new();
+        all.insert("servers".to_owned(), servers.collect());
+        all.insert("served".to_owned(), served.collect());
+        all.insert("collisions".to_owned(), collisions.collect());
+        all
+    }
+}
+
+/// What a server says of itself.
+fn said(server: &ServerReport) -> Map<String, Value> {
+    let revision = server.hello.as_ref().map(|hello| hello.revision.as_str());
+    let mut said = Map::new();
+    said.insert("server".to_owned(), json!(info(server)));
+    said.insert("revision".to_owned(), json!(revision));
+    said
+}
+
+fn info(server: &ServerReport) -> Option<Value> {
+    let hello = server.hello.as_ref()?;
+    serde_json::from_str(hello.server_info.as_deref()?).ok()
+}

@@ -1,0 +1,95 @@
+//! `vary config check`: what is wrong with a configuration, and what its servers offer.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use mcp_vary_gateway::config::File;
+use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
+
+use crate::args::Check;
+use crate::failure::{Failure, Verdict};
+use crate::file::patient;
+use crate::outside::outside;
+use crate::print::servers::{collided, is_up, plural, standing};
+use crate::print::table::table;
+use crate::print::{self, Progress, harmless};
+use crate::stop::Stop;
+
+/// Reads, then connects unless told not to; prints what is found as data.
+pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure> {
+    let name = args.file.display().to_string();
+    let text = crate::file::text(&args.file)?;
+    let file = match crate::file::parse(&name, &text, None) {
+        Ok(file) => file,
+        Err(mistakes) => {
+            let count = plural(mistakes.all.len(), "mistake");
+            print::data(&harmless(&format!("{mistakes}\n\n{count}\n")))?;
+            return Ok(Verdict::Failed);
+        }
+    };
+    let opening = opening(&name, &file);
+    if args.offline {
+        print::data(&harmless(&format!("{opening}\n{}", places(&file.servers))))?;
+        return Ok(Verdict::Fine);
+    }
+    let config = patient(file.into_config(outside()?));
+    let patience = config.start_patience;
+    let config = config.starting_without_servers(patience);
+    let gateway = stop.unless_asked(connect(config)).await?;
+    let (servers, collisions) = (gateway.servers(), gateway.collisions());
+    let shown = format!("{opening}\n{}{}", standing(&servers), collided(&collisions));
+    let printed = print::data(&harmless(&shown));
+    tokio::select! {
+        () = gateway.close() => {}
+        () = stop.asked() => {}
+    }
+    let all_up = servers.iter().all(|server| is_up(&server.state));
+    printed.map(|()| {
+        if all_up {
+            Verdict::Fine
+        } else {
+            Verdict::Failed
+        }
+    })
+}
+
+async fn connect(config: Config) -> Result<Arc<Gateway>, Failure> {
+    let count = plural(config.servers.len(), "server");
+    let _progress = Progress::show(&format!("connecting to {count} ..."));
+    Ok(Gateway::start(config).await?)
+}
+
+/// What reading the file told.
+fn opening(name: &str, file: &File) -> String {
+    let mut out = format!(
+        "{name} reads well: {}",
+        plural(file.servers.len(), "server")
+    );
+    if !file.disabled.is_empty() {
+        let _ = write!(out, ", disabled: {}", file.disabled.join(", "));
+    }
+    out.push('\n');
+    for note in &file.notes {
+        let _ = writeln!(out, "note: {name}:{note}");
+    }
+    out
+}
+
+/// Where the servers are, without what may be secret.
+fn places(servers: &[UpstreamConfig]) -> String {
+    let rows: Vec<Vec<String>> = servers
+        .iter()
+        .map(|server| {
+            let place = match &server.target {
+                Target::Command { program, .. } => format!("starts {program}"),
+                Target::Http { url, .. } => format!(
+                    "connects to {}",
+                    url.host().unwrap_or("an address without a host")
+                ),
+                _ => String::new(),
+            };
+            vec![server.name.clone(), place]
+        })
+        .collect();
+    table(&rows, 2)
+}

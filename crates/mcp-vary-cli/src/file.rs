@@ -1,0 +1,74 @@
+//! A configuration file on disk.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::time::Duration;
+
+use mcp_vary_gateway::Config;
+use mcp_vary_gateway::config::{File, Mistakes, Source};
+
+use crate::failure::Failure;
+use crate::print::talk;
+
+/// Reads the servers of `path`, or only the one that is called `only`, and says what is worth knowing.
+///
+/// # Errors
+///
+/// When the file cannot be read, or with everything that is wrong in it.
+pub(crate) fn read(path: &Path, only: Option<&str>) -> Result<File, Failure> {
+    let name = path.display().to_string();
+    let file = parse(&name, &text(path)?, only).map_err(|mistakes| cannot_be_used(&mistakes))?;
+    for note in &file.notes {
+        talk(&crate::print::harmless(&format!("note: {name}:{note}")));
+    }
+    Ok(file)
+}
+
+fn cannot_be_used(mistakes: &Mistakes) -> Failure {
+    Failure::command(match mistakes.all.len() {
+        1 => mistakes.to_string(),
+        count => format!("{} has {count} mistakes\n{mistakes}", mistakes.file),
+    })
+}
+
+/// The text of the file at `path`.
+pub(crate) fn text(path: &Path) -> Result<String, Failure> {
+    let mut text = String::new();
+    let read: io::Result<usize> =
+        fs::File::open(path).and_then(|file| file.take(MORE_THAN_ENOUGH).read_to_string(&mut text));
+    match read {
+        Ok(_) => Ok(text),
+        Err(error) => Err(Failure::command(format!(
+            "{} cannot be read: {error}",
+            path.display()
+        ))),
+    }
+}
+
+/// What the `text` of the file `name` says.
+pub(crate) fn parse(name: &str, text: &str, only: Option<&str>) -> Result<File, Mistakes> {
+    let source = Source::new(name, text);
+    let source = only.map_or(source, |server| source.with_only(server));
+    source.read(&variable)
+}
+
+/// The same, waiting at its start for each server as long as it may take to start.
+pub(crate) fn patient(mut config: Config) -> Config {
+    let starts = config.servers.iter().map(|server| server.limits.handshake);
+    let longest = starts.max().unwrap_or_default();
+    // What follows is the reading of lists.
+    config.start_patience = longest.saturating_add(Duration::from_secs(5));
+    config
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the file asks for variables of the environment"
+)]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Bytes; what is longer is refused when it is parsed.
+const MORE_THAN_ENOUGH: u64 = 2 << 20;

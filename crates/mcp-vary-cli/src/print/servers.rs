@@ -1,0 +1,116 @@
+//! Several servers: how they stand, and what they have in common.
+
+use std::fmt::Write as _;
+
+use mcp_vary_gateway::revision::Era;
+use mcp_vary_gateway::upstream::State;
+use mcp_vary_gateway::{Collision, ServerReport};
+
+use super::table::table;
+
+/// A row for each server, then why some are down.
+pub(crate) fn standing(servers: &[ServerReport]) -> String {
+    let head = [
+        "server",
+        "state",
+        "era",
+        "tools",
+        "resources",
+        "templates",
+        "prompts",
+    ];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for server in servers {
+        let hello = server.hello.as_ref();
+        let era = hello.map_or("-", |hello| match hello.era() {
+            Era::Legacy => "legacy",
+            Era::Modern => "modern",
+        });
+        let mut row = vec![
+            server.name.clone(),
+            state(&server.state).to_owned(),
+            era.to_owned(),
+        ];
+        row.extend(LISTS.iter().map(|(list, _)| count_of(server, list)));
+        rows.push(row);
+    }
+    let mut out = table(&rows, 3);
+    let mut reasons = servers.iter().filter_map(reason).peekable();
+    if reasons.peek().is_some() {
+        out.push('\n');
+    }
+    for reason in reasons {
+        let _ = writeln!(out, "{reason}");
+    }
+    out
+}
+
+fn count_of(server: &ServerReport, list: &str) -> String {
+    let counted = server.counts.iter().find(|(counted, _)| *counted == list);
+    counted.map_or_else(|| "-".to_owned(), |(_, count)| count.to_string())
+}
+
+/// How a server stands, in a word.
+pub(crate) fn state(state: &State) -> &'static str {
+    match state {
+        State::Up(_) => "up",
+        State::Connecting => "starting",
+        State::Down { .. } => "down",
+        _ => "closed",
+    }
+}
+
+/// Whether a server can be used now.
+pub(crate) fn is_up(state: &State) -> bool {
+    matches!(state, State::Up(_))
+}
+
+/// Why a server is not up, as a sentence that names it.
+pub(crate) fn reason(server: &ServerReport) -> Option<String> {
+    match &server.state {
+        State::Up(_) => None,
+        State::Down { error, .. } => Some(error.to_string()),
+        State::Connecting => Some(format!("server `{}` is still being started", server.name)),
+        _ => Some(format!("server `{}` was closed", server.name)),
+    }
+}
+
+/// What two servers offer by one name, with who is reached by it.
+pub(crate) fn collided(collisions: &[Collision]) -> String {
+    if collisions.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![
+        ["collision", "name or URI", "served by", "hidden"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    for collision in collisions {
+        let kind = LISTS.iter().find(|(list, _)| *list == collision.list);
+        let kind = kind.map_or(collision.list, |(_, kind)| *kind);
+        let cells = [kind, &collision.id, &collision.kept_by, &collision.hidden];
+        rows.push(cells.map(str::to_owned).to_vec());
+    }
+    let mut out = format!("\n{}", table(&rows, 4));
+    let is_named = |collision: &Collision| !collision.list.starts_with("resources/");
+    if collisions.iter().any(is_named) {
+        out.push_str("\nwith `naming: always` or `naming: on-collision` every name can be used\n");
+    }
+    out
+}
+
+/// How many there are, in words.
+pub(crate) fn plural(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    }
+}
+
+/// The lists of a server by their methods, and one item of each.
+const LISTS: [(&str, &str); 4] = [
+    ("tools/list", "tool"),
+    ("resources/list", "resource"),
+    ("resources/templates/list", "template"),
+    ("prompts/list", "prompt"),
+];

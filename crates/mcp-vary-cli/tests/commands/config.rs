@@ -1,0 +1,272 @@
+//! Configurations of several servers: `config check`, and `serve`, `inspect` and `call` with `--config`.
+
+use serde_json::{Value, json};
+
+use crate::program::{INITIALIZE, Run, Server, VARY, file, run};
+
+/// Two servers that offer the same, one that is not there and one that is switched off.
+fn configuration(name: &str, naming: &str, servers: &[&str]) -> String {
+    let mut text = format!("naming: {naming}\nlisten: 0\nservers:\n");
+    for server in servers {
+        text.push_str(&match *server {
+            "gone" => "  gone: {command: no-such-program}\n".to_owned(),
+            "off" => "  off: {command: no-such-program, disabled: true}\n".to_owned(),
+            name => format!("  {name}: {{command: {VARY:?}, args: [weather]}}\n"),
+        });
+    }
+    file(name, &text).to_str().unwrap().to_owned()
+}
+
+/// What was printed, with the file's directory left out.
+fn shown(run: &Run, path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap();
+    run.stdout.replace(path, name)
+}
+
+#[track_caller]
+fn checks(args: &[&str], path: &str, code: i32) -> String {
+    let checked = run(&[&["config", "check"], args, &[path]].concat());
+    assert_eq!(
+        (checked.code, checked.stderr.as_str()),
+        (Some(code), ""),
+        "{}",
+        checked.stdout
+    );
+    shown(&checked, path)
+}
+
+#[test]
+fn a_check_shows_what_the_servers_offer() {
+    let path = configuration("check-fine.yaml", "as-needed", &["sky", "sea", "off"]);
+    insta::assert_snapshot!(checks(&[], &path, 0), @r#"
+    check-fine.yaml reads well: 2 servers, disabled: off
+
+    server  state  era     tools  resources  templates  prompts
+    sky     up     modern      2          1          0        1
+    sea     up     modern      2          1          0        1
+
+    collision  name or URI                     served by  hidden
+    resource   map://features/alpine-valley-1  sky        sea
+    "#);
+}
+
+#[test]
+fn a_check_names_servers_that_are_down_and_fails() {
+    let path = configuration("check-down.yaml", "always", &["sky", "gone"]);
+    insta::assert_snapshot!(checks(&[], &path, 1), @r#"
+    check-down.yaml reads well: 2 servers
+
+    server  state  era     tools  resources  templates  prompts
+    sky     up     modern      2          1          0        1
+    gone    down   -           -          -          -        -
+
+    server `gone`: the program `no-such-program` was not found; install it, put its directory on `PATH`, or give its full path
+    "#);
+}
+
+#[test]
+fn a_check_names_every_collision_with_who_wins() {
+    let path = configuration("check-collisions.yaml", "never", &["sky", "sea"]);
+    insta::assert_snapshot!(checks(&[], &path, 0), @r#"
+    check-collisions.yaml reads well: 2 servers
+
+    server  state  era     tools  resources  templates  prompts
+    sky     up     modern      2          1          0        1
+    sea     up     modern      2          1          0        1
+
+    collision  name or URI                     served by  hidden
+    tool       get_weather                     sky        sea
+    tool       get_forecast                    sky        sea
+    resource   map://features/alpine-valley-1  sky        sea
+    prompt     weather_check                   sky        sea
+
+    with `naming: always` or `naming: on-collision` every name can be used
+    "#);
+}
+
+#[test]
+fn a_check_can_leave_the_servers_alone() {
+    let path = configuration("check-offline.yaml", "never", &["gone", "off"]);
+    let shown = checks(&["--offline"], &path, 0);
+    insta::assert_snapshot!(shown, @r#"
+    check-offline.yaml reads well: 1 server, disabled: off
+
+    gone  starts no-such-program
+    "#);
+}
+
+#[test]
+fn a_check_says_every_mistake_as_a_place_in_the_file() {
+    let text = "naming: sometimes\nservers:\n  a: {comand: x, timeout: 5000}\n  b b: {url: 'x?key=secret'}\n";
+    let path = file("check-mistakes.yaml", text);
+    let path = path.to_str().unwrap();
+    insta::assert_snapshot!(checks(&[], path, 1), @r#"
+    check-mistakes.yaml:1:9: `naming` is `sometimes`; there are `as-needed`, `always`, `never`, `on-collision`
+    check-mistakes.yaml:3:7: `servers.a.comand` is no setting; did you mean `command`?
+    check-mistakes.yaml:3:27: `servers.a.timeout` has no unit; write `5000ms` or `5000s`
+    check-mistakes.yaml:4:3: `servers.b b` is no name of a server, which has at most 64 letters, digits, `-`, `_` and `.`; call it `b-b`
+    check-mistakes.yaml:4:14: `servers.b b.url` is no URL of an MCP server; write it like http://127.0.0.1:8800/mcp
+
+    5 mistakes
+    "#);
+    let served = run(&["serve", "--config", path]);
+    served.refuses(&[
+        "has 5 mistakes",
+        ":3:7: `servers.a.comand` is no setting; did you mean `command`?",
+    ]);
+    assert!(!served.stderr.contains("secret"));
+    run(&["config", "check", "no-such-file"]).refuses(&["no-such-file cannot be read"]);
+}
+
+#[test]
+fn several_servers_are_served_although_one_is_down() {
+    let path = configuration("serve-several.yaml", "as-needed", &["sky", "gone", "sea"]);
+    let server = Server::start(&["serve", "--config", &path]);
+    // What the log says of it has a pause by chance in it.
+    let said = server
+        .said
+        .lines()
+        .filter(|line| !line.starts_with(" WARN"));
+    let said = said.take_while(|line| !line.starts_with("serving at"));
+    insta::assert_snapshot!(said.collect::<Vec<_>>().join("\n"), @r#"
+    in front of 3 servers
+      sky   weather 2.0.0, revision 2026-07-28, 2 tools
+      gone  not there yet: server `gone`: the program `no-such-program` was not found; install it, put its directory on `PATH`, or give its full path
+      sea   weather 2.0.0, revision 2026-07-28, 2 tools
+    1 collision of names or URIs; `vary config check` shows them
+    "#);
+    assert!(server.post(INITIALIZE).starts_with("HTTP/1.1 200 OK"));
+    let shown = run(&[
+        "call",
+        "sea_get_weather",
+        r#"{"location":"Bern"}"#,
+        &server.url(),
+    ])
+    .data(0);
+    assert!(shown.contains("Bern"), "{shown}");
+    let (code, rest) = server.end();
+    assert_eq!(code, Some(0), "{rest}");
+    assert!(rest.contains(r#"{"mcpServers":{"vary":"#), "{rest}");
+}
+
+#[test]
+fn one_server_of_several_can_be_served_alone() {
+    let path = configuration("serve-one.yaml", "as-needed", &["sky", "gone"]);
+    let server = Server::start(&["serve", "--config", &path, "--server", "sky"]);
+    assert!(
+        server.said.contains("in front of weather 2.0.0"),
+        "{}",
+        server.said
+    );
+    run(&["serve", "--config", &path, "--server", "gone"])
+        .refuses(&["program `no-such-program` was not found"]);
+    run(&["serve", "--config", &path, "--server", "ski"])
+        .refuses(&["`servers` has no server `ski`; it has `sky`, `gone`"]);
+}
+
+#[test]
+fn all_servers_of_a_clients_file_are_served() {
+    let entry = json!({"command": VARY, "args": ["weather"], "autoApprove": []});
+    let servers = json!({"mcpServers": {"my sky": entry, "sea": entry, "off": {"command": "x", "disabled": true}}});
+    let path = file("clients-file.json", &servers.to_string());
+    let server = Server::start(&[
+        "serve",
+        "--listen",
+        "0",
+        "--mcp-json",
+        path.to_str().unwrap(),
+    ]);
+    let said = &server.said;
+    assert!(
+        said.contains("note: ") && said.contains("is called `my-sky` here"),
+        "{said}"
+    );
+    assert!(said.contains("in front of 2 servers"), "{said}");
+}
+
+#[test]
+fn who_serves_what_is_shown() {
+    let path = configuration(
+        "inspect-several.yaml",
+        "on-collision",
+        &["sky", "gone", "sea"],
+    );
+    let inspected = run(&["inspect", "--config", &path]);
+    assert_eq!((inspected.code, inspected.stderr.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(inspected.stdout, @r#"
+    server  state  era     tools  resources  templates  prompts
+    sky     up     modern      2          1          0        1
+    gone    down   -           -          -          -        -
+    sea     up     modern      2          1          0        1
+
+    server `gone`: the program `no-such-program` was not found; install it, put its directory on `PATH`, or give its full path
+
+    variants, best first
+      standard   stable · contextSize=standard
+                 Everything as the server describes it: all tools, full descriptions and schemas.
+      compact    stable · contextSize=compact
+                 All tools in few tokens: the first sentence of each description, schemas without prose.
+                 Accepts the same arguments. For small context windows and execution; for planning with
+                 unfamiliar tools prefer `standard`.
+      read-only  stable · accessLevel=readonly · contextSize=standard
+                 Only the tools that declare that they change nothing. For analysis and review. A
+                 selection by the server's own word, no protection against the server.
+
+    tokens per tool     standard  compact  read-only
+    sky                      871      232        871
+      sky_get_weather        313      124        313
+      sky_get_forecast       558      108        558
+    sea                      871      232        871
+      sea_get_weather        313      124        313
+      sea_get_forecast       558      108        558
+    all                     1744      466       1744
+                           100 %     27 %      100 %
+
+    collision  name or URI                     served by  hidden
+    resource   map://features/alpine-valley-1  sky        sea
+    "#);
+}
+
+#[test]
+fn who_serves_what_is_in_the_json() {
+    let path = configuration("inspect-json.yaml", "never", &["sky", "gone", "sea"]);
+    let shown = run(&["inspect", "--config", &path, "--json"]).data(0);
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown["servers"][0]["lists"]["tools/list"], 2);
+    assert_eq!(shown["servers"][0]["server"]["name"], "weather");
+    let gone = &shown["servers"][1];
+    assert_eq!(
+        (&gone["name"], &gone["state"]),
+        (&json!("gone"), &json!("down"))
+    );
+    assert!(gone["error"].as_str().unwrap().contains("no-such-program"));
+    let first =
+        json!({"list": "tools/list", "id": "get_weather", "server": "sky", "own": "get_weather"});
+    assert_eq!(shown["served"][0], first);
+    let collision =
+        json!({"list": "tools/list", "id": "get_weather", "keptBy": "sky", "hidden": "sea"});
+    assert_eq!(shown["collisions"][0], collision);
+    assert_eq!(shown["variants"][0]["tools"][0]["server"], "sky");
+}
+
+#[test]
+fn a_configuration_of_one_server_is_inspected_and_called_as_that_server() {
+    let path = configuration("one-server.yaml", "as-needed", &["sky"]);
+    let shown = run(&["inspect", "--config", &path]).data(0);
+    assert!(shown.starts_with("weather 2.0.0, revision"), "{shown}");
+    let called = run(&[
+        "call",
+        "get_weather",
+        r#"{"location":"Bern"}"#,
+        "--config",
+        &path,
+    ])
+    .data(0);
+    assert!(called.contains("Bern"), "{called}");
+}
+
+#[test]
+fn nothing_can_be_inspected_when_all_servers_are_down() {
+    let path = configuration("all-down.yaml", "as-needed", &["gone"]);
+    run(&["inspect", "--config", &path]).refuses(&["program `no-such-program` was not found"]);
+}
