@@ -94,11 +94,7 @@ impl Face {
         tool.and_then(|tool| view.tool(tool)).ok_or_else(missing)?;
         if let Some(fixed) = view.fixed_arguments(&own) {
             let arguments = call.arguments.get_or_insert_default();
-            arguments.extend(
-                fixed
-                    .iter()
-                    .map(|(name, value)| (name.clone(), value.clone())),
-            );
+            arguments.extend(fixed.clone());
         }
         call.name = own.into();
         Ok(call)
@@ -111,8 +107,12 @@ impl Face {
         context: &RequestContext<RoleServer>,
         active: Option<&VariantId>,
     ) -> Result<GetPromptRequestParams, ErrorData> {
-        if self.view.is_some() {
+        if let Some(view) = &self.view {
             request.name = self.own_prompt(&request.name, context, active).await?;
+            if let Some(fixed) = view.fixed_prompt_arguments(&request.name) {
+                let arguments = request.arguments.get_or_insert_default();
+                arguments.extend(fixed.clone());
+            }
         }
         Ok(request)
     }

@@ -83,7 +83,7 @@ list!(ListPromptsResult, ListPromptsRequest, "prompts/list", prompts: Prompt, Pr
     view.prompt(prompt)
 });
 list!(ListResourcesResult, ListResourcesRequest, "resources/list", resources: Resource, Resource(uri), |resource, view| {
-    view.shows_resource(&resource.uri).then_some(resource)
+    view.resource(resource)
 });
 list!(
     ListResourceTemplatesResult,
@@ -91,7 +91,7 @@ list!(
     "resources/templates/list",
     resource_templates: ResourceTemplate,
     Resource(uri_template),
-    |template, view| view.shows_resource(&template.uri_template).then_some(template)
+    |template, view| view.template(template)
 );
 
 /// The page that `params` ask for.

@@ -56,5 +56,5 @@ pub use self::face::Face;
 pub use self::features::{Features, declared_by, features};
 pub use self::selection::{Chooser, Outcome, Selection};
 pub use self::vary::{ActiveVariant, Vary};
-pub use self::view::{PromptView, ToolView, View};
+pub use self::view::{PromptView, ResourceView, ToolView, View};
 pub use crate::limit::SwitchLimit;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use rmcp::model::{JsonObject, Prompt, Tool};
+use rmcp::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool, ToolAnnotations};
 use serde_json::Value;
 
 type Shows<T> = Arc<dyn Fn(&T) -> bool + Send + Sync>;
@@ -46,6 +46,7 @@ pub struct View {
     resources: Option<Shows<str>>,
     by_tool: BTreeMap<String, ToolView>,
     by_prompt: BTreeMap<String, PromptView>,
+    by_resource: BTreeMap<String, ResourceView>,
     twice: Vec<String>,
 }
 
@@ -109,6 +110,16 @@ impl View {
         let name = name.into();
         if self.by_prompt.insert(name.clone(), prompt).is_some() {
             self.twice.push(name);
+        }
+        self
+    }
+
+    /// Describes the resource with this URI, or the template with this text, in another way.
+    #[must_use]
+    pub fn with_resource(mut self, uri: impl Into<String>, resource: ResourceView) -> Self {
+        let uri = uri.into();
+        if self.by_resource.insert(uri.clone(), resource).is_some() {
+            self.twice.push(uri);
         }
         self
     }
@@ -186,6 +197,23 @@ impl View {
         Some(prompt)
     }
 
+    /// The resource as it is shown; none when it is not.
+    pub(super) fn resource(&self, mut resource: Resource) -> Option<Resource> {
+        if let Some(view) = self.by_resource.get(&resource.uri) {
+            view.apply(&mut resource.name, &mut resource.description);
+        }
+        self.shows_resource(&resource.uri).then_some(resource)
+    }
+
+    /// The template as it is shown; none when it is not.
+    pub(super) fn template(&self, mut template: ResourceTemplate) -> Option<ResourceTemplate> {
+        if let Some(view) = self.by_resource.get(&template.uri_template) {
+            view.apply(&mut template.name, &mut template.description);
+        }
+        self.shows_resource(&template.uri_template)
+            .then_some(template)
+    }
+
     /// Whether a resource, or a template, is shown.
     pub(super) fn shows_resource(&self, uri: &str) -> bool {
         self.resources.as_ref().is_none_or(|shows| shows(uri))
@@ -196,6 +224,12 @@ impl View {
         let fixed = &self.by_tool.get(name)?.arguments;
         (!fixed.is_empty()).then_some(fixed)
     }
+
+    /// What a request for the handler's prompt `name` always says.
+    pub(super) fn fixed_prompt_arguments(&self, name: &str) -> Option<&JsonObject> {
+        let fixed = &self.by_prompt.get(name)?.arguments;
+        (!fixed.is_empty()).then_some(fixed)
+    }
 }
 
 impl fmt::Debug for View {
@@ -203,6 +237,7 @@ impl fmt::Debug for View {
         f.debug_struct("View")
             .field("tools", &self.by_tool)
             .field("prompts", &self.by_prompt)
+            .field("resources", &self.by_resource)
             .finish_non_exhaustive()
     }
 }
@@ -214,6 +249,7 @@ pub struct ToolView {
     description: Option<String>,
     input_schema: Option<Arc<JsonObject>>,
     output_schema: Option<Option<Arc<JsonObject>>>,
+    annotations: Option<ToolAnnotations>,
     arguments: JsonObject,
 }
 
@@ -252,6 +288,13 @@ impl ToolView {
         self
     }
 
+    /// Its annotations. They are hints to clients and change nothing of what the tool does.
+    #[must_use]
+    pub fn with_annotations(mut self, annotations: ToolAnnotations) -> Self {
+        self.annotations = Some(annotations);
+        self
+    }
+
     /// Fixes the argument `name`: it leaves the input schema, and every call says `value`.
     #[must_use]
     pub fn with_argument(mut self, name: impl Into<String>, value: Value) -> Self {
@@ -272,6 +315,9 @@ impl ToolView {
         if let Some(schema) = &self.output_schema {
             tool.output_schema = schema.clone();
         }
+        if let Some(annotations) = &self.annotations {
+            tool.annotations = Some(annotations.clone());
+        }
         if !self.arguments.is_empty() {
             without_arguments(Arc::make_mut(&mut tool.input_schema), &self.arguments);
         }
@@ -283,6 +329,7 @@ impl ToolView {
 pub struct PromptView {
     name: Option<String>,
     description: Option<String>,
+    arguments: JsonObject,
 }
 
 impl PromptView {
@@ -306,12 +353,63 @@ impl PromptView {
         self
     }
 
+    /// Fixes the argument `name`: it is not listed, and every request says `value`.
+    #[must_use]
+    pub fn with_argument(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.arguments
+            .insert(name.into(), Value::String(value.into()));
+        self
+    }
+
     fn apply(&self, prompt: &mut Prompt) {
         if let Some(name) = &self.name {
             prompt.name.clone_from(name);
         }
         if let Some(description) = &self.description {
             prompt.description = Some(description.clone());
+        }
+        if let Some(arguments) = &mut prompt.arguments {
+            arguments.retain(|argument| !self.arguments.contains_key(&argument.name));
+        }
+    }
+}
+
+/// How a variant describes one resource or template; what is not set stays as the handler has it.
+///
+/// Its URI is how everybody refers to it, and so is not the view's to change.
+#[derive(Clone, Debug, Default)]
+pub struct ResourceView {
+    name: Option<String>,
+    description: Option<String>,
+}
+
+impl ResourceView {
+    /// The resource as the handler has it.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Its description.
+    #[must_use]
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    fn apply(&self, name: &mut String, description: &mut Option<String>) {
+        if let Some(own) = &self.name {
+            name.clone_from(own);
+        }
+        if let Some(own) = &self.description {
+            *description = Some(own.clone());
         }
     }
 }

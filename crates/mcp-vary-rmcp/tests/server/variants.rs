@@ -10,8 +10,13 @@ use mcp_vary::cursor::CursorKeys;
 use mcp_vary::error::Identifier;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status};
-use mcp_vary_rmcp::server::{Builder, Face, PromptView, ToolView, Vary, View};
-use rmcp::model::{ProtocolVersion, Tool};
+use mcp_vary_rmcp::server::{Builder, Face, PromptView, ResourceView, ToolView, Vary, View};
+use rmcp::model::{
+    GetPromptRequestParams, GetPromptResponse, GetPromptResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    Prompt, PromptArgument, PromptMessage, ProtocolVersion, Resource, ResourceTemplate, Role, Tool,
+    ToolAnnotations,
+};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
@@ -697,6 +702,111 @@ async fn a_view_shows_a_handler_in_another_way() {
     }
 }
 
+/// Has one of each, and says with what it was asked.
+struct One;
+
+impl ServerHandler for One {
+    async fn list_tools(
+        &self,
+        _params: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tool = Tool::new("tool", "its own", rmcp::model::JsonObject::new());
+        Ok(ListToolsResult::with_all_items(vec![tool]))
+    }
+
+    async fn list_prompts(
+        &self,
+        _params: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let arguments = ["tone", "topic"].map(PromptArgument::new);
+        let prompt = Prompt::new("prompt", Some("its own"), Some(arguments.into()));
+        Ok(ListPromptsResult::with_all_items(vec![prompt]))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let said = json!(request.arguments).to_string();
+        Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, said)]).into())
+    }
+
+    async fn list_resources(
+        &self,
+        _params: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let resources = ["a:1", "a:2"].map(|uri| Resource::new(uri, "its own"));
+        Ok(ListResourcesResult::with_all_items(resources.into()))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _params: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let template = ResourceTemplate::new("a:{n}", "its own");
+        Ok(ListResourceTemplatesResult::with_all_items(vec![template]))
+    }
+}
+
+/// SV-11: annotations, arguments of prompts and descriptions of resources are a view's, too.
+#[tokio::test]
+async fn a_view_describes_everything() {
+    let short = || {
+        ResourceView::new()
+            .with_name("one")
+            .with_description("Short")
+    };
+    let view = View::new()
+        .with_tool(
+            "tool",
+            ToolView::new().with_annotations(ToolAnnotations::new().read_only(true)),
+        )
+        .with_prompt("prompt", PromptView::new().with_argument("tone", "dry"))
+        .with_resource("a:1", short())
+        .with_resource("a:{n}", short());
+    let one = Face::new(One).with_view(view);
+    let server = Vary::builder()
+        .with_variant(variant("a"), one)
+        .build()
+        .unwrap();
+    for way in WAYS {
+        let client = connect(&server, way).await;
+        let list = async |method| client.under("a", method, json!({})).await.unwrap();
+        let tools = list("tools/list").await;
+        assert_eq!(
+            tools["tools"][0]["annotations"],
+            json!({"readOnlyHint": true}),
+            "{way:?}"
+        );
+        let prompts = list("prompts/list").await;
+        assert_eq!(
+            prompts["prompts"][0]["arguments"],
+            json!([{"name": "topic"}]),
+            "{way:?}"
+        );
+        let resources = list("resources/list").await;
+        let described = json!([
+            {"uri": "a:1", "name": "one", "description": "Short"},
+            {"uri": "a:2", "name": "its own"},
+        ]);
+        assert_eq!(resources["resources"], described, "{way:?}");
+        let templates = list("resources/templates/list").await;
+        let described = json!([{"uriTemplate": "a:{n}", "name": "one", "description": "Short"}]);
+        assert_eq!(templates["resourceTemplates"], described, "{way:?}");
+
+        let asked = json!({"name": "prompt", "arguments": {"topic": "rain", "tone": "wet"}});
+        let prompt = client.under("a", "prompts/get", asked).await.unwrap();
+        let said = prompt["messages"][0]["content"]["text"].as_str().unwrap();
+        let said: Value = serde_json::from_str(said).unwrap();
+        assert_eq!(said, json!({"topic": "rain", "tone": "dry"}), "{way:?}");
+    }
+}
+
 /// SV-11: a name that a view gives away is no longer its first owner's.
 #[tokio::test]
 async fn a_name_is_given_once() {
@@ -1097,10 +1207,13 @@ fn a_wrong_declaration_is_refused_with_all_mistakes() {
         .with_tool("x", renamed("z"))
         .with_tool("y", renamed("z"))
         .with_tool("y", renamed("z"))
+        .with_resource("a:b", ResourceView::new())
+        .with_resource("a:b", ResourceView::new())
         .with_prompt("p", PromptView::new().with_name(""));
     is_refused(
         Vary::builder().with_variant(variant("a"), Face::new(Empty).with_view(view)),
         "the view of variant `a`: `y` is described twice; keep one description; \
+         the view of variant `a`: `a:b` is described twice; keep one description; \
          the view of variant `a`: two tools are named `z`; rename one; \
          the view of variant `a`: a prompt is renamed to nothing; give it a name",
     );
