@@ -65,7 +65,9 @@ impl Call<'_> {
             .get(meta::CLIENT_CAPABILITIES)
             .unwrap_or("{}");
         let known = self.gateway.know(capabilities);
-        let result = self.gateway.discover(&self.catalog, &known);
+        let result = self
+            .gateway
+            .discover(&self.catalog, &known, &self.client.order);
         Outcome::Done(reply::result(self.asked.id, result.as_bytes()))
     }
 

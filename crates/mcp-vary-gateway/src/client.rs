@@ -10,9 +10,10 @@ use mcp_vary::ignored::Ignored;
 use serde_json::Value;
 use tracing::debug;
 
+use crate::choose::Told;
 use crate::class::ClassKey;
 use crate::gateway::Gateway;
-use crate::meta::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
+use crate::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION};
 use crate::params::Params;
 use crate::reply::Failure;
 use crate::revision::{Era, Revision};
@@ -94,21 +95,35 @@ pub(crate) fn check_version(told: &str) -> Result<Revision, Failure> {
 
 impl Gateway {
     /// The client of a session.
-    pub(crate) fn legacy_client(&self, session: &Arc<Session>) -> Client {
-        Client {
+    ///
+    /// # Errors
+    ///
+    /// When address or header name no variant.
+    pub(crate) fn legacy_client(
+        &self,
+        session: &Arc<Session>,
+        told: &Told,
+        params: &Params<'_>,
+    ) -> Result<Client, Failure> {
+        let order = self.order_of(session).unwrap_or_default();
+        Ok(Client {
             revision: session.fixed.revision,
             id: session.client,
             features: session.fixed.features.clone(),
-            order: self.order_of(session).unwrap_or_default(),
+            order: self.chosen(&order, told, params, || None)?,
             capabilities: Arc::default(),
             class: self.classes.key(&session.fixed.class, Some(session.client)),
             log_level: None,
             session: Some(Arc::clone(session)),
-        }
+        })
     }
 
     /// The client of one modern request: what its `_meta` says, and nothing from earlier.
-    pub(crate) fn modern_client(&self, params: &Params<'_>) -> Result<Client, Failure> {
+    pub(crate) fn modern_client(
+        &self,
+        told: &Told,
+        params: &Params<'_>,
+    ) -> Result<Client, Failure> {
         let revision = check_version(&modern_version(params)?)?;
         let capabilities = params
             .meta
@@ -124,7 +139,9 @@ impl Gateway {
             revision,
             id: self.sessions.new_client(),
             features: known.features.clone(),
-            order: Arc::clone(&known.order),
+            order: self.chosen(&known.order, told, params, || {
+                self.ruled(params.meta.get(CLIENT_INFO), told)
+            })?,
             session: None,
             capabilities: Arc::clone(&known.capabilities),
             class: self.classes.key(&known.mirrored, None),

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::bridge::{self, Caching};
 use crate::catalog::Catalog;
+use crate::choose::Told;
 use crate::gateway::{Gateway, Known};
 use crate::meta::{SERVER_INFO, client_info};
 use crate::params::Params;
@@ -22,19 +23,23 @@ impl Gateway {
     /// # Errors
     ///
     /// `-32602` when a required parameter is missing or of a wrong type; it names the parameter.
-    pub(crate) async fn initialize(&self, params: &Params<'_>) -> Result<(Fixed, String), Failure> {
+    pub(crate) async fn initialize(
+        &self,
+        told: &Told,
+        params: &Params<'_>,
+    ) -> Result<(Fixed, String), Failure> {
         let asked = params.string("protocolVersion")?;
         let capabilities = params.object("capabilities")?;
-        params.object("clientInfo")?;
+        let info = params.object("clientInfo")?;
         let known = self.know(capabilities);
+        let order = self.chosen(&known.order, told, params, || self.ruled(Some(info), told))?;
         let revision = Revision::parse(&asked)
             .filter(|revision| revision.era() == Era::Legacy)
             .unwrap_or(Revision::LATEST_LEGACY);
         let key = self.classes.key(&known.mirrored, None);
         let class = self.classes.of(key.as_ref()).await?;
-        let result = self.initialize_result(&class.catalog.current(), revision, &known);
-        let order = known
-            .order
+        let result = self.initialize_result(&class.catalog.current(), revision, &known, &order);
+        let order = order
             .iter()
             .map(|index| self.variant_id(*index).to_string());
         let fixed = Fixed {
@@ -47,7 +52,13 @@ impl Gateway {
     }
 
     /// A server of the same era is repeated as it spoke, but for what the gateway itself decides.
-    fn initialize_result(&self, catalog: &Catalog, revision: Revision, known: &Known) -> String {
+    fn initialize_result(
+        &self,
+        catalog: &Catalog,
+        revision: Revision,
+        known: &Known,
+        order: &[usize],
+    ) -> String {
         let mut result = match self.only(catalog) {
             Some(hello) if hello.era() == Era::Legacy => {
                 Members::parse(&hello.result).unwrap_or_default()
@@ -55,7 +66,7 @@ impl Gateway {
             _ => Members::default(),
         };
         result.set("protocolVersion", json::string(revision.as_str()));
-        result.set("capabilities", self.capabilities(catalog, known));
+        result.set("capabilities", self.capabilities(catalog, known, order));
         result.set("serverInfo", self.server_info(catalog));
         if let Some(instructions) = self.instructions(catalog) {
             result.set("instructions", instructions);
@@ -63,8 +74,8 @@ impl Gateway {
         result.to_json()
     }
 
-    /// Answers `server/discover` for a client of these capabilities.
-    pub(crate) fn discover(&self, catalog: &Catalog, known: &Known) -> String {
+    /// Answers `server/discover` for a client of these capabilities, to which these variants are offered.
+    pub(crate) fn discover(&self, catalog: &Catalog, known: &Known, order: &[usize]) -> String {
         let mut result = match self.only(catalog) {
             Some(hello) if hello.era() == Era::Modern => {
                 Members::parse(&hello.result).unwrap_or_default()
@@ -72,7 +83,7 @@ impl Gateway {
             _ => Members::default(),
         };
         result.set("supportedVersions", reply::supported_versions());
-        result.set("capabilities", self.capabilities(catalog, known));
+        result.set("capabilities", self.capabilities(catalog, known, order));
         let told = result.get("_meta").unwrap_or("{}").to_owned();
         let mut meta = Members::parse(&told).unwrap_or_default();
         meta.set(SERVER_INFO, self.server_info(catalog));
@@ -124,7 +135,7 @@ impl Gateway {
     /// What the servers can do together and the gateway carries, with the extensions that it adds.
     ///
     /// The same for all variants (SV-11).
-    fn capabilities(&self, catalog: &Catalog, known: &Known) -> String {
+    fn capabilities(&self, catalog: &Catalog, known: &Known, order: &[usize]) -> String {
         let told: Vec<Map<String, Value>> = catalog
             .told
             .iter()
@@ -146,23 +157,24 @@ impl Gateway {
             let carrier = known.declared.negotiation.unwrap_or(Carrier::Extensions);
             extension::advertise(&mut offered, CONTENT_NEGOTIATION, json!({}), carrier);
         }
-        if !known.order.is_empty() {
+        if !order.is_empty() {
             let carrier = known.declared.variants.unwrap_or(Carrier::Extensions);
-            extension::advertise(&mut offered, SERVER_VARIANTS, self.offer(known), carrier);
+            extension::advertise(
+                &mut offered,
+                SERVER_VARIANTS,
+                self.offer(known, order),
+                carrier,
+            );
         }
         Value::Object(offered).to_string()
     }
 
     /// The settings of the extension server-variants, ranked for this client (SV-2).
-    fn offer(&self, known: &Known) -> Value {
+    fn offer(&self, known: &Known, order: &[usize]) -> Value {
         let all = self.variants.as_slice();
-        let offered: Vec<_> = known
-            .order
-            .iter()
-            .filter_map(|index| all.get(*index))
-            .collect();
+        let offered: Vec<_> = order.iter().filter_map(|index| all.get(*index)).collect();
         let mut settings = json!({"availableVariants": offered});
-        if known.more {
+        if known.more || order.len() < known.order.len() {
             settings["moreVariantsAvailable"] = Value::Bool(true);
         }
         settings

@@ -7,6 +7,7 @@
 mod bridge;
 mod call;
 pub mod catalog;
+mod choose;
 mod class;
 mod client;
 pub mod config;
@@ -30,6 +31,7 @@ pub mod upstream;
 pub mod wire;
 
 pub use catalog::merge::{Collision, Naming};
+pub use choose::{Choosing, ClientRule, Pattern};
 pub use config::{Config, Limits, Outside};
 pub use gateway::{Gateway, Served, ServerReport};
 pub use mcp_header::call_headers;

@@ -21,17 +21,10 @@ impl Call<'_> {
         }
         let id: Option<String> = serde_json::from_str(requested).ok();
         let index = id.and_then(|id| self.gateway.variant_index(&id));
-        index.ok_or_else(|| self.invalid_variant(requested))
-    }
-
-    fn invalid_variant(&self, requested: &str) -> Failure {
-        let requested = serde_json::from_str(requested).unwrap_or_default();
-        let visible = self
-            .client
-            .order
-            .iter()
-            .map(|index| self.gateway.variant_id(*index).clone());
-        Failure::from(&Error::invalid_variant(&requested, Some(visible.collect())))
+        index.ok_or_else(|| {
+            let requested = serde_json::from_str(requested).unwrap_or_default();
+            self.gateway.invalid_variant(&self.client.order, &requested)
+        })
     }
 
     /// The item that the page asked for starts with.

@@ -18,6 +18,7 @@ use std::time::Duration;
 pub use self::file::{File, Source};
 pub use self::mistake::{Mistake, Mistakes, Position};
 use crate::catalog::merge::Naming;
+use crate::choose::Choosing;
 use crate::upstream::UpstreamConfig;
 
 /// Everything that a gateway needs to know before it starts.
@@ -45,6 +46,8 @@ pub struct Config {
     pub start_patience: Duration,
     /// Whether the extension server-variants is offered; on by default (EXT-3).
     pub variants: bool,
+    /// How the default variant of a client is chosen, beside its hints.
+    pub choosing: Choosing,
     /// Whether the extension content-negotiation is offered; on by default (EXT-3).
     pub negotiation: bool,
     /// JSON goes out as text and as structured value always, even to a client that asked for the
@@ -85,6 +88,7 @@ impl Config {
             start_without_servers: false,
             start_patience: Duration::from_secs(60),
             variants: true,
+            choosing: Choosing::default(),
             negotiation: true,
             always_both: false,
             lift_json_text: true,
@@ -114,6 +118,13 @@ impl Config {
     #[must_use]
     pub fn with_variants(mut self, on: bool) -> Self {
         self.variants = on;
+        self
+    }
+
+    /// Chooses the default variant of clients so.
+    #[must_use]
+    pub fn with_choosing(mut self, choosing: Choosing) -> Self {
+        self.choosing = choosing;
         self
     }
 

@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use super::http::{accepted, event_stream, json};
 use super::sse::{Body, Stream};
 use super::{begin, heard};
+use crate::choose::Told;
 use crate::gateway::Gateway;
 use crate::params::Params;
 use crate::reply::{Failure, Reply};
@@ -30,6 +31,7 @@ const WAITING: usize = 16;
 pub(crate) async fn answer(
     gateway: &Arc<Gateway>,
     head: &Parts,
+    told: &Told,
     messages: Result<Vec<&str>, WireError>,
 ) -> Response<Body> {
     let messages = match readable(gateway, messages) {
@@ -43,7 +45,7 @@ pub(crate) async fn answer(
     match open(&session, messages) {
         Err(failure) => json(refused(&failure)),
         Ok(messages) => {
-            let mut answers = run(gateway, &session, &messages);
+            let mut answers = run(gateway, &session, told, &messages);
             match answers.recv().await {
                 None => accepted(),
                 Some(first) => event_stream(Stream::of_channel(answers, &first)),
@@ -86,6 +88,7 @@ pub(crate) fn open<'a>(session: &Session, messages: Vec<&'a str>) -> Result<Vec<
 pub(crate) fn run(
     gateway: &Arc<Gateway>,
     session: &Arc<Session>,
+    told: &Told,
     messages: &[&str],
 ) -> mpsc::Receiver<Bytes> {
     let (sender, answers) = mpsc::channel(WAITING);
@@ -93,6 +96,7 @@ pub(crate) fn run(
         let work = one(
             Arc::clone(gateway),
             Arc::clone(session),
+            told.clone(),
             (*message).to_owned(),
             sender.clone(),
         );
@@ -104,11 +108,12 @@ pub(crate) fn run(
 async fn one(
     gateway: Arc<Gateway>,
     session: Arc<Session>,
+    told: Told,
     text: String,
     answers: mpsc::Sender<Bytes>,
 ) {
     let last = match Message::read(text.as_bytes()) {
-        Ok(message) => request(&gateway, &session, &message, &answers).await,
+        Ok(message) => request(&gateway, &session, &told, &message, &answers).await,
         Err(why) => Some(Failure::from(&why).to_bytes(why.id.as_deref())),
     };
     if let Some(last) = last {
@@ -120,6 +125,7 @@ async fn one(
 async fn request(
     gateway: &Arc<Gateway>,
     session: &Arc<Session>,
+    told: &Told,
     message: &Message<'_>,
     answers: &mpsc::Sender<Bytes>,
 ) -> Option<Bytes> {
@@ -139,7 +145,10 @@ async fn request(
         Ok(place) => place,
         Err(reply) => return Some(reply.body),
     };
-    let client = gateway.legacy_client(session);
+    let client = match gateway.legacy_client(session, told, &params) {
+        Ok(client) => client,
+        Err(failure) => return Some(failure.to_bytes(Some(id))),
+    };
     let asked = Asked {
         id,
         method,

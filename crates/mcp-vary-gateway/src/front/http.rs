@@ -22,6 +22,7 @@ use super::deadline::Deadline;
 use super::guard::{self, TurnedAway};
 use super::post;
 use super::sse::{Body, Stream};
+use crate::choose::{ENDPOINT, Told};
 use crate::gateway::Gateway;
 use crate::mcp_header::SESSION_ID;
 use crate::reply::{Failure, INVALID_REQUEST, Reply};
@@ -30,7 +31,6 @@ use crate::session::Session;
 
 /// Keeps reverse proxies from holding events back.
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-const ENDPOINT: &str = "/mcp";
 
 impl Gateway {
     /// Serves clients over streamable HTTP at `/mcp` until `shutdown`, then lets requests in flight
@@ -130,17 +130,15 @@ impl Gateway {
     ) -> Result<Response<Body>, TurnedAway> {
         guard::check_target(&head.uri)?;
         guard::check_origin(&head.headers)?;
-        if head.uri.path() != ENDPOINT {
-            return Err(TurnedAway {
-                status: StatusCode::NOT_FOUND,
-                reason: format!("there is nothing here; the MCP endpoint is {ENDPOINT}"),
-            });
-        }
+        let told = Told::read(head, self).ok_or_else(|| TurnedAway {
+            status: StatusCode::NOT_FOUND,
+            reason: format!("there is nothing here; the MCP endpoint is {ENDPOINT}"),
+        })?;
         match head.method {
             Method::POST => {
                 guard::check_content_type(&head.headers)?;
                 guard::check_accept(&head.headers, &["application/json", "text/event-stream"])?;
-                post::answer(self, head, body).await
+                post::answer(self, head, &told, body).await
             }
             Method::GET => self.open_stream(head, stopping),
             Method::DELETE => Ok(self.end_session(head)),

@@ -14,6 +14,7 @@ use super::guard::TurnedAway;
 use super::http::{accepted, event_stream, json};
 use super::sse::{Body, Stream};
 use super::{begin, heard};
+use crate::choose::Told;
 use crate::client::{check_version, modern_version};
 use crate::gateway::Gateway;
 use crate::mcp_header::{self, SESSION_ID, VERSION};
@@ -29,11 +30,12 @@ use crate::wire::{self, Message};
 pub(crate) async fn answer(
     gateway: &Arc<Gateway>,
     head: &Parts,
+    told: &Told,
     body: Incoming,
 ) -> Result<Response<Body>, TurnedAway> {
     let bytes = read_body(gateway, body).await?;
     if let Some(messages) = wire::batch(&bytes) {
-        return Ok(batch::answer(gateway, head, messages).await);
+        return Ok(batch::answer(gateway, head, told, messages).await);
     }
     let message = match Message::read(&bytes) {
         Ok(message) => message,
@@ -45,7 +47,7 @@ pub(crate) async fn answer(
             }));
         }
     };
-    Ok(answer_message(gateway, head, &message)
+    Ok(answer_message(gateway, head, told, &message)
         .await
         .unwrap_or_else(json))
 }
@@ -53,6 +55,7 @@ pub(crate) async fn answer(
 async fn answer_message(
     gateway: &Arc<Gateway>,
     head: &Parts,
+    told: &Told,
     message: &Message<'_>,
 ) -> Result<Response<Body>, Reply> {
     let bad = |failure: Failure, era| Reply {
@@ -62,11 +65,11 @@ async fn answer_message(
     let params = Params::read(message.params).map_err(|failure| bad(failure, Era::Legacy))?;
     // Where the body names a revision, it is held against the header.
     if params.is_modern() {
-        return modern(gateway, head, message, params).await;
+        return modern(gateway, head, told, message, params).await;
     }
-    let told = version_told(&head.headers).map_err(|failure| bad(failure, Era::Modern))?;
-    if told.is_some_and(|revision| revision.era() == Era::Modern) {
-        return modern(gateway, head, message, params).await;
+    let version = version_told(&head.headers).map_err(|failure| bad(failure, Era::Modern))?;
+    if version.is_some_and(|revision| revision.era() == Era::Modern) {
+        return modern(gateway, head, told, message, params).await;
     }
     if message.method.as_deref() == Some("initialize") {
         let id = message.id.ok_or_else(|| {
@@ -75,12 +78,12 @@ async fn answer_message(
                 Era::Legacy,
             )
         })?;
-        return initialize(gateway, id, &params).await;
+        return initialize(gateway, id, told, &params).await;
     }
     let session = gateway
         .session_of(head)
         .map_err(|failure| failure.reply(message.id, Era::Legacy))?;
-    legacy(gateway, &session, message, params).await
+    legacy(gateway, &session, told, message, params).await
 }
 
 /// The revision that the version header names, if there is one.
@@ -100,10 +103,11 @@ pub(crate) fn version_told(headers: &HeaderMap) -> Result<Option<Revision>, Fail
 async fn initialize(
     gateway: &Arc<Gateway>,
     id: &str,
+    told: &Told,
     params: &Params<'_>,
 ) -> Result<Response<Body>, Reply> {
     let (fixed, result) = gateway
-        .initialize(params)
+        .initialize(told, params)
         .await
         .map_err(|failure| failure.reply(Some(id), Era::Legacy))?;
     let (session_id, _) = gateway.sessions.open(fixed);
@@ -117,6 +121,7 @@ async fn initialize(
 async fn legacy(
     gateway: &Arc<Gateway>,
     session: &Arc<Session>,
+    told: &Told,
     message: &Message<'_>,
     params: Params<'_>,
 ) -> Result<Response<Body>, Reply> {
@@ -125,7 +130,9 @@ async fn legacy(
         return Ok(accepted());
     };
     let place = begin(gateway, session, id)?;
-    let client = gateway.legacy_client(session);
+    let client = gateway
+        .legacy_client(session, told, &params)
+        .map_err(|failure| failure.reply(Some(id), Era::Legacy))?;
     let asked = Asked {
         id,
         method,
@@ -139,6 +146,7 @@ async fn legacy(
 async fn modern(
     gateway: &Arc<Gateway>,
     head: &Parts,
+    told: &Told,
     message: &Message<'_>,
     params: Params<'_>,
 ) -> Result<Response<Body>, Reply> {
@@ -150,7 +158,7 @@ async fn modern(
         ..failure.reply(Some(id), Era::Modern)
     };
     check_modern(&head.headers, method, &params).map_err(bad)?;
-    let client = gateway.modern_client(&params).map_err(bad)?;
+    let client = gateway.modern_client(told, &params).map_err(bad)?;
     let asked = Asked {
         id,
         method,

@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use super::batch;
 use super::{begin, heard};
+use crate::choose::Told;
 use crate::client::Client;
 use crate::gateway::Gateway;
 use crate::params::Params;
@@ -165,7 +166,7 @@ impl Connection {
                 .say(Failure::invalid_request(why).to_bytes(Some(id)))
                 .await;
         }
-        match self.gateway.initialize(params).await {
+        match self.gateway.initialize(&Told::default(), params).await {
             Ok((fixed, result)) => {
                 self.legacy = Some(self.gateway.sessions.open_unnamed(fixed));
                 self.say(reply::result(id, result.as_bytes()).body).await;
@@ -177,15 +178,20 @@ impl Connection {
     /// Who asks: the session, or what the request says of itself.
     fn client(&self, method: &str, params: &Params<'_>) -> Result<(Client, Arc<Session>), Failure> {
         if params.is_modern() {
-            let mut client = self.gateway.modern_client(params)?;
+            let mut client = self.gateway.modern_client(&Told::default(), params)?;
             client.id = self.modern.client;
             return Ok((client, Arc::clone(&self.modern)));
         }
         if let Some(session) = &self.legacy {
-            return Ok((self.gateway.legacy_client(session), Arc::clone(session)));
+            let client = self
+                .gateway
+                .legacy_client(session, &Told::default(), params)?;
+            return Ok((client, Arc::clone(session)));
         }
         if method == "ping" {
-            let mut client = self.gateway.legacy_client(&self.modern);
+            let mut client = self
+                .gateway
+                .legacy_client(&self.modern, &Told::default(), params)?;
             client.revision = Revision::LATEST_LEGACY;
             return Ok((client, Arc::clone(&self.modern)));
         }
@@ -233,7 +239,7 @@ impl Connection {
             Ok(messages) => messages,
             Err(failure) => return self.say(failure.to_bytes(None)).await,
         };
-        let mut answers = batch::run(&self.gateway, session, &messages);
+        let mut answers = batch::run(&self.gateway, session, &Told::default(), &messages);
         let lines = self.lines.clone();
         let gone = self.gone.clone();
         self.tasks.spawn(async move {

@@ -16,6 +16,7 @@ mod http_peer;
 mod bad_input;
 mod batches;
 mod cancel;
+mod choosing;
 mod http;
 mod negotiation;
 mod server;

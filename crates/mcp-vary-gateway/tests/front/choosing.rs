@@ -1,0 +1,246 @@
+//! Which variant a client gets that names none in `_meta`: each way against the next.
+
+use mcp_vary_gateway::{Choosing, ClientRule, Config, Pattern};
+use serde_json::{Value, json};
+
+use crate::support::{House, Post, hints, initialize, modern, request, under};
+
+const EXTENSION: &str = "io.modelcontextprotocol/server-variants";
+
+/// `default`, and rules for clients called `bot*` and for those of a team.
+fn choosing(config: Config) -> Config {
+    let rule = |variant: &str| ClientRule::new(variant.parse().unwrap());
+    let pattern = |glob| Pattern::new(glob).unwrap();
+    let mut choosing = Choosing::default();
+    choosing.rules = vec![
+        rule("read-only").with_header("x-team".parse().unwrap(), pattern("audit*")),
+        rule("compact")
+            .with_name(pattern("bot*"))
+            .with_version(pattern("{1,2}.*")),
+    ];
+    config.with_choosing(choosing)
+}
+
+/// How a client asks.
+#[derive(Clone, Default)]
+struct Asks {
+    path: Option<&'static str>,
+    header: Option<&'static str>,
+    team: Option<&'static str>,
+    name: &'static str,
+    selector: Option<&'static str>,
+    capabilities: Value,
+}
+
+impl Asks {
+    fn dressed(&self, post: Post) -> Post {
+        let mut post = post.line(&format!("POST {} HTTP/1.1", self.path.unwrap_or("/mcp")));
+        for (name, value) in [("MCP-Server-Variant", self.header), ("X-Team", self.team)] {
+            if let Some(value) = value {
+                post = post.with(name, value);
+            }
+        }
+        post
+    }
+
+    fn info(&self) -> Value {
+        json!({"name": self.name, "version": "2.1"})
+    }
+
+    /// What a modern client is answered.
+    async fn modern(&self, house: &House, method: &str) -> Value {
+        let mut params = json!({"_meta": {"io.modelcontextprotocol/clientInfo": self.info()}});
+        if let Some(selector) = self.selector {
+            params = under(selector, params);
+        }
+        let capabilities = match &self.capabilities {
+            Value::Null => json!({}),
+            told => told.clone(),
+        };
+        let post = Post::modern(&modern(json!(1), method, params, &capabilities));
+        house.connect().await.ask(&self.dressed(post)).await.json()
+    }
+
+    /// What a legacy client is answered that has begun a session in the same way.
+    async fn legacy(&self, house: &House, method: &str) -> Value {
+        let capabilities = match &self.capabilities {
+            Value::Null => json!({}),
+            told => told.clone(),
+        };
+        let mut begin = initialize("2025-11-25", &capabilities);
+        begin["params"]["clientInfo"] = self.info();
+        let mut http = house.connect().await;
+        let begun = http.ask(&self.dressed(Post::new(begin.to_string()))).await;
+        let Some(session) = begun.header("mcp-session-id") else {
+            return begun.json();
+        };
+        let params = self.selector.map_or(json!({}), |id| under(id, json!({})));
+        let post = Post::of(session, request(json!(1), method, params).to_string());
+        http.ask(&self.dressed(post)).await.json()
+    }
+}
+
+/// The variant that a list shows, by what is particular of each.
+fn shown(list: &Value) -> &'static str {
+    let Some(tools) = list["result"]["tools"].as_array() else {
+        panic!("no list: {list}");
+    };
+    let all_read = tools
+        .iter()
+        .all(|tool| tool["annotations"]["readOnlyHint"] == true);
+    match tools[0]["description"].as_str() {
+        Some("Says odd things.") => "compact",
+        _ if all_read => "read-only",
+        _ => "standard",
+    }
+}
+
+async fn gets(house: &House, asks: Asks, expected: &str) {
+    let list = asks.modern(house, "tools/list").await;
+    assert_eq!(shown(&list), expected, "modern");
+    let list = asks.legacy(house, "tools/list").await;
+    assert_eq!(shown(&list), expected, "legacy");
+    let first = asks.modern(house, "server/discover").await;
+    let first = &first["result"]["capabilities"]["extensions"][EXTENSION]["availableVariants"];
+    if asks.selector.is_none() {
+        assert_eq!(first[0]["id"], expected, "the first of the offers");
+    }
+    assert_eq!(first.as_array().unwrap().len(), 3);
+}
+
+/// SV-2: whatever fixes a client's default moves that variant to the front; a selector wins over all of it.
+#[tokio::test]
+async fn the_first_way_that_applies_decides() {
+    let house = House::with(choosing).await;
+    let compact = hints(json!({"contextSize": "compact"}));
+    let mut asks = Asks {
+        name: "person",
+        ..Asks::default()
+    };
+    gets(&house, asks.clone(), "standard").await;
+    asks.capabilities = hints(json!({"accessLevel": "readonly"}));
+    gets(&house, asks.clone(), "read-only").await;
+    asks.name = "Bot 7";
+    gets(&house, asks.clone(), "compact").await;
+    asks.team = Some("audit-2");
+    asks.capabilities = compact;
+    gets(&house, asks.clone(), "read-only").await;
+    asks.header = Some("standard");
+    gets(&house, asks.clone(), "standard").await;
+    asks.path = Some("/mcp/v/%63ompact");
+    gets(&house, asks.clone(), "compact").await;
+    asks.selector = Some("read-only");
+    gets(&house, asks, "read-only").await;
+}
+
+#[tokio::test]
+async fn the_operators_default_is_for_clients_that_no_rule_is_about() {
+    let house = House::with(|config| {
+        let mut config = choosing(config);
+        config.choosing.default = Some("read-only".parse().unwrap());
+        config
+    })
+    .await;
+    let asks = Asks {
+        name: "person",
+        ..Asks::default()
+    };
+    gets(&house, asks, "read-only").await;
+    let asks = Asks {
+        name: "bot",
+        ..Asks::default()
+    };
+    gets(&house, asks, "compact").await;
+}
+
+/// SV-9: a name that address or header get wrong never leads to the default.
+#[tokio::test]
+async fn what_names_no_variant_is_an_error() {
+    let house = House::with(choosing).await;
+    let path = Asks {
+        path: Some("/mcp/v/no-such"),
+        ..Asks::default()
+    };
+    let header = Asks {
+        header: Some("no-such"),
+        ..Asks::default()
+    };
+    let twice = Asks {
+        header: Some("compact, standard"),
+        ..Asks::default()
+    };
+    for (asks, named) in [
+        (path, "no-such"),
+        (header, "no-such"),
+        (twice, "compact, standard"),
+    ] {
+        for answer in [
+            asks.modern(&house, "tools/list").await,
+            asks.legacy(&house, "tools/list").await,
+        ] {
+            assert_eq!(
+                answer["error"]["message"], "Invalid server variant",
+                "{answer}"
+            );
+            assert_eq!(answer["error"]["data"]["requestedVariant"], named);
+        }
+    }
+    let elsewhere = Asks {
+        path: Some("/mcp/v/a/b"),
+        ..Asks::default()
+    };
+    let answer = elsewhere.modern(&house, "tools/list").await;
+    assert_eq!(answer["error"]["code"], -32600, "{answer}");
+}
+
+/// SV-18
+#[tokio::test]
+async fn a_header_may_contradict_meta_unless_the_operator_is_strict() {
+    let asks = Asks {
+        header: Some("compact"),
+        selector: Some("read-only"),
+        ..Asks::default()
+    };
+    let agrees = Asks {
+        header: Some("compact"),
+        selector: Some("compact"),
+        ..Asks::default()
+    };
+    let lenient = House::start().await;
+    gets(&lenient, asks.clone(), "read-only").await;
+    let strict = House::with(|mut config| {
+        config.choosing.strict_header = true;
+        config
+    })
+    .await;
+    gets(&strict, agrees, "compact").await;
+    for (answer, code) in [
+        (asks.modern(&strict, "tools/list").await, -32020),
+        (asks.legacy(&strict, "tools/list").await, -32602),
+    ] {
+        assert_eq!(answer["error"]["code"], code, "{answer}");
+    }
+}
+
+/// SV-10
+#[tokio::test]
+async fn without_variants_nothing_can_be_chosen() {
+    let house = House::with(|config| config.with_variants(false)).await;
+    for asks in [
+        Asks {
+            path: Some("/mcp/v/compact"),
+            ..Asks::default()
+        },
+        Asks {
+            header: Some("compact"),
+            ..Asks::default()
+        },
+    ] {
+        for answer in [
+            asks.modern(&house, "tools/list").await,
+            asks.legacy(&house, "tools/list").await,
+        ] {
+            assert_eq!(answer["error"]["message"], "Server variants not supported");
+        }
+    }
+}
