@@ -232,6 +232,11 @@ pub enum UpstreamError {
     },
 }
 
+/// Whether an HTTP status may come from a server of another era than the one that was connected to.
+pub(super) const fn means_other_era(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 400 | 404 | 405 | 406 | 415 | 422)
+}
+
 fn again(pause: Option<Duration>) -> String {
     pause.map_or_else(String::new, |pause| match pause.as_secs_f32().ceil() {
         0.0 => "; it is being tried again".to_owned(),

@@ -208,7 +208,7 @@ impl Upstream {
 
     /// Ends the process or the session, and waits until that is done.
     ///
-    /// Calls in flight fail with their process; over HTTP it is the server that ends them with the session.
+    /// Calls in flight fail.
     pub async fn close(&self) {
         self.stop.cancel();
         match &self.link {

@@ -197,6 +197,60 @@ async fn calls_run_on_when_a_modern_endpoint_says_something_else_about_itself() 
     line.close().await;
 }
 
+/// A server of the other era takes the place of an endpoint before anybody noticed that it was gone.
+async fn is_recognized(first: Era, second: Era, refusal: fn(&Seen) -> Reply) {
+    let peer = Peer::start(script(first)).await;
+    let line = Line::open(config(&peer));
+    let upstream = line.tried().await.unwrap();
+    let mut events = line.events();
+    let address = peer.stop().await;
+    let polite = script(second);
+    let peer = Peer::start_at(address, move |seen| {
+        let version = seen.header("mcp-protocol-version");
+        let is_known = match second {
+            Era::Modern => version == Some("2026-07-28"),
+            Era::Legacy => seen.header("mcp-session-id").is_some(),
+        };
+        let is_first = matches!(seen.method(), "initialize" | "DELETE" | "GET");
+        match seen.method() {
+            "initialize" if second == Era::Modern => Some(refusal(seen)),
+            _ if is_first || is_known => polite(seen),
+            _ => Some(refusal(seen)),
+        }
+    })
+    .await;
+    // Whoever calls first finds out.
+    let exchange = upstream.request(call("x", &json!({}))).await.unwrap();
+    let answer = exchange.answer().await;
+    assert!(answer.is_err() || answer.unwrap().outcome().is_err());
+    while line.ready().await.unwrap().hello().era() != second {
+        next(&mut events).await;
+    }
+    result(&line.ready().await.unwrap(), "x", &json!({})).await;
+    assert_eq!(peer.of("tools/call").len(), 2);
+    line.close().await;
+}
+
+#[tokio::test]
+async fn a_server_of_the_other_era_is_recognized_by_its_refusals() {
+    let unsupported = |seen: &Seen| {
+        let error = json!({"code": -32022, "message": "no", "data": {"supported": ["2026-07-28"]}});
+        let message = json!({"jsonrpc": "2.0", "id": seen.id(), "error": error});
+        Reply::json(400, &message)
+    };
+    is_recognized(Era::Legacy, Era::Modern, unsupported).await;
+    let empty = |_: &Seen| Reply::new(400, "text/plain", "");
+    is_recognized(Era::Legacy, Era::Modern, empty).await;
+    let unknown = |seen: &Seen| seen.refuse(404, -32601, "Method not found");
+    is_recognized(Era::Legacy, Era::Modern, unknown).await;
+    is_recognized(Era::Modern, Era::Legacy, unknown).await;
+    let uninitialized = |_: &Seen| {
+        let error = json!({"code": -32000, "message": "Bad Request: Server not initialized"});
+        Reply::json(400, &json!({"jsonrpc": "2.0", "id": null, "error": error}))
+    };
+    is_recognized(Era::Modern, Era::Legacy, uninitialized).await;
+}
+
 #[tokio::test]
 async fn a_silent_endpoint_is_asked_once_in_a_while_and_left_alone_whatever_it_answers() {
     for status in [200, 400, 500, 503] {

@@ -224,8 +224,9 @@ impl Connection {
         let mut ping = Exchange::send(Arc::clone(self), Arc::clone(&session), ping);
         // Servers register tools right after `notifications/initialized`; once they answer, they have.
         let pinged = tokio::time::timeout(self.limits.probe, ping.wait()).await;
-        if pinged.is_err() || ping.was_not_found() {
-            // Later that would look like a server that hangs, or that has forgotten the session.
+        let is_refused = matches!(pinged, Ok(Err(UpstreamError::Status { .. })));
+        if pinged.is_err() || is_refused || ping.was_not_found() {
+            // Later that would look like a server that hangs, that has forgotten the session, or is another.
             tracing::warn!(server = %self.server, "ping after initialize unanswered");
             self.life.set_mute();
         }

@@ -335,9 +335,15 @@ impl Exchange {
             self.renew();
             return Ok(());
         }
+        let is_modern = is_modern_error(&error);
+        let is_strange = status == StatusCode::NOT_FOUND || is_modern && is_legacy(&self.session);
+        if is_strange && self.call.purpose == Purpose::Call {
+            // A server of the other era may have taken the place of the one that was connected to.
+            self.connection.life.doubt();
+        }
         let is_ours = match id {
             Some(id) => id == self.call.id,
-            None => is_modern_error(&error),
+            None => is_modern,
         };
         if !is_ours || !outcome.is_error {
             return Err(refused);

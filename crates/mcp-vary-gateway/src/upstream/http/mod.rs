@@ -24,7 +24,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use tokio::sync::{Mutex, Semaphore, broadcast, watch};
 
 use super::config::{Limits, origin};
-use super::error::UpstreamError;
+use super::error::{UpstreamError, means_other_era};
 use super::frame;
 use super::hello::Hello;
 use super::level::UpstreamLevel;
@@ -139,11 +139,10 @@ impl Connection {
 
     /// Logs what went wrong for a client: it is told what happened, why is for the operator alone.
     fn log(&self, error: &UpstreamError) {
-        if matches!(
-            error,
-            UpstreamError::Unreachable { .. } | UpstreamError::BrokeOff { .. }
-        ) {
-            self.life.doubt();
+        match error {
+            UpstreamError::Unreachable { .. } | UpstreamError::BrokeOff { .. } => self.life.doubt(),
+            UpstreamError::Status { status, .. } if means_other_era(*status) => self.life.doubt(),
+            _ => {}
         }
         tracing::warn!(server = %self.server, error = error.details(), "call failed");
     }
@@ -177,11 +176,13 @@ impl Connection {
         self.client.request(request)
     }
 
-    /// Ends the session, so that the server need not remember it.
+    /// Ends the session, so that the server need not remember it, and the calls that still run.
     pub(super) async fn close(&self) {
         if self.closed.swap(true, Ordering::Relaxed) {
             return;
         }
+        self.life
+            .end(UpstreamError::closed_by_gateway(&self.server));
         let session = self.session.load_full();
         if session.id.is_some() {
             let farewell = self.send(Method::DELETE, &session, &HeaderMap::new(), Bytes::new());

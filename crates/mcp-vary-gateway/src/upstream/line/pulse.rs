@@ -3,10 +3,11 @@
 use std::pin::pin;
 use std::time::Duration;
 
+use mcp_vary::json::Members;
 use tokio::time::Instant;
 
 use crate::revision::Era;
-use crate::upstream::error::UpstreamError;
+use crate::upstream::error::{ConnectError, UpstreamError, means_other_era};
 use crate::upstream::handshake::{self, Discovered};
 use crate::upstream::message::{Answer, Purpose, Request};
 use crate::upstream::{Exchange, Link, Upstream};
@@ -68,7 +69,7 @@ async fn ask(upstream: &Upstream) -> Pong {
         biased;
         answer = answer => match answer {
             Ok(answer) => recognize(upstream, &answer),
-            Err(error) => reached(error),
+            Err(error) => reached(upstream, error),
         },
         limit = silence(upstream, asked) => {
             let means_nothing = upstream.life.is_mute() || upstream.config.limits.hung.is_zero();
@@ -93,24 +94,46 @@ async fn question(upstream: &Upstream) -> Result<Answer, UpstreamError> {
     }
 }
 
+/// Whether an answer is that of the server that was connected to.
 fn recognize(upstream: &Upstream, answer: &Answer) -> Pong {
-    // A process stays the one that it is, and a legacy endpoint has its sessions for that.
-    if upstream.hello.era() == Era::Legacy || matches!(upstream.link, Link::Stdio(_)) {
+    // A process stays the one that it is.
+    if matches!(upstream.link, Link::Stdio(_)) {
         return Pong::Alive;
     }
-    let server = upstream.name().into();
-    match handshake::read_discover(&server, answer) {
-        Ok(Discovered::Modern(hello)) if !upstream.hello.agrees_with(&hello) => Pong::Other,
-        _ => Pong::Alive,
-    }
+    let is_other = match (upstream.hello.era(), answer.outcome()) {
+        (Era::Legacy, Ok(_)) => false,
+        // "Recognized modern JSON-RPC errors" come from modern servers only.
+        (Era::Legacy, Err(error)) => handshake::is_modern_error(error),
+        (Era::Modern, _) => match handshake::read_discover(&upstream.name().into(), answer) {
+            Ok(Discovered::Modern(hello)) => !upstream.hello.agrees_with(&hello),
+            Ok(Discovered::Legacy(_)) => says_unknown(answer),
+            Err(ConnectError::Revision { .. }) => true,
+            Err(_) => false,
+        },
+    };
+    if is_other { Pong::Other } else { Pong::Alive }
 }
 
-/// Whether a question that failed reached the server: a refusal is a sign of life, too.
-fn reached(error: UpstreamError) -> Pong {
+/// Whether `server/discover` is unknown: an error of another kind may pass.
+fn says_unknown(answer: &Answer) -> bool {
+    answer.outcome().err().is_some_and(|error| {
+        let members = Members::parse(error).unwrap_or_default();
+        members.get("code") == Some("-32601")
+    })
+}
+
+/// What a question that failed tells: a refusal is a sign of life, too.
+fn reached(upstream: &Upstream, error: UpstreamError) -> Pong {
     match error {
         UpstreamError::Unreachable { .. }
         | UpstreamError::BrokeOff { .. }
         | UpstreamError::Timeout { .. } => Pong::Unreachable(error),
+        // It knew the question when it was connected to.
+        UpstreamError::Status { status, .. }
+            if means_other_era(status) && !upstream.life.is_mute() =>
+        {
+            Pong::Other
+        }
         _ => Pong::Alive,
     }
 }
