@@ -64,6 +64,7 @@ fn a_check_names_servers_that_are_down_and_fails() {
     "#);
 }
 
+/// SV-14
 #[test]
 fn a_check_names_every_collision_with_who_wins() {
     let path = configuration("check-collisions.yaml", "never", &["sky", "sea"]);
@@ -122,6 +123,8 @@ fn a_check_says_every_mistake_as_a_place_in_the_file() {
 fn several_servers_are_served_although_one_is_down() {
     let path = configuration("serve-several.yaml", "as-needed", &["sky", "gone", "sea"]);
     let server = Server::start(&["serve", "--config", &path]);
+    let warned = server.said.matches("two servers offer the same").count();
+    assert_eq!(warned, 1, "{}", server.said);
     // What the log says of it has a pause by chance in it.
     let said = server
         .said
@@ -147,6 +150,21 @@ fn several_servers_are_served_although_one_is_down() {
     let (code, rest) = server.end();
     assert_eq!(code, Some(0), "{rest}");
     assert!(rest.contains(r#"{"mcpServers":{"vary":"#), "{rest}");
+}
+
+/// EXT-3
+#[test]
+fn a_file_can_switch_both_extensions_off() {
+    let text = format!(
+        "variants: off\nnegotiation: off\nservers: {{sky: {{command: {VARY:?}, args: [weather]}}}}"
+    );
+    let path = file("serve-plain.yaml", &text);
+    let server = Server::start(&["serve", "--listen", "0", "--config", path.to_str().unwrap()]);
+    let response = server.post(INITIALIZE);
+    assert!(
+        response.contains("serverInfo") && !response.contains("extensions"),
+        "{response}"
+    );
 }
 
 #[test]

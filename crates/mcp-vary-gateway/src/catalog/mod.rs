@@ -207,10 +207,10 @@ impl LiveCatalog {
                 .iter()
                 .map(|source| source.part(kind))
                 .collect();
-            let layout = self.layout;
+            let (layout, before) = (self.layout, lists.get(&kind).cloned());
             let made = tokio::task::spawn_blocking(move || {
                 let merged = Merged::new(kind, &parts, layout.naming);
-                report(&merged);
+                report(&merged, before.as_ref().map(|lists| &lists.merged));
                 Lists::new(merged, layout)
             });
             match made.await {
@@ -236,8 +236,11 @@ fn offered(told: &[Arc<Told>]) -> BTreeSet<String> {
     offered
 }
 
-fn report(merged: &Merged) {
-    for collision in &merged.collisions {
+/// Says which collisions are new.
+fn report(merged: &Merged, before: Option<&Merged>) {
+    let known = before.map_or(&[][..], |merged| &merged.collisions);
+    let new = merged.collisions.iter();
+    for collision in new.filter(|collision| !known.contains(collision)) {
         warn!(
             list = collision.list,
             id = collision.id,
