@@ -156,7 +156,7 @@ pub(crate) struct Inspect {
     vary call get_weather '{\"location\":\"Bern\"}' --features agent,format=json http://127.0.0.1:8800/mcp\n  \
     vary call list_directory '{\"path\":\".\"}' --features agent --features human \\\n      \
     -- npx -y @modelcontextprotocol/server-filesystem .\n  \
-    vary call git_status --config vary.yaml"
+    vary call files_list_directory '{\"path\":\".\"}' --config vary.yaml"
 )]
 pub(crate) struct Call {
     #[command(flatten)]

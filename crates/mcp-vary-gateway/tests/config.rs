@@ -484,10 +484,11 @@ proptest! {
 }
 
 const PAGE: &str = include_str!("../../../docs/configuration.md");
+const README: &str = include_str!("../../../README.md");
 
-/// The blocks of one language on the page.
-fn blocks(language: &str) -> Vec<&'static str> {
-    let starts = PAGE
+/// The blocks of one language on a page.
+fn blocks(page: &'static str, language: &str) -> Vec<&'static str> {
+    let starts = page
         .split(&format!("```{language}\n"))
         .skip(1)
         .collect::<Vec<_>>();
@@ -500,9 +501,10 @@ fn blocks(language: &str) -> Vec<&'static str> {
 #[test]
 fn every_example_of_the_reference_can_be_read() {
     let any = |name: &str| Some(name.to_owned());
-    let (yaml, toml) = (blocks("yaml"), blocks("toml"));
-    assert!(yaml.len() >= 5 && !toml.is_empty());
-    let files = yaml.iter().map(|text| ("x.yaml", *text));
+    let (yaml, toml) = (blocks(PAGE, "yaml"), blocks(PAGE, "toml"));
+    let first = blocks(README, "yaml");
+    assert!(yaml.len() >= 5 && !toml.is_empty() && !first.is_empty());
+    let files = yaml.iter().chain(&first).map(|text| ("x.yaml", *text));
     for (name, text) in files.chain(toml.iter().map(|text| ("x.toml", *text))) {
         if let Err(mistakes) = Source::new(name, text).read(&any) {
             panic!("{mistakes}\n{text}");
