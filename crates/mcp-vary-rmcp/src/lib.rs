@@ -50,7 +50,31 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Servers: [`server`]. Clients: [`client`].
+//! # A client in ten lines
+//!
+//! Declare what you are and like, connect, choose, and ask in what was chosen. A server without
+//! variants offers none, and everything works as it does without this crate.
+//!
+//! ```
+//! use mcp_vary::feature::Features;
+//! use mcp_vary::hints::VariantHints;
+//! use mcp_vary_rmcp::client::{Client, Declaring, TaskContext};
+//! use rmcp::ServiceExt as _;
+//!
+//! # async fn plan(transport: tokio::io::DuplexStream) -> Result<(), Box<dyn std::error::Error>> {
+//! let (features, _) = Features::from_tags(["agent", "format=json"]);
+//! let (hints, _) = VariantHints::from_pairs([("useCase", "planning")]);
+//! let declaring = Declaring::new(()).with_features(features).with_hints(hints);
+//! let running = declaring.serve(transport).await?;
+//! let client = Client::new(running.peer(), running.service()).await;
+//!
+//! let planning = client.choose(&TaskContext::new().with_phase("planning"));
+//! println!("{}: {} tools", planning.choice(), planning.tools().await?.len());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The rest of servers is in [`server`], that of clients in [`client`].
 
 pub mod client;
 mod limit;

@@ -89,6 +89,33 @@ impl Features {
         json!({"version": "1.0", "features": tags})
     }
 
+    /// These features, with `others` in place of whatever these say of the same.
+    ///
+    /// For what is said closer to a result than the client's declaration, such as in an argument of
+    /// the tool. Who reads it is one question: `agent` takes the place of `human`, too.
+    ///
+    /// ```
+    /// use mcp_vary::feature::Features;
+    ///
+    /// let (declared, _) = Features::from_tags(["agent", "format=json", "x-acme=1"]);
+    /// let overridden = |tag| {
+    ///     let features = declared.overridden_by(&Features::from_tags([tag]).0);
+    ///     features.tags().map(|tag| tag.as_str().to_owned()).collect::<Vec<_>>()
+    /// };
+    /// assert_eq!(overridden("format=text"), ["format=text", "agent", "x-acme=1"]);
+    /// assert_eq!(overridden("human"), ["human", "format=json", "x-acme=1"]);
+    /// ```
+    #[must_use]
+    pub fn overridden_by(&self, others: &Self) -> Self {
+        let topic = |tag: &FeatureTag| match tag.key() {
+            "human" => "agent".to_owned(),
+            key => key.to_owned(),
+        };
+        let said: Vec<_> = others.tags().map(topic).collect();
+        let rest = self.tags().filter(|tag| !said.contains(&topic(tag)));
+        others.tags().chain(rest).cloned().collect()
+    }
+
     /// The tags, in the order of declaration.
     pub fn tags(&self) -> impl ExactSizeIterator<Item = &FeatureTag> {
         self.tags.iter()
@@ -592,5 +619,46 @@ mod tests {
             features.to_settings(),
             json!({"version": "1.0", "features": ["agent", "!interactive"]})
         );
+    }
+
+    #[track_caller]
+    fn overrides(declared: &str, others: &str, expected: &str) {
+        let read =
+            |tags: &str| Features::from_tags(tags.split(',').filter(|tag| !tag.is_empty())).0;
+        let features = read(declared).overridden_by(&read(others));
+        let tags: Vec<_> = features.tags().map(FeatureTag::as_str).collect();
+        assert_eq!(tags.join(","), expected);
+    }
+
+    /// CN-18: what is said later takes the place of what was said of the same, and of nothing else.
+    #[test]
+    fn what_is_said_closer_counts() {
+        overrides("agent,format=json", "", "agent,format=json");
+        overrides("", "format=text", "format=text");
+        overrides(
+            "agent,format=json,format!=text",
+            "format=text",
+            "format=text,agent",
+        );
+        overrides(
+            "format=json",
+            "format=text,format=markdown",
+            "format=text,format=markdown",
+        );
+        overrides(
+            "interactive,!sampling",
+            "!interactive,sampling",
+            "!interactive,sampling",
+        );
+        overrides("agent,!human", "human", "human");
+        overrides("human,tasks", "agent", "agent,tasks");
+        overrides(
+            "verbosity=compact,x-a=1",
+            "x-a=2",
+            "x-a=2,verbosity=compact",
+        );
+        let many: Vec<_> = (0..MAX_TAGS).map(|n| format!("x-{n}")).collect();
+        let expected = format!("new,{}", many[..MAX_TAGS - 1].join(","));
+        overrides(&many.join(","), "new", &expected);
     }
 }

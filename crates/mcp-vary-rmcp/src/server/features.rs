@@ -72,6 +72,31 @@ impl Features {
         self.era
     }
 
+    /// These features, with `tags` in place of whatever the client declared of the same: for a tool
+    /// whose caller says in an argument how this one answer shall be. What is no tag is passed over.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary::shape::Answer;
+    /// use mcp_vary_rmcp::server::Features;
+    /// use rmcp::model::CallToolResult;
+    ///
+    /// fn report(features: Features, format: Option<&str>, answer: &Answer) -> CallToolResult {
+    ///     let format = format.map(|format| format!("format={format}"));
+    ///     features.overridden_by(format.as_deref()).answer(answer)
+    /// }
+    /// ```
+    #[must_use]
+    pub fn overridden_by<'t>(mut self, tags: impl IntoIterator<Item = &'t str>) -> Self {
+        let (tags, ignored) = feature::Features::from_tags(tags);
+        if !ignored.is_empty() {
+            tracing::debug!(%ignored, "feature tags of an argument ignored");
+        }
+        self.declared.value = self.declared.value.overridden_by(&tags);
+        self
+    }
+
     pub(super) fn variant(&self) -> Option<&str> {
         self.variant.as_deref()
     }

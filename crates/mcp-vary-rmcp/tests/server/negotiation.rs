@@ -8,9 +8,10 @@ use mcp_vary::shape::{
 use mcp_vary_rmcp::server::{Features, Vary, answer, declared_by, features};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{
-    CallToolResult, ContentBlock, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
-    ListToolsResult, PaginatedRequestParams, PromptMessage, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, RequestMetaObject, ResourceContents, Role,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams,
+    GetPromptResponse, GetPromptResult, ListToolsResult, PaginatedRequestParams, PromptMessage,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, RequestMetaObject,
+    ResourceContents, Role,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, tool, tool_handler, tool_router};
@@ -379,6 +380,48 @@ async fn modern_features_last_one_request() {
     }
     let result = client.ask("tools/call", call, json!({})).await.unwrap();
     assert_eq!(result["content"], text(""));
+}
+
+/// Answers in the format that its caller names.
+struct Reporting;
+
+impl ServerHandler for Reporting {
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let named = request.arguments.and_then(|given| {
+            let format = given.get("format")?.as_str()?;
+            Some(format!("format={format}"))
+        });
+        let features = features(&context).overridden_by(named.as_deref());
+        let report = answer(&json!({"celsius": 8}))?
+            .with_markdown("**8 °C**")
+            .with_text("8 degrees");
+        Ok(features.answer(&report).into())
+    }
+}
+
+/// CN-18: an argument of the tool is closer to its result than what the client declared.
+#[tokio::test]
+async fn an_argument_overrides_a_feature() {
+    for way in WAYS {
+        let capabilities = declaring(&["agent", "format=json"], json!({}));
+        let client = connect_with(&Vary::new(Reporting), way, capabilities).await;
+        for (arguments, expected) in [
+            (json!({}), json!([])),
+            (json!({"format": "text"}), text("8 degrees")),
+            (json!({"format": "markdown"}), text("**8 °C**")),
+            (json!({"format": "no tag"}), json!([])),
+        ] {
+            let result = client.call("", "report", arguments.clone()).await;
+            assert_eq!(result["content"], expected, "{way:?} {arguments}");
+        }
+        // And only this once.
+        let result = client.call("", "report", json!({})).await;
+        assert_eq!(result["content"], json!([]), "{way:?}");
+    }
 }
 
 /// CN-18: fifty clients at once on one server, of both eras, and each has its own features.
