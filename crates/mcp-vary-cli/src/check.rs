@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use http::Uri;
 use mcp_vary_gateway::config::File;
 use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
 
@@ -82,14 +83,22 @@ fn places(servers: &[UpstreamConfig]) -> String {
         .map(|server| {
             let place = match &server.target {
                 Target::Command { program, .. } => format!("starts {program}"),
-                Target::Http { url, .. } => format!(
-                    "connects to {}",
-                    url.host().unwrap_or("an address without a host")
-                ),
+                Target::Http { url, .. } => format!("connects to {}", origin(url)),
                 _ => String::new(),
             };
             vec![server.name.clone(), place]
         })
         .collect();
     table(&rows, 2)
+}
+
+/// Without user, path and query, which may hold keys.
+fn origin(url: &Uri) -> String {
+    let port = url.port().map(|port| format!(":{port}"));
+    format!(
+        "{}://{}{}",
+        url.scheme_str().unwrap_or("http"),
+        url.host().unwrap_or_default(),
+        port.unwrap_or_default()
+    )
 }

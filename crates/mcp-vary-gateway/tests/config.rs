@@ -335,6 +335,14 @@ fn a_file_without_servers_says_how_to_begin() {
     );
     refuses(
         "x",
+        "servers:\nlimits:\n",
+        &[
+            "1:8: `servers` is empty; write an entry for each server: {name: {command: ...}}",
+            "2:7: `limits` is empty; write {connections: 1024}",
+        ],
+    );
+    refuses(
+        "x",
         "servers: [a]",
         &[
             "1:10: `servers` is no table of keys; write an entry for each server: {name: {command: ...}}",
@@ -400,7 +408,7 @@ fn a_name_that_tools_cannot_carry_is_refused_with_a_better_one() {
 #[test]
 fn the_file_of_a_client_is_read_as_it_is() {
     let claude = r#"{"globalShortcut": "", "listen": 1, "mcpServers": {
-        "Git Hub": {"type": "http", "url": "http://x/", "args": [], "env": {"A": "b"}, "timeout": 60000, "autoApprove": []},
+        "Git Hub": {"type": "http", "url": "http://x/", "args": [], "env": {"A": "b"}, "cwd": null, "timeout": 60000, "autoApprove": []},
         "b": {"type": "stdio", "command": "npx", "args": ["-y", "${HOME}"], "env": {"K": "${NONE:-v}"}}}}"#;
     let file = read("claude_desktop_config.json", claude);
     let names: Vec<&str> = file
@@ -415,9 +423,9 @@ fn the_file_of_a_client_is_read_as_it_is() {
         notes,
         [
             "1:24: `listen` is ignored in the file of a client; settings of Vary need a file with `servers` of its own",
-            "2:88: `mcpServers.Git Hub.timeout` is ignored in the file of a client; settings of Vary need a file with \
-             `servers` of its own",
             "2:9: `mcpServers.Git Hub` is called `Git-Hub` here; names of tools can have no other characters",
+            "2:101: `mcpServers.Git Hub.timeout` is ignored in the file of a client; settings of Vary need a file with \
+             `servers` of its own",
         ]
     );
     let code = r#"{"inputs": [], "servers": {"a": {"type": "stdio", "command": "x", "gallery": true, "dev": {}}}}"#;

@@ -10,6 +10,7 @@ fn configuration(name: &str, naming: &str, servers: &[&str]) -> String {
     for server in servers {
         text.push_str(&match *server {
             "gone" => "  gone: {command: no-such-program}\n".to_owned(),
+            "far" => "  far: {url: 'https://me:key@example.com:8443/key/mcp?key=1'}\n".to_owned(),
             "off" => "  off: {command: no-such-program, disabled: true}\n".to_owned(),
             name => format!("  {name}: {{command: {VARY:?}, args: [weather]}}\n"),
         });
@@ -87,12 +88,13 @@ fn a_check_names_every_collision_with_who_wins() {
 
 #[test]
 fn a_check_can_leave_the_servers_alone() {
-    let path = configuration("check-offline.yaml", "never", &["gone", "off"]);
+    let path = configuration("check-offline.yaml", "never", &["gone", "off", "far"]);
     let shown = checks(&["--offline"], &path, 0);
     insta::assert_snapshot!(shown, @r#"
-    check-offline.yaml reads well: 1 server, disabled: off
+    check-offline.yaml reads well: 2 servers, disabled: off
 
     gone  starts no-such-program
+    far   connects to https://example.com:8443
     "#);
 }
 

@@ -125,6 +125,7 @@ impl<'a> Source<'a> {
         match file {
             Some(mut file) if mistakes.is_empty() => {
                 file.notes = reader.notes;
+                file.notes.sort_by_key(|note| note.at);
                 Ok(file)
             }
             _ => Err(Mistakes {

@@ -123,7 +123,11 @@ impl<'a> Reader<'a> {
         if let Value::Table(entries) = &field.node.value {
             return Some(entries);
         }
-        self.wrong(field, "is no table of keys", &format!("write {example}"));
+        let what = match field.node.value {
+            Value::Null => "is empty",
+            _ => "is no table of keys",
+        };
+        self.wrong(field, what, &format!("write {example}"));
         None
     }
 
@@ -165,7 +169,11 @@ impl<'a> Reader<'a> {
     /// A list of words.
     pub(super) fn words(&mut self, field: &Field<'_>) -> Vec<String> {
         let Value::List(items) = &field.node.value else {
-            self.wrong(field, "is no list", r#"write ["...", "..."]"#);
+            let what = match field.node.value {
+                Value::Null => "is empty",
+                _ => "is no list",
+            };
+            self.wrong(field, what, r#"write ["...", "..."]"#);
             return Vec::new();
         };
         let items = items.iter().enumerate().map(|(index, node)| Field {

@@ -78,6 +78,10 @@ fn read_settings(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) 
     }
     for entry in reader.table(field, EXAMPLE).unwrap_or_default() {
         let member = field.member(entry);
+        if matches!(entry.node.value, Value::Null) {
+            // Some programs write down what is not set.
+            continue;
+        }
         if let Some(setting) = COMMON.iter().find(|setting| setting.key == entry.key) {
             (setting.read)(reader, &member, draft);
         } else if OURS.iter().any(|setting| setting.key == entry.key) {
