@@ -94,6 +94,9 @@ pub(crate) struct Serve {
     /// Only this server of the file
     #[arg(long, value_name = "NAME", requires = "file")]
     pub(crate) server: Option<String>,
+    /// The variant of clients that name none, in place of what their hints ask for
+    #[arg(long, value_name = "ID", conflicts_with = "no_variants")]
+    pub(crate) variant: Option<String>,
     /// Offer no variants: every client gets the lists as the server wrote them
     #[arg(long)]
     pub(crate) no_variants: bool,

@@ -56,6 +56,10 @@ impl Behind {
             };
         config.variants &= !args.no_variants;
         config.negotiation &= !args.no_negotiation;
+        if let Some(id) = &args.variant {
+            let chosen = config.with_default_variant(id);
+            config = chosen.map_err(|error| Failure::command(format!("--variant: {error}")))?;
+        }
         if config.servers.len() > 1 {
             config = config.starting_without_servers(START_PATIENCE);
         }

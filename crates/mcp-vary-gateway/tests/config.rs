@@ -543,6 +543,9 @@ fn file_with(place: &str, key: &str, default: &str) -> String {
     match place {
         "top" => format!("servers: {{{server}}}}}\n{key}: {default}"),
         "limits" => format!("servers: {{{server}}}}}\nlimits: {{{key}: {default}}}"),
+        "rule" => {
+            format!("servers: {{{server}}}}}\nclients: [{{variant: compact, {key}: {default}}}]")
+        }
         "restart" => format!("servers: {{{server}, restart: {{{key}: {default}}}}}}}"),
         _ => format!("servers: {{{server}, {key}: {default}}}}}"),
     }
@@ -577,6 +580,7 @@ fn every_setting_is_in_the_reference() {
         ("top", "## Top level"),
         ("server", "## A server"),
         ("restart", "| key of `restart`"),
+        ("rule", "| key of a rule"),
         ("limits", "## `limits`"),
     ] {
         let text = file_with(place, "zzzzzz", "1");
@@ -589,4 +593,33 @@ fn every_setting_is_in_the_reference() {
         documented.sort_unstable();
         assert_eq!(known, documented, "{place}");
     }
+}
+
+#[test]
+fn rules_for_clients_are_read_and_their_mistakes_said_at_once() {
+    let file = read(
+        "x",
+        r#"{"servers": {"a": {"command": "x"}}, "variant": "compact", "strict-header": true,
+            "clients": [{"name": "claude*", "headers": {"X-Team": "a?"}, "variant": "read-only"}]}"#,
+    );
+    let choosing = &file.choosing;
+    assert!(choosing.strict_header);
+    assert_eq!(choosing.default.as_ref().unwrap().as_str(), "compact");
+    let rule = &choosing.rules[0];
+    assert_eq!(rule.variant.as_str(), "read-only");
+    assert!(rule.name.as_ref().unwrap().matches("Claude Code"));
+    assert!(rule.version.is_none() && rule.headers[0].1.matches("ab"));
+    refuses(
+        "vary.yaml",
+        "servers: {a: {command: x}}\nvariant: compcat\nclients: [{name: 'a{b'}, {variant: none, headers: {'a b': x}}, 7]\n",
+        &[
+            "2:10: `variant` is no variant; did you mean `compact`?",
+            "3:11: `clients[0]` says no variant; add `variant: ...`",
+            "3:18: `clients[0].name` is no pattern: unclosed alternate group; missing '}' \
+             (maybe escape '{' with '[{]'?); write `*` for anything, `{a,b}` for one of several",
+            "3:36: `clients[1].variant` is no variant; there are `standard`, `compact`, `read-only`",
+            "3:59: `clients[1].headers.a b` is no name of a header; write one, such as `X-Team`",
+            "3:64: `clients[2]` is no table of keys; write {name: ..., variant: ...}",
+        ],
+    );
 }

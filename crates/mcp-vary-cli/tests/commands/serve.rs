@@ -100,6 +100,23 @@ fn both_extensions_can_be_left_out() {
 }
 
 #[test]
+fn the_default_variant_can_be_chosen() {
+    let args = [
+        "serve",
+        "--listen",
+        "0",
+        "--variant",
+        "compact",
+        "--",
+        VARY,
+        "weather",
+    ];
+    let response = Server::start(&args).post(INITIALIZE);
+    let (_, offered) = response.split_once("availableVariants").unwrap();
+    assert!(offered.starts_with(r#"":[{"id":"compact""#), "{offered}");
+}
+
+#[test]
 fn one_client_is_served_on_the_standard_streams() {
     let mut child = command(&["serve", "--stdio", "--", VARY, "weather"])
         .stdin(Stdio::piped())

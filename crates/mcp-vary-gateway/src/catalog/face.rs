@@ -88,6 +88,12 @@ pub(crate) fn built_in() -> Variants {
     }
 }
 
+/// The ids of all variants, in the order of declaration.
+pub(crate) fn ids() -> Vec<VariantId> {
+    let all = built_in();
+    all.iter().map(|variant| variant.id.clone()).collect()
+}
+
 /// The SEP's weights, and one for the hint that tells `read-only` from the rest.
 pub(crate) fn weights() -> Weights {
     Weights::default().with("accessLevel", 80, 10)

@@ -7,8 +7,9 @@ use super::mistake::{Mistake, Mistakes, Position};
 use super::reader::{Field, MOST, Reader, Setting};
 use super::server::{self, Servers};
 use super::tree::{self, Node};
-use super::{Config, Limits, Outside, mcp_json};
+use super::{Config, Limits, Outside, clients, mcp_json};
 use crate::catalog::merge::Naming;
+use crate::choose::Choosing;
 use crate::upstream::UpstreamConfig;
 
 /// What a configuration file says.
@@ -50,6 +51,8 @@ pub struct File {
     pub listen: Option<String>,
     /// Whether server variants are offered.
     pub variants: bool,
+    /// Which variant clients get that name none.
+    pub choosing: Choosing,
     /// Whether content is negotiated.
     pub negotiation: bool,
     /// Items on one page of a list.
@@ -69,6 +72,7 @@ impl File {
         let mut config = Config::of_servers(self.servers, outside)
             .with_naming(self.naming)
             .with_variants(self.variants)
+            .with_choosing(self.choosing)
             .with_negotiation(self.negotiation)
             .with_limits(self.limits);
         config.page_size = self.page_size;
@@ -190,6 +194,7 @@ impl Default for Draft {
                 naming: Naming::default(),
                 listen: None,
                 variants: true,
+                choosing: Choosing::default(),
                 negotiation: true,
                 page_size: None,
                 session_lifetime: None,
@@ -242,6 +247,24 @@ const SETTINGS: &[Setting<Draft>] = &[
     Setting {
         key: "variants",
         read: |reader, field, draft| reader.switch(field, &mut draft.file.variants),
+    },
+    Setting {
+        key: "variant",
+        read: |reader, field, draft| {
+            draft.file.choosing.default = clients::variant(reader, field);
+        },
+    },
+    Setting {
+        key: "clients",
+        read: |reader, field, draft| {
+            clients::read(reader, field, &mut draft.file.choosing.rules);
+        },
+    },
+    Setting {
+        key: "strict-header",
+        read: |reader, field, draft| {
+            reader.switch(field, &mut draft.file.choosing.strict_header);
+        },
     },
     Setting {
         key: "negotiation",

@@ -3,6 +3,7 @@
 //! [`Config`] is the value that a gateway takes. [`Source`] reads one from the text of a file: YAML,
 //! JSON or TOML, or the file in which a client keeps its servers.
 
+mod clients;
 mod file;
 mod mcp_json;
 mod mistake;
@@ -17,6 +18,7 @@ use std::time::Duration;
 
 pub use self::file::{File, Source};
 pub use self::mistake::{Mistake, Mistakes, Position};
+use crate::catalog::face;
 use crate::catalog::merge::Naming;
 use crate::choose::Choosing;
 use crate::upstream::UpstreamConfig;
@@ -119,6 +121,21 @@ impl Config {
     pub fn with_variants(mut self, on: bool) -> Self {
         self.variants = on;
         self
+    }
+
+    /// Makes a variant the default of clients that no rule is about, whatever their hints.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such variant; it says which there are.
+    pub fn with_default_variant(mut self, id: &str) -> Result<Self, String> {
+        let ids = face::ids();
+        let found = ids.iter().find(|known| known.as_str() == id);
+        let names: Vec<_> = ids.iter().map(|id| format!("`{id}`")).collect();
+        let found = found
+            .ok_or_else(|| format!("there is no variant `{id}`; there are {}", names.join(", ")))?;
+        self.choosing.default = Some(found.clone());
+        Ok(self)
     }
 
     /// Chooses the default variant of clients so.

@@ -290,7 +290,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn did_you_mean(key: &str) -> String {
+pub(super) fn did_you_mean(key: &str) -> String {
     format!("did you mean `{key}`?")
 }
 

@@ -1,0 +1,120 @@
+//! `clients`: which variant clients get that name none.
+
+use http::HeaderName;
+use mcp_vary::variant::VariantId;
+
+use super::mistake::nearest;
+use super::reader::{Field, Reader, Setting, did_you_mean, quoted};
+use super::tree::Value;
+use crate::catalog::face;
+use crate::choose::{ClientRule, Pattern};
+
+const EXAMPLE: &str = "[{name: \"claude*\", variant: compact}]";
+
+/// Reads the list of rules; those in which something is wrong are left out.
+pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Vec<ClientRule>) {
+    let Value::List(items) = &field.node.value else {
+        return reader.wrong(field, "is no list", &format!("write {EXAMPLE}"));
+    };
+    for (index, node) in items.iter().enumerate() {
+        let path = format!("{}[{index}]", field.path);
+        let item = Field { path, node };
+        let mut draft = Draft::default();
+        reader.settings(&item, &[SETTINGS], &mut draft, "{name: ..., variant: ...}");
+        into.extend(draft.finish(reader, &item));
+    }
+}
+
+/// The id of a variant that there is.
+pub(super) fn variant(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<VariantId> {
+    let word = reader.word(field)?;
+    let ids = face::ids();
+    let id = ids.iter().find(|id| id.as_str() == word);
+    if id.is_none() {
+        let names: Vec<_> = ids.iter().map(VariantId::as_str).collect();
+        let fix = match nearest(&word, &names) {
+            Some(meant) => did_you_mean(meant),
+            None => format!("there are {}", quoted(&names)),
+        };
+        reader.wrong(field, "is no variant", &fix);
+    }
+    id.cloned()
+}
+
+/// A rule while it is read.
+#[derive(Default)]
+struct Draft {
+    name: Option<Pattern>,
+    version: Option<Pattern>,
+    headers: Vec<(HeaderName, Pattern)>,
+    variant: Option<VariantId>,
+    /// Whether `variant` was given, whatever it was worth.
+    says_variant: bool,
+}
+
+impl Draft {
+    fn finish(self, reader: &mut Reader<'_>, field: &Field<'_>) -> Option<ClientRule> {
+        if !self.says_variant && matches!(field.node.value, Value::Table(_)) {
+            reader.wrong(field, "says no variant", "add `variant: ...`");
+        }
+        let mut rule = ClientRule::new(self.variant?);
+        (rule.name, rule.version, rule.headers) = (self.name, self.version, self.headers);
+        Some(rule)
+    }
+}
+
+const SETTINGS: &[Setting<Draft>] = &[
+    Setting {
+        key: "name",
+        read: |reader, field, draft| draft.name = pattern(reader, field),
+    },
+    Setting {
+        key: "version",
+        read: |reader, field, draft| draft.version = pattern(reader, field),
+    },
+    Setting {
+        key: "headers",
+        read: |reader, field, draft| {
+            for entry in reader
+                .table(field, "{X-Team: \"ops*\"}")
+                .unwrap_or_default()
+            {
+                let member = field.member(entry);
+                match HeaderName::try_from(entry.key.as_str()) {
+                    Ok(name) => {
+                        let pattern = pattern(reader, &member);
+                        draft.headers.extend(pattern.map(|pattern| (name, pattern)));
+                    }
+                    Err(_) => reader.wrong(
+                        &member,
+                        "is no name of a header",
+                        "write one, such as `X-Team`",
+                    ),
+                }
+            }
+        },
+    },
+    Setting {
+        key: "variant",
+        read: |reader, field, draft| {
+            draft.says_variant = true;
+            draft.variant = variant(reader, field);
+        },
+    },
+];
+
+fn pattern(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Pattern> {
+    let word = reader.word(field)?;
+    match Pattern::new(&word) {
+        Ok(pattern) => Some(pattern),
+        Err(why) => {
+            let what = format!("is no pattern: {why}");
+            reader.wrong(
+                field,
+                what,
+                "write `*` for anything, `{a,b}` for one of several",
+            );
+            None
+        }
+    }
+}
