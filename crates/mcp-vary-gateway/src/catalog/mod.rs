@@ -148,9 +148,12 @@ impl LiveCatalog {
         if !old.is_empty() {
             let read = old.iter().map(|source| async move {
                 source.settle().await;
-                !source.is_fresh(kind) && source.read_unless_recent(kind).await
+                if !source.is_fresh(kind) {
+                    source.read_unless_recent(kind).await;
+                }
             });
-            self.rebuild_if(kind, join_all(read).await).await;
+            join_all(read).await;
+            self.catch_up(kind).await;
         }
         self.current()
     }
@@ -177,13 +180,23 @@ impl LiveCatalog {
         }
         let read = self.sources.iter();
         let read = read.map(|source| source.read_unless_recent(kind));
-        self.rebuild_if(kind, join_all(read).await).await;
+        join_all(read).await;
+        self.catch_up(kind).await;
         let current = self.current();
         find(&current).ok_or_else(|| current.failure(kind))
     }
 
-    async fn rebuild_if(&self, kind: ListKind, changed: Vec<bool>) {
-        if changed.contains(&true) {
+    /// Merges a list anew if a server says something else than when that was last done, whoever read it.
+    async fn catch_up(&self, kind: ListKind) {
+        let current = self.current();
+        let is_behind = |(source, then): (&Arc<Source>, &Arc<Told>)| {
+            let now = source.told();
+            match (now.listings.get(&kind), then.listings.get(&kind)) {
+                (Some(Ok(now)), Some(Ok(then))) => !Arc::ptr_eq(now, then),
+                (now, then) => now.is_some() || then.is_some(),
+            }
+        };
+        if self.sources.iter().zip(&current.told).any(is_behind) {
             self.rebuild(&BTreeSet::from([kind])).await;
         }
     }

@@ -73,7 +73,7 @@ struct Following {
     readings: u64,
 }
 
-/// How long a request waits for a change that was announced.
+/// How long a request waits for a list at most; less where the operator has less patience with the server.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A list is not asked for again sooner, whoever wants it and however often it changes.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -141,7 +141,10 @@ impl Source {
         let before = following.borrow().readings;
         let settled =
             following.wait_for(|now| !now.pending || now.late || now.readings >= before + 2);
-        if tokio::time::timeout(PATIENCE, settled).await.is_err() {
+        if tokio::time::timeout(self.patience(), settled)
+            .await
+            .is_err()
+        {
             let server = self.name();
             warn!(
                 server,
@@ -242,13 +245,39 @@ impl Source {
         changed
     }
 
-    /// Reads a list, unless whoever else had it read has just done so; whether it changed.
-    pub(crate) async fn read_unless_recent(&self, kind: ListKind) -> bool {
+    /// Reads a list, unless whoever else had it read has just done so.
+    ///
+    /// A server that is slow holds up only the first one to ask, and for a while: the others get what it
+    /// said last.
+    pub(crate) async fn read_unless_recent(&self, kind: ListKind) {
         let Some(upstream) = self.line.up() else {
-            return false;
+            return;
         };
         let long_ago = |last: Option<Instant>| last.is_none_or(|at| at.elapsed() >= PAUSE);
-        self.read_if(&upstream, kind, long_ago).await
+        let reading = self.read_if(&upstream, kind, long_ago);
+        if tokio::time::timeout(self.patience(), reading)
+            .await
+            .is_err()
+        {
+            let (server, list) = (self.name(), kind.method());
+            warn!(
+                server,
+                list, "the server is slow to list; answering from what it said last"
+            );
+            self.postpone(kind);
+        }
+    }
+
+    fn patience(&self) -> Duration {
+        self.line.config().limits.patience.min(PATIENCE)
+    }
+
+    /// Does not ask for a list for a while.
+    fn postpone(&self, kind: ListKind) {
+        let _replacing = self.replacing();
+        let mut told = (*self.told()).clone();
+        told.expires.insert(kind, Instant::now() + 2 * PATIENCE);
+        self.told.store(Arc::new(told));
     }
 
     async fn read_if(

@@ -437,3 +437,30 @@ async fn a_call_is_repeated_once() {
     assert!(answer["error"]["message"].is_string(), "{answer}");
     assert_eq!(house.peer.of("tools/call").len(), 2);
 }
+
+/// One that answers the first `tools/list` and no other.
+async fn slow_to_list() -> Peer {
+    let lists = AtomicUsize::new(0);
+    Peer::start(move |seen| match seen.method() {
+        "tools/list" if lists.fetch_add(1, Ordering::Relaxed) > 0 => Some(Reply::silence()),
+        _ => answer("slow", Era::Modern, seen),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_server_that_is_slow_to_list_is_shown_as_it_was() {
+    let (slow, web) = (slow_to_list().await, named("web", Era::Modern).await);
+    let mut config = before(&[("slow", &slow), ("web", &web)]);
+    config.servers[0].limits.patience = Duration::from_millis(20);
+    let house = House::behind(slow, config).await;
+    // Modern servers that announce nothing are asked again, but not twice in a second.
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    for _ in 0..3 {
+        let list = ask(&house, "tools/list", json!({})).await;
+        assert_eq!(names(&list), ["slow_who", "web_who"]);
+    }
+    assert_eq!(house.peer.of("tools/list").len(), 2);
+    let call = ask(&house, "tools/call", tool("slow_who")).await;
+    assert_eq!(call["result"]["by"], "slow");
+}
