@@ -1,7 +1,7 @@
 //! One scenario with one kind of server: what it needs, and what was seen.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,12 +17,32 @@ use crate::server::{Server, Transport};
 /// What the server is called in the gateway's configuration.
 pub(crate) const NAME: &str = "notes";
 
+/// What the other server is called there.
+pub(crate) const BESIDE: &str = "other";
+
+/// Shorter than the defaults, which are for people: a scenario waits for each of them.
+pub(crate) fn short_settings() -> Value {
+    json!({
+        "start-timeout": "3s",
+        "patience": "1500ms",
+        "ping": "300ms",
+        "hung": "700ms",
+        "restart": {"first": "100ms", "longest": "800ms"},
+    })
+}
+
 /// A server that a scenario has its way with.
 #[derive(Debug)]
 pub(crate) struct Case {
     pub(crate) server: Server,
     pub(crate) vary: PathBuf,
     pub(crate) directory: PathBuf,
+    /// Another server behind the same gateway, one that does not fail.
+    pub(crate) beside: Option<Server>,
+    /// Members of the server's entry in the configuration.
+    pub(crate) settings: Value,
+    /// `limits` of the configuration.
+    pub(crate) limits: Value,
     pub(crate) rows: Vec<Row>,
 }
 
@@ -47,6 +67,19 @@ impl Case {
     pub(crate) async fn open(&mut self) -> Result<House, String> {
         self.server.start().await?;
         self.open_before_server().await
+    }
+
+    /// [`open`](Self::open), and a call of each client that works.
+    pub(crate) async fn open_warm(&mut self) -> Result<House, String> {
+        let house = self.open().await?;
+        let seen = each_calls(&house.clients, "echo", "first", json!({})).await;
+        come_from("one", &seen)?;
+        Ok(house)
+    }
+
+    /// Changes what the configuration says of the server.
+    pub(crate) fn set(&mut self, key: &str, value: impl Into<Value>) {
+        self.settings[key] = value.into();
     }
 
     /// The same without starting the server.
@@ -79,10 +112,19 @@ impl Case {
     /// The configuration that names the server, for `vary serve`.
     pub(crate) fn arguments(&self) -> Result<Vec<String>, String> {
         let path = self.directory.join("vary.json");
-        let servers = json!({"mcpServers": {NAME: self.server.entry()}});
-        fs::write(&path, servers.to_string())
+        let mut config = json!({"servers": {NAME: self.settings}, "limits": self.limits});
+        let servers = [
+            Some((NAME, &self.server)),
+            self.beside.as_ref().map(|beside| (BESIDE, beside)),
+        ];
+        for (name, server) in servers.into_iter().flatten() {
+            for (key, value) in server.entry() {
+                config["servers"][name][key] = value;
+            }
+        }
+        fs::write(&path, config.to_string())
             .map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(vec!["--mcp-json".to_owned(), shown(&path)])
+        Ok(vec!["--config".to_owned(), path.display().to_string()])
     }
 
     /// Notes what a client saw at `moment`, and when, counted from `since`.
@@ -155,8 +197,26 @@ impl Case {
         name: &str,
         since: Instant,
     ) -> Result<(), String> {
+        self.recovers_with("echo", clients, name, since).await
+    }
+
+    /// The same, asked with `tool`.
+    ///
+    /// # Errors
+    ///
+    /// When they do not.
+    pub(crate) async fn recovers_with(
+        &mut self,
+        tool: &str,
+        clients: &[Arc<Client>; 2],
+        name: &str,
+        since: Instant,
+    ) -> Result<(), String> {
         let [legacy, modern] = clients;
-        let (first, second) = tokio::join!(works_again(legacy, name), works_again(modern, name));
+        let (first, second) = tokio::join!(
+            works_again(legacy, tool, name),
+            works_again(modern, tool, name)
+        );
         for (client, (meanwhile, worked)) in clients.iter().zip([first?, second?]) {
             for (said, last) in meanwhile {
                 self.note(
@@ -168,6 +228,34 @@ impl Case {
                 is_told(&said, DOWN)?;
             }
             self.note("calls work again", client.era, "the result", worked - since);
+        }
+        Ok(())
+    }
+
+    /// Notes when each client's list of tools has `name`, and what it lists then.
+    ///
+    /// # Errors
+    ///
+    /// When it never has.
+    pub(crate) async fn appears(
+        &mut self,
+        name: &str,
+        clients: &[Arc<Client>; 2],
+        since: Instant,
+    ) -> Result<(), String> {
+        for client in clients {
+            let seen = loop {
+                let seen = client.ask("tools/list", json!({})).await;
+                if seen.said.lists(name) {
+                    break seen;
+                }
+                holds(
+                    since.elapsed() < LONG,
+                    format!("`{name}` is not listed: {}", seen.said),
+                )?;
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            };
+            self.saw("the list", client, &seen, since);
         }
         Ok(())
     }
@@ -249,13 +337,15 @@ type Meanwhile = Vec<(Said, Instant)>;
 
 /// What a client may read of a server that is not there.
 pub(crate) const DOWN: &[&str] = &[
-    "ended",
-    "killed",
-    "broke off",
-    "cannot be reached",
-    "signal",
-    "broke the protocol",
     "answered HTTP",
+    "broke off",
+    "broke the protocol",
+    "cannot be reached",
+    "closed its input",
+    "ended",
+    "hung",
+    "is down",
+    "no sign of life",
 ];
 
 /// A sentence unless it holds.
@@ -272,11 +362,15 @@ pub(crate) fn holds(what: bool, otherwise: impl Into<String>) -> Result<(), Stri
 /// # Errors
 ///
 /// When that does not happen.
-async fn works_again(client: &Client, name: &str) -> Result<(Meanwhile, Instant), String> {
+async fn works_again(
+    client: &Client,
+    tool: &str,
+    name: &str,
+) -> Result<(Meanwhile, Instant), String> {
     let begun = Instant::now();
     let mut seen = Meanwhile::new();
     loop {
-        let now = client.call("echo", "again", json!({})).await;
+        let now = client.call(tool, "again", json!({})).await;
         if now.said.text().is_some_and(|text| text.starts_with(name)) {
             return Ok((seen, now.ended));
         }
@@ -292,8 +386,4 @@ async fn works_again(client: &Client, name: &str) -> Result<(Meanwhile, Instant)
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-}
-
-fn shown(path: &Path) -> String {
-    path.display().to_string()
 }

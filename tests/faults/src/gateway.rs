@@ -25,7 +25,16 @@ struct Talk(Arc<Mutex<String>>);
 impl Gateway {
     /// Starts `vary serve` with `arguments` on a free port.
     pub(crate) fn on_http(vary: &Path, arguments: &[String]) -> Result<Self, String> {
-        Self::start(vary, &["serve", "--listen", "127.0.0.1:0"], arguments)
+        Self::on_address(vary, "127.0.0.1:0", arguments)
+    }
+
+    /// Starts `vary serve` with `arguments` on `address`.
+    pub(crate) fn on_address(
+        vary: &Path,
+        address: &str,
+        arguments: &[String],
+    ) -> Result<Self, String> {
+        Self::start(vary, &["serve", "--listen", address], arguments)
     }
 
     /// Starts `vary serve --stdio` with `arguments`; gives its streams, too.

@@ -14,5 +14,5 @@ mod scenarios;
 pub mod script;
 mod server;
 
-pub use report::{Report, Row};
+pub use report::{Report, Row, Seen};
 pub use run::{Programs, run, titles};

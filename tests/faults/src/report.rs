@@ -24,12 +24,24 @@ pub struct Row {
     pub after: Duration,
 }
 
+/// What was seen in one scenario.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Seen {
+    /// The scenario's title.
+    pub name: &'static str,
+    /// What an operator takes from it.
+    pub means: &'static str,
+    /// What was seen.
+    pub rows: Vec<Row>,
+}
+
 /// What all scenarios found.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// Each scenario's name, and what was seen in it.
-    pub seen: Vec<(&'static str, Vec<Row>)>,
+    /// What was seen, scenario by scenario.
+    pub seen: Vec<Seen>,
     /// How many cases went as they should.
     pub passed: usize,
     /// What went wrong, a sentence each.
@@ -41,8 +53,8 @@ impl Report {
     #[must_use]
     pub fn table(&self) -> String {
         let mut table = String::new();
-        for (name, rows) in &self.seen {
-            let _ = writeln!(table, "### {name}\n");
+        for Seen { name, means, rows } in &self.seen {
+            let _ = writeln!(table, "### {name}\n\n{means}\n");
             table.push_str("| when | server | client | it sees | after |\n|---|---|---|---|--:|\n");
             for line in lines(rows) {
                 table.push_str(&line);
@@ -62,25 +74,36 @@ struct Alike {
 }
 
 fn lines(rows: &[Row]) -> Vec<String> {
-    let mut order: Vec<(&str, String)> = Vec::new();
-    let mut alike: BTreeMap<(&str, String), Alike> = BTreeMap::new();
+    let mut alike: BTreeMap<(usize, &str, String), Alike> = BTreeMap::new();
+    let places = places(rows);
     for row in rows {
-        let key = (row.moment, timeless(&row.said));
-        let group = alike.entry(key.clone()).or_insert_with(|| {
-            order.push(key);
-            Alike::default()
-        });
+        let place = places.get(row.moment).copied().unwrap_or_default();
+        let group = alike
+            .entry((place, row.moment, timeless(&row.said)))
+            .or_default();
         group.servers.insert((row.transport, row.server));
         group.clients.insert(row.client);
         group.times.push(row.after);
     }
-    // Moments in the order in which they were first seen, and what was seen at each together.
-    let place = |moment: &str| order.iter().position(|(known, _)| *known == moment);
-    let mut keys: Vec<_> = alike.keys().cloned().collect();
-    keys.sort_by_key(|(moment, said)| (place(moment), said.clone()));
-    keys.iter()
-        .filter_map(|key| Some(line(key.0, &key.1, alike.get(key)?)))
+    alike
+        .iter()
+        .map(|((_, moment, said), alike)| line(moment, said, alike))
         .collect()
+}
+
+/// The place of each moment: the last that it has with any kind of server, since some lack what comes before.
+fn places(rows: &[Row]) -> BTreeMap<&'static str, usize> {
+    let mut cases: BTreeMap<_, Vec<&str>> = BTreeMap::new();
+    let mut places = BTreeMap::new();
+    for row in rows {
+        let moments = cases.entry((row.transport, row.server)).or_default();
+        if !moments.contains(&row.moment) {
+            moments.push(row.moment);
+            let place = places.entry(row.moment).or_default();
+            *place = moments.len().max(*place);
+        }
+    }
+    places
 }
 
 fn line(moment: &str, said: &str, alike: &Alike) -> String {

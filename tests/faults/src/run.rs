@@ -4,11 +4,12 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::case::Case;
-use crate::report::{Report, Row};
+use crate::case::{Case, short_settings};
+use crate::report::{Report, Row, Seen};
 use crate::scenarios::{SCENARIOS, Scenario};
 use crate::script::Era;
 use crate::server::{Server, Transport};
@@ -72,10 +73,10 @@ async fn all(programs: &Programs, wanted: &str, at_once: usize) -> Report {
     done.sort_by_key(|(number, ..)| *number);
     let mut report = Report::default();
     for (_, job, rows, result) in done {
-        let name = SCENARIOS[job.scenario].name;
+        let Scenario { name, means, .. } = SCENARIOS[job.scenario];
         match report.seen.last_mut() {
-            Some((last, seen)) if *last == name => seen.extend(rows),
-            _ => report.seen.push((name, rows)),
+            Some(last) if last.name == name => last.rows.extend(rows),
+            _ => report.seen.push(Seen { name, means, rows }),
         }
         match result {
             Ok(()) => report.passed += 1,
@@ -121,6 +122,9 @@ async fn one(programs: &Programs, number: usize, job: Job) -> (Vec<Row>, Result<
             server,
             vary: programs.vary.clone(),
             directory,
+            beside: None,
+            settings: short_settings(),
+            limits: json!({}),
             rows: Vec::new(),
         },
         Err(why) => return (Vec::new(), Err(why)),

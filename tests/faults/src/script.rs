@@ -127,14 +127,19 @@ impl Script {
     }
 }
 
-/// The tools of every script: say it back, answer late, never answer, end the process, answer nonsense.
-pub const TOOLS: [&str; 5] = ["echo", "sleep", "hang", "die", "noise"];
+/// The tools of every script: say it back, answer late, the same but declared to change nothing, never answer,
+/// end the process, answer nonsense.
+pub const TOOLS: [&str; 6] = ["echo", "sleep", READ_ONLY, "hang", "die", "noise"];
+/// The tool that declares `readOnlyHint`.
+pub const READ_ONLY: &str = "get";
 
 /// The script, in the server's directory.
 pub const SCRIPT: &str = "script.json";
 /// A line for each start since the script was written.
 pub const STARTS: &str = "starts";
-/// A line for each process that was ever started: its id.
+/// A line for each start ever: the id of the process.
 pub const PROCESSES: &str = "processes";
+/// A line for each process that the server started itself: its id.
+pub const CHILDREN: &str = "children";
 /// A line for each call that arrived: what the argument `call` says.
 pub const CALLS: &str = "calls";

@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Child;
 
 use crate::process::{self, LONG, until};
-use crate::script::{CALLS, Era, PROCESSES, Script};
+use crate::script::{CALLS, CHILDREN, Era, PROCESSES, Script};
 
 /// How the gateway reaches the server.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -72,6 +72,17 @@ impl Server {
         Ok(server)
     }
 
+    /// Another server of the same program.
+    pub(crate) fn sibling(
+        &self,
+        name: &str,
+        transport: Transport,
+        era: Era,
+    ) -> Result<Self, String> {
+        let directory = self.directory.join(name);
+        Self::new(&self.program, directory, self.host, transport, era)
+    }
+
     /// Changes what the next start does.
     pub(crate) fn rewrite(&mut self, change: impl FnOnce(&mut Script)) -> Result<(), String> {
         change(&mut self.script);
@@ -100,11 +111,14 @@ impl Server {
         Ok(())
     }
 
-    /// Its entry in a client's file.
-    pub(crate) fn entry(&self) -> Value {
+    /// What the configuration says of it.
+    pub(crate) fn entry(&self) -> Vec<(&'static str, Value)> {
         match self.transport {
-            Transport::Stdio => json!({"command": self.program, "args": [self.directory]}),
-            Transport::Http => json!({"url": self.url()}),
+            Transport::Stdio => vec![
+                ("command", json!(self.program)),
+                ("args", json!([self.directory])),
+            ],
+            Transport::Http => vec![("url", json!(self.url()))],
         }
     }
 
@@ -116,28 +130,55 @@ impl Server {
     pub(crate) fn signal(&self, signal: Signal) -> Result<(), String> {
         let processes = self.processes();
         let last = processes.last().ok_or("the server was never started")?;
+        // The number of one that is gone may be somebody else's by now.
+        if !process::is_running(*last, &self.mark()) {
+            return Err(format!("the server's process {last} has ended"));
+        }
         process::signal(*last, signal)
     }
 
     /// Kills it; over HTTP, waits until it is gone.
     pub(crate) async fn kill(&mut self) -> Result<(), String> {
-        match &mut self.running {
+        match self.running.as_mut() {
             Some(child) => child.kill().await.map_err(|error| error.to_string()),
-            None => self.signal(Signal::KILL),
+            None => match self.signal(Signal::KILL) {
+                // The gateway may have ended it already.
+                Err(_) if self.left().is_empty() => Ok(()),
+                result => result,
+            },
         }
     }
 
-    /// Every process of it that was ever started, and what those started.
+    /// Every process of it that was ever started.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let lines = self.lines(PROCESSES);
         lines.iter().filter_map(|line| line.parse().ok()).collect()
     }
 
-    /// Those of them that run.
+    /// Those that run, of its own and of what they started.
     pub(crate) fn left(&self) -> Vec<u32> {
-        let mark = self.directory.display().to_string();
-        let running = |process: &u32| process::is_running(*process, &mark);
-        self.processes().into_iter().filter(running).collect()
+        let mark = self.mark();
+        let children = self.lines(CHILDREN);
+        let children = children.iter().filter_map(|line| line.parse().ok());
+        let all = self.processes().into_iter().chain(children);
+        all.filter(|process| process::is_running(*process, &mark))
+            .collect()
+    }
+
+    /// What only its processes have among their arguments, each of which ends with a zero.
+    fn mark(&self) -> String {
+        format!("{}\0", self.directory.display())
+    }
+
+    /// Waits until `count` of them run, and no more.
+    pub(crate) async fn are_left(&self, count: usize) -> Result<(), String> {
+        until(|| match self.left() {
+            left if left.len() == count => Ok(()),
+            left => Err(format!(
+                "processes of the server that are left: {left:?}, not {count}"
+            )),
+        })
+        .await
     }
 
     /// The calls that arrived.

@@ -205,6 +205,19 @@ impl Said {
     }
 }
 
+impl Said {
+    /// Whether it is a list with the tool `name`.
+    pub(crate) fn lists(&self, name: &str) -> bool {
+        match self {
+            Self::Result(result) => {
+                let tools = result["tools"].as_array();
+                tools.into_iter().flatten().any(|tool| tool["name"] == name)
+            }
+            _ => false,
+        }
+    }
+}
+
 /// As the table shows it: results short, errors verbatim.
 impl std::fmt::Display for Said {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

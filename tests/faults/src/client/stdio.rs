@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 /// The standard streams of a gateway.
 #[derive(Debug)]
 pub(crate) struct Pipe {
-    input: tokio::sync::Mutex<ChildStdin>,
+    input: tokio::sync::Mutex<Option<ChildStdin>>,
     heard: Mutex<Heard>,
     news: Notify,
 }
@@ -27,7 +27,7 @@ impl Pipe {
     /// Listens from now on.
     pub(crate) fn open(input: ChildStdin, output: ChildStdout) -> Arc<Self> {
         let pipe = Arc::new(Self {
-            input: tokio::sync::Mutex::new(input),
+            input: tokio::sync::Mutex::new(Some(input)),
             heard: Mutex::default(),
             news: Notify::new(),
         });
@@ -74,10 +74,16 @@ impl Pipe {
     pub(super) async fn tell(&self, message: &Value) -> Result<(), String> {
         let line = format!("{message}\n");
         let mut input = self.input.lock().await;
+        let input = input.as_mut().ok_or("the input is closed")?;
         input
             .write_all(line.as_bytes())
             .await
             .map_err(|error| error.to_string())
+    }
+
+    /// Closes the client's side.
+    pub(crate) async fn close(&self) {
+        self.input.lock().await.take();
     }
 
     /// The ids that were answered more than once so far.

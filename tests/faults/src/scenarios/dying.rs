@@ -3,57 +3,131 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use serde_json::json;
+use rustix::process::Signal;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::case::{Case, DOWN, are_told, come_from, each_calls, holds, is_told, names};
-use crate::client::{Client, Seen};
+use super::leaking::{no_more_than, settled};
+use crate::case::{Case, DOWN, House, are_told, come_from, each_calls, holds, is_told, names};
+use crate::client::{Client, Said, Seen};
+use crate::process::until;
 use crate::script::Era;
 
 /// Killed while each client waits for an answer: both are told at once, and the call is not made again.
 pub(crate) async fn killed(case: &mut Case) -> Result<(), String> {
-    let house = case.open().await?;
-    let healthy = each_calls(&house.clients, "echo", "first", json!({})).await;
-    come_from("one", &healthy)?;
+    case.server.rewrite(|script| script.starts_child = true)?;
+    let house = case.open_warm().await?;
+    let calls = names("flight");
     let (seen, killed) = tokio::join!(
         each_calls(&house.clients, "hang", "flight", json!({})),
-        kill_at(case, names("flight")),
+        kill_at(case, &calls, 2),
     );
     let killed = killed?;
     case.both_saw("call in flight", &house.clients, &seen, killed);
     are_told(&seen, DOWN)?;
-    once_each(&case.server.calls())
+    if case.is_stdio() {
+        case.recovers(&house.clients, "one", killed).await?;
+        // What the dead one had started is gone with it.
+        case.server.are_left(2).await?;
+    }
+    once_each(&calls, &case.server.calls())
 }
 
-/// Ends with an exit code because of a call.
+/// The operator lets calls be repeated that change nothing: they are, once, and others are not.
+pub(crate) async fn repeats(case: &mut Case) -> Result<(), String> {
+    case.set("repeat", "idempotent");
+    case.set("patience", "20s");
+    // Long enough for the endpoint to be there again at the first attempt.
+    case.set("restart", json!({"first": "2s", "longest": "2s"}));
+    let house = case.open_warm().await?;
+    let (kept, others) = (names("kept"), names("other"));
+    let both = [kept.clone(), others.clone()].concat();
+    let killing = async {
+        let killed = kill_at(case, &both, 4).await;
+        case.server.start().await.and(killed)
+    };
+    let (kept_seen, others_seen, killed) = tokio::join!(
+        each_calls(&house.clients, "get", "kept", pause()),
+        each_calls(&house.clients, "sleep", "other", pause()),
+        killing
+    );
+    let killed = killed?;
+    case.both_saw(
+        "a call that may be repeated",
+        &house.clients,
+        &kept_seen,
+        killed,
+    );
+    case.both_saw("another one", &house.clients, &others_seen, killed);
+    come_from("one", &kept_seen)?;
+    are_told(&others_seen, DOWN)?;
+    let arrived = case.server.calls();
+    once_each(&others, &arrived)?;
+    for call in &kept {
+        let times = arrived.iter().filter(|arrived| *arrived == call).count();
+        holds(times == 2, format!("`{call}` was made {times} times"))?;
+    }
+    Ok(())
+}
+
+/// Ends with an exit code because of a call, which is not made again of the next process.
 pub(crate) async fn ends_itself(case: &mut Case) -> Result<(), String> {
     let house = case.open().await?;
     let begun = Instant::now();
     let seen = house.clients[0].call("die", "last", json!({})).await;
     case.saw("that call", &house.clients[0], &seen, begun);
     is_told(&seen.said, DOWN)?;
-    once_each(&case.server.calls())
+    case.server.start().await?;
+    case.recovers(&house.clients, "one", begun).await?;
+    once_each(&["last".to_owned()], &case.server.calls())
 }
 
-/// A thousand calls of four clients over HTTP: each is answered once, and made once.
+/// A thousand calls of four clients over HTTP, all at the server: each is an error at once.
 pub(crate) async fn thousand(case: &mut Case) -> Result<(), String> {
-    let house = case.open().await?;
-    let others = [
-        Client::over_http(Era::Legacy, &house.url).await?,
-        Client::over_http(Era::Modern, &house.url).await?,
-    ];
-    let clients: Vec<_> = house
-        .clients
-        .into_iter()
-        .chain(others.map(Arc::new))
-        .collect();
-    many_die(case, &clients, 250).await
+    case.set("concurrency", 1000);
+    let house = case.open_warm().await?;
+    let before = settled(&house.gateway).await?;
+    let clients = four(&house).await?;
+    let crowd = Crowd {
+        tool: "hang",
+        each: 250,
+        arrive: 1000,
+    };
+    let killed = crowd.loses_server(case, &clients).await?;
+    case.recovers(&house.clients, "one", killed).await?;
+    no_more_than(before, case, &house.gateway).await.map(drop)
+}
+
+/// The same, of which the server gets 256 at once, the default: the others wait and are answered by the next process.
+pub(crate) async fn thousand_in_turn(case: &mut Case) -> Result<(), String> {
+    case.set("patience", "30s");
+    let house = case.open_warm().await?;
+    let before = settled(&house.gateway).await?;
+    let clients = four(&house).await?;
+    let crowd = Crowd {
+        tool: "sleep",
+        each: 250,
+        arrive: 256,
+    };
+    let killed = crowd.loses_server(case, &clients).await?;
+    case.recovers(&house.clients, "one", killed).await?;
+    if case.is_stdio() {
+        no_more_than(before, case, &house.gateway).await?;
+    }
+    // Connections to the new endpoint, one for each call that ran, stay open for the next calls for a while.
+    Ok(())
 }
 
 /// Five hundred calls on one pair of streams.
 pub(crate) async fn hundreds_on_stdio(case: &mut Case) -> Result<(), String> {
+    case.set("concurrency", 1000);
     let house = case.open_piped().await?;
-    many_die(case, &house.clients, 250).await?;
+    let crowd = Crowd {
+        tool: "hang",
+        each: 250,
+        arrive: 500,
+    };
+    crowd.loses_server(case, &house.clients).await?;
     let again = house.pipe.answered_again();
     holds(
         again.is_empty(),
@@ -61,48 +135,98 @@ pub(crate) async fn hundreds_on_stdio(case: &mut Case) -> Result<(), String> {
     )
 }
 
-/// Each of `clients` makes `each` calls, all arrive, the server dies.
-async fn many_die(case: &mut Case, clients: &[Arc<Client>], each: usize) -> Result<(), String> {
-    let calls: Vec<String> = (0..clients.len() * each)
-        .map(|number| format!("call {number}"))
-        .collect();
-    let mut asked = JoinSet::new();
-    for (client, calls) in clients.iter().zip(calls.chunks(each)) {
-        let (client, calls) = (Arc::clone(client), calls.to_vec());
-        asked.spawn(async move { (hang_all(&client, &calls).await, client) });
+/// Two clients of each era.
+async fn four(house: &House) -> Result<Vec<Arc<Client>>, String> {
+    let mut clients = house.clients.to_vec();
+    for era in Era::BOTH {
+        clients.push(Arc::new(Client::over_http(era, &house.url).await?));
     }
-    let (seen, killed) = tokio::join!(asked.join_all(), kill_at(case, calls.clone()));
-    let killed = killed?;
-    for (seen, client) in &seen {
-        holds(seen.len() == each, format!("{} answers", seen.len()))?;
-        for seen in seen {
-            case.saw("calls in flight", client, seen, killed);
-            is_told(&seen.said, DOWN)?;
+    Ok(clients)
+}
+
+/// Many calls at once.
+struct Crowd {
+    tool: &'static str,
+    /// How many each client makes.
+    each: usize,
+    /// How many have to be at the server before it is killed.
+    arrive: usize,
+}
+
+impl Crowd {
+    /// Makes the calls and kills the server: each is answered once, and made at most once. Says when it was killed.
+    async fn loses_server(
+        &self,
+        case: &mut Case,
+        clients: &[Arc<Client>],
+    ) -> Result<Instant, String> {
+        let calls = clients.len() * self.each;
+        let calls: Vec<String> = (0..calls).map(|number| format!("call {number}")).collect();
+        let mut asked = JoinSet::new();
+        for (client, calls) in clients.iter().zip(calls.chunks(self.each)) {
+            let (client, calls, tool) = (Arc::clone(client), calls.to_vec(), self.tool);
+            asked.spawn(async move { (all_at_once(&client, tool, &calls).await, client) });
         }
+        let killing = async {
+            let killed = kill_at(case, &calls, self.arrive).await;
+            // Over HTTP somebody has to.
+            let started = case.server.start().await;
+            started.and(killed)
+        };
+        let (seen, killed) = tokio::join!(asked.join_all(), killing);
+        let killed = killed?;
+        let mut answers = 0;
+        for (seen, client) in &seen {
+            for seen in seen {
+                answers += 1;
+                case.saw("calls in flight", client, seen, killed);
+                if self.arrive == calls.len() || !matches!(seen.said, Said::Result(_)) {
+                    is_told(&seen.said, DOWN)?;
+                }
+            }
+        }
+        holds(
+            answers == calls.len(),
+            format!("{answers} answers to {} calls", calls.len()),
+        )?;
+        once_each(&calls, &case.server.calls())?;
+        Ok(killed)
     }
-    once_each(&case.server.calls())
 }
 
 /// Makes all calls at once and waits for all answers.
-async fn hang_all(client: &Arc<Client>, calls: &[String]) -> Vec<Seen> {
+async fn all_at_once(client: &Arc<Client>, tool: &'static str, calls: &[String]) -> Vec<Seen> {
     let mut waiting = JoinSet::new();
     for call in calls {
         let (client, call) = (Arc::clone(client), call.clone());
-        waiting.spawn(async move { client.call("hang", &call, json!({})).await });
+        waiting.spawn(async move { client.call(tool, &call, pause()).await });
     }
     waiting.join_all().await
 }
 
-/// Kills the server once `calls` have arrived there, and says when.
-async fn kill_at(case: &Case, calls: impl AsRef<[String]>) -> Result<Instant, String> {
-    case.server.has_got(calls.as_ref()).await?;
-    case.server.signal(rustix::process::Signal::KILL)?;
+/// Long enough for all that may be at the server to be there at once.
+fn pause() -> Value {
+    json!({"ms": 1000})
+}
+
+/// Kills the server once `count` of `calls` have arrived there, and says when.
+async fn kill_at(case: &Case, calls: &[String], count: usize) -> Result<Instant, String> {
+    until(|| {
+        let here = case.server.calls();
+        let arrived = here.iter().filter(|call| calls.contains(call)).count();
+        holds(
+            arrived >= count,
+            format!("only {arrived} of {count} calls reached the server"),
+        )
+    })
+    .await?;
+    case.server.signal(Signal::KILL)?;
     Ok(Instant::now())
 }
 
-/// No call arrived twice.
-fn once_each(calls: &[String]) -> Result<(), String> {
-    let mut sorted: Vec<&String> = calls.iter().collect();
+/// None of `calls` arrived twice.
+pub(super) fn once_each(calls: &[String], arrived: &[String]) -> Result<(), String> {
+    let mut sorted: Vec<&String> = arrived.iter().filter(|call| calls.contains(call)).collect();
     sorted.sort();
     let again = sorted.windows(2).find(|two| two[0] == two[1]);
     holds(

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::case::{Case, come_from, each_calls, names};
+use crate::case::{Case, DOWN, are_told, come_from, each_calls, holds, names};
 
 /// A call that takes long holds up nobody else.
 pub(crate) async fn slow(case: &mut Case) -> Result<(), String> {
@@ -14,10 +14,8 @@ pub(crate) async fn slow(case: &mut Case) -> Result<(), String> {
     let beside = async {
         case.server.has_got(&names("slow")).await?;
         let asked = Instant::now();
-        Ok::<_, String>((
-            each_calls(&house.clients, "echo", "beside", json!({})).await,
-            asked,
-        ))
+        let seen = each_calls(&house.clients, "echo", "beside", json!({})).await;
+        Ok::<_, String>((seen, asked))
     };
     let (slow, beside) = tokio::join!(
         each_calls(&house.clients, "sleep", "slow", json!({"ms": 1000})),
@@ -30,13 +28,28 @@ pub(crate) async fn slow(case: &mut Case) -> Result<(), String> {
     come_from("one", &beside)
 }
 
+/// A call that is never answered fails after `timeout`; the server is fine.
+pub(crate) async fn never_answers(case: &mut Case) -> Result<(), String> {
+    case.set("timeout", "1s");
+    let house = case.open_warm().await?;
+    let asked = Instant::now();
+    let seen = each_calls(&house.clients, "hang", "lost", json!({})).await;
+    case.both_saw("that call", &house.clients, &seen, asked);
+    are_told(&seen, &["no sign of life"])?;
+    let asked = Instant::now();
+    let next = each_calls(&house.clients, "echo", "next", json!({})).await;
+    case.both_saw("the next call", &house.clients, &next, asked);
+    come_from("one", &next)?;
+    let started = case.server.processes().len();
+    holds(
+        started == 1,
+        format!("the server was started {started} times"),
+    )
+}
+
 /// Stopped by `SIGSTOP` for a while and continued: the call waits and is answered.
 pub(crate) async fn stopped_for_a_while(case: &mut Case) -> Result<(), String> {
-    let house = case.open().await?;
-    come_from(
-        "one",
-        &each_calls(&house.clients, "echo", "first", json!({})).await,
-    )?;
+    let house = case.open_warm().await?;
     case.server.signal(Signal::STOP)?;
     let stopped = Instant::now();
     let (seen, continued) = tokio::join!(
@@ -49,4 +62,55 @@ pub(crate) async fn stopped_for_a_while(case: &mut Case) -> Result<(), String> {
     continued?;
     case.both_saw("a call meanwhile", &house.clients, &seen, stopped);
     come_from("one", &seen)
+}
+
+/// Stopped by `SIGSTOP` for good: a call fails after `timeout`; a process is killed and started again, an endpoint
+/// is down until it goes on.
+pub(crate) async fn stopped(case: &mut Case) -> Result<(), String> {
+    case.set("timeout", "1s");
+    let house = case.open_warm().await?;
+    case.server.signal(Signal::STOP)?;
+    let stopped = Instant::now();
+    let seen = each_calls(&house.clients, "echo", "second", json!({})).await;
+    case.both_saw("a call meanwhile", &house.clients, &seen, stopped);
+    are_told(&seen, DOWN)?;
+    let since = if case.is_stdio() {
+        stopped
+    } else {
+        // Long enough to be found out; whoever runs the endpoint notices then.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        let asked = Instant::now();
+        let seen = each_calls(&house.clients, "echo", "third", json!({})).await;
+        case.both_saw("a call once that is known", &house.clients, &seen, asked);
+        are_told(&seen, DOWN)?;
+        case.server.signal(Signal::CONT)?;
+        Instant::now()
+    };
+    case.recovers(&house.clients, "one", since).await?;
+    if case.is_stdio() {
+        case.server.are_left(1).await?;
+    }
+    Ok(())
+}
+
+/// Stopped by `SIGSTOP` while nobody calls: it is found out and started again before anybody notices.
+pub(crate) async fn stopped_unnoticed(case: &mut Case) -> Result<(), String> {
+    let house = case.open_warm().await?;
+    let stopped = Instant::now();
+    case.server.signal(Signal::STOP)?;
+    crate::process::until(|| {
+        let started = case.server.processes().len();
+        holds(started > 1, "the server was not started again")
+    })
+    .await?;
+    case.note_gateway(
+        "nobody calls",
+        "the server is started again",
+        stopped.elapsed(),
+    );
+    let asked = Instant::now();
+    let seen = each_calls(&house.clients, "echo", "next", json!({})).await;
+    case.both_saw("the next call", &house.clients, &seen, asked);
+    come_from("one", &seen)?;
+    case.server.are_left(1).await
 }

@@ -1,4 +1,4 @@
-//! A gateway that is asked to end.
+//! A gateway that is asked to end, or that ends.
 
 use std::time::{Duration, Instant};
 
@@ -6,10 +6,10 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::case::{Case, come_from, each_calls, holds, names};
-use crate::client::Client;
+use crate::client::{Client, Said};
 use crate::gateway::Gateway;
 use crate::process::until;
-use crate::script::Era;
+use crate::script::{Era, Start};
 
 /// Takes no new client, finishes what is in flight, ends the server with all it started, and ends well.
 pub(crate) async fn drains(case: &mut Case) -> Result<(), String> {
@@ -28,7 +28,7 @@ pub(crate) async fn drains(case: &mut Case) -> Result<(), String> {
     );
     let (asked, refused) = during?;
     case.both_saw("calls in flight", &house.clients, &seen, asked);
-    case.note("a new client", Era::Legacy, &refused.0, refused.1 - asked);
+    case.note_gateway("a new client", "no connection", refused - asked);
     come_from("one", &seen)?;
     ends_well(case, &mut house.gateway, asked).await
 }
@@ -52,6 +52,71 @@ pub(crate) async fn drains_on_stdio(case: &mut Case) -> Result<(), String> {
     ends_well(case, &mut house.gateway, asked).await
 }
 
+/// A call that does not finish holds the end up for as long as `drain` says.
+pub(crate) async fn drains_for_so_long(case: &mut Case) -> Result<(), String> {
+    case.limits = json!({"drain": "1s"});
+    let mut house = case.open().await?;
+    let during = async {
+        case.server.has_got(&names("flight")).await?;
+        house.gateway.signal(Signal::TERM)?;
+        Ok::<_, String>(Instant::now())
+    };
+    let (seen, asked) = tokio::join!(
+        each_calls(&house.clients, "hang", "flight", json!({})),
+        during
+    );
+    let asked = asked?;
+    case.both_saw("calls in flight", &house.clients, &seen, asked);
+    holds(
+        seen.iter()
+            .all(|seen| !matches!(seen.said, Said::Result(_))),
+        "a call that hangs was answered",
+    )?;
+    ends_well(case, &mut house.gateway, asked).await
+}
+
+/// A second signal ends at once what is in flight.
+pub(crate) async fn twice(case: &mut Case) -> Result<(), String> {
+    let mut house = case.open().await?;
+    let during = async {
+        case.server.has_got(&names("flight")).await?;
+        house.gateway.signal(Signal::TERM)?;
+        no_new_work(&house.url).await?;
+        house.gateway.signal(Signal::TERM)?;
+        Ok::<_, String>(Instant::now())
+    };
+    let (seen, asked) = tokio::join!(
+        each_calls(&house.clients, "hang", "flight", json!({})),
+        during
+    );
+    let asked = asked?;
+    case.both_saw("calls in flight", &house.clients, &seen, asked);
+    let status = house.gateway.ended().await?;
+    case.note_gateway(
+        "vary itself",
+        format!("ends with {status}"),
+        asked.elapsed(),
+    );
+    nothing_left(case, asked).await
+}
+
+/// Asked to end while the server is down, and an attempt to start it may be under way.
+pub(crate) async fn while_down(case: &mut Case) -> Result<(), String> {
+    let mut house = case.open_warm().await?;
+    case.server
+        .rewrite(|script| script.start = Start::Silence)?;
+    case.server.kill().await?;
+    if case.is_stdio() {
+        until(|| {
+            let started = case.server.processes().len();
+            holds(started > 1, "the server was not started again")
+        })
+        .await?;
+    }
+    house.gateway.signal(Signal::TERM)?;
+    ends_well(case, &mut house.gateway, Instant::now()).await
+}
+
 /// A process that ignores the end of its input and `SIGTERM`, and has a child that does: both are killed.
 pub(crate) async fn stubborn(case: &mut Case) -> Result<(), String> {
     case.server.rewrite(|script| {
@@ -63,11 +128,39 @@ pub(crate) async fn stubborn(case: &mut Case) -> Result<(), String> {
     ends_well(case, &mut house.gateway, Instant::now()).await
 }
 
-/// Tries until a new client is refused; gives what it saw.
-async fn no_new_work(url: &str) -> Result<(String, Instant), String> {
+/// The client on standard streams closes its side: what is in flight is answered, then all end.
+pub(crate) async fn client_leaves(case: &mut Case) -> Result<(), String> {
+    case.server.rewrite(|script| script.starts_child = true)?;
+    let mut house = case.open_piped().await?;
+    let during = async {
+        case.server.has_got(&names("flight")).await?;
+        house.pipe.close().await;
+        Ok::<_, String>(Instant::now())
+    };
+    let (seen, asked) = tokio::join!(
+        each_calls(&house.clients, "sleep", "flight", json!({"ms": 500})),
+        during
+    );
+    let asked = asked?;
+    case.both_saw("calls in flight", &house.clients, &seen, asked);
+    come_from("one", &seen)?;
+    ends_well(case, &mut house.gateway, asked).await
+}
+
+/// The gateway itself is killed: a process that reads its input notices, and ends by itself.
+pub(crate) async fn killed(case: &mut Case) -> Result<(), String> {
+    let mut house = case.open_warm().await?;
+    house.gateway.signal(Signal::KILL)?;
+    let asked = Instant::now();
+    house.gateway.ended().await?;
+    nothing_left(case, asked).await
+}
+
+/// Tries until a new client is refused; says when.
+async fn no_new_work(url: &str) -> Result<Instant, String> {
     loop {
-        if let Err(why) = Client::over_http(Era::Legacy, url).await {
-            return Ok((why, Instant::now()));
+        if Client::over_http(Era::Legacy, url).await.is_err() {
+            return Ok(Instant::now());
         }
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
@@ -85,13 +178,13 @@ async fn ends_well(case: &mut Case, gateway: &mut Gateway, asked: Instant) -> Re
         status.success(),
         format!("vary ended with {status} and said: {}", gateway.said()),
     )?;
+    nothing_left(case, asked).await
+}
+
+/// No process that the gateway started is left.
+async fn nothing_left(case: &mut Case, asked: Instant) -> Result<(), String> {
     if case.is_stdio() {
-        // The system takes a moment to bury what was killed.
-        until(|| match case.server.left() {
-            left if left.is_empty() => Ok(()),
-            left => Err(format!("processes are left: {left:?}")),
-        })
-        .await?;
+        case.server.are_left(0).await?;
         case.note_gateway("processes of the server", "all are gone", asked.elapsed());
     }
     Ok(())

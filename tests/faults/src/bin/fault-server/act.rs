@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use faults::script::{CALLS, Era, Script, Start, TOOLS};
+use faults::script::{CALLS, Era, READ_ONLY, Script, Start, TOOLS};
 use serde_json::{Value, json};
 
 use crate::log;
@@ -70,7 +70,7 @@ impl Server {
         let result = json!({"content": [{"type": "text", "text": text}]});
         let answer = self.answer(message, result);
         match message["params"]["name"].as_str().unwrap_or_default() {
-            "sleep" => {
+            "sleep" | READ_ONLY => {
                 let pause = arguments["ms"].as_u64().unwrap_or_default();
                 tokio::time::sleep(Duration::from_millis(pause)).await;
                 Act::Answer(answer)
@@ -110,7 +110,13 @@ impl Server {
         let names = TOOLS
             .into_iter()
             .chain(self.script.tool.as_deref())
-            .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}));
+            .map(|name| {
+                json!({
+                    "name": name,
+                    "inputSchema": {"type": "object"},
+                    "annotations": {"readOnlyHint": name == READ_ONLY},
+                })
+            });
         let tools: Vec<Value> = names.collect();
         match self.script.era {
             Era::Legacy => json!({"tools": tools}),

@@ -121,6 +121,7 @@ async fn noise(connection: &mut Connection, kind: &str, answer: &str) -> io::Res
         }
         "no JSON" => return reply(connection, "200 OK", JSON, "{\"jsonrpc\": \"2.0\", oops").await,
         "nothing" => return reply(connection, "200 OK", JSON, "").await,
+        "no reply" => {}
         "no HTTP" => write(connection, "SSH-2.0-OpenSSH_9.7\r\n").await?,
         "half an answer" => {
             write(connection, &head("200 OK", JSON, answer.len())).await?;

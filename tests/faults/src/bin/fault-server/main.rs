@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use faults::script::{PROCESSES, STARTS, Script, Start};
+use faults::script::{CHILDREN, PROCESSES, STARTS, Script, Start};
 use tokio::net::TcpListener;
 
 use crate::act::Server;
@@ -98,7 +98,7 @@ fn start_child(directory: &std::path::Path) -> Result<(), String> {
         .stderr(Stdio::null())
         .spawn()
         .map_err(|error| error.to_string())?;
-    log::append(directory, PROCESSES, &child.id().to_string()).map(drop)
+    log::append(directory, CHILDREN, &child.id().to_string()).map(drop)
 }
 
 fn ignore_requests_to_end() -> Result<(), String> {

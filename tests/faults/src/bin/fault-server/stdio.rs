@@ -70,11 +70,10 @@ async fn noise(output: &Mutex<Stdout>, kind: &str, answer: &Value) {
             return;
         }
         "endless line" => {
-            let long = vec![b'x'; 1 << 20];
-            for _ in 0..17 {
-                write(output, &long).await;
-            }
-            write(output, b"\n").await;
+            // In one piece, so that no other message ends it early.
+            let mut long = vec![b'x'; 17 << 20];
+            long.push(b'\n');
+            write(output, &long).await;
             return;
         }
         _ => {}

@@ -1,0 +1,177 @@
+//! Servers that do not start, or not at once.
+
+use std::time::Instant;
+
+use serde_json::json;
+
+use crate::case::{BESIDE, Case, DOWN, NAME, are_told, come_from, each_calls, holds};
+use crate::gateway::Gateway;
+use crate::script::{Era, Script, Start};
+use crate::server::Transport;
+
+/// Ends at once the next three times it is started, then stays.
+pub(crate) async fn flaps(case: &mut Case) -> Result<(), String> {
+    let house = case.open_warm().await?;
+    case.server.rewrite(|script| {
+        script.start = Start::Exit;
+        script.starts = Some(3);
+    })?;
+    case.server.kill().await?;
+    let killed = Instant::now();
+    case.recovers(&house.clients, "one", killed).await
+}
+
+/// An endpoint that comes and goes three times.
+pub(crate) async fn comes_and_goes(case: &mut Case) -> Result<(), String> {
+    let house = case.open_warm().await?;
+    let begun = Instant::now();
+    for _ in 0..3 {
+        case.server.kill().await?;
+        let seen = each_calls(&house.clients, "echo", "down", json!({})).await;
+        case.both_saw("a call while it is down", &house.clients, &seen, begun);
+        are_told(&seen, DOWN)?;
+        case.server.start().await?;
+    }
+    let back = Instant::now();
+    case.recovers(&house.clients, "one", back).await
+}
+
+/// The next process takes what comes and says nothing, the one after that serves.
+pub(crate) async fn silent(case: &mut Case) -> Result<(), String> {
+    let house = case.open_warm().await?;
+    once(case, Start::Silence).await?;
+    let killed = Instant::now();
+    case.recovers(&house.clients, "one", killed).await?;
+    case.server.are_left(1).await
+}
+
+/// The next two processes leave after the handshake, the one after them serves.
+pub(crate) async fn leaves(case: &mut Case) -> Result<(), String> {
+    let house = case.open_warm().await?;
+    case.server.rewrite(|script| {
+        script.start = Start::Leave;
+        script.starts = Some(2);
+    })?;
+    case.server.kill().await?;
+    let killed = Instant::now();
+    case.recovers(&house.clients, "one", killed).await
+}
+
+/// The next start comes to `start`.
+async fn once(case: &mut Case, start: Start) -> Result<(), String> {
+    let change = |script: &mut Script| {
+        script.start = start;
+        script.starts = Some(1);
+    };
+    case.server.rewrite(change)?;
+    case.server.kill().await
+}
+
+/// Alone and not there: `vary serve` says why and ends.
+pub(crate) async fn alone(case: &mut Case) -> Result<(), String> {
+    if case.is_stdio() {
+        case.server.rewrite(|script| script.start = Start::Exit)?;
+    } else {
+        // It takes a port and leaves it.
+        case.server.start().await?;
+        case.server.kill().await?;
+    }
+    let begun = Instant::now();
+    let mut gateway = Gateway::on_http(&case.vary, &case.arguments()?)?;
+    let status = gateway.ended().await?;
+    let said = gateway.said();
+    case.note_gateway(
+        "vary itself",
+        format!("ends with {status} and says: {}", said.trim()),
+        begun.elapsed(),
+    );
+    holds(
+        !status.success() && said.contains(NAME),
+        format!("{status}: {said}"),
+    )
+}
+
+/// Not there when `vary serve` starts, beside another that is: its tools come when it comes.
+pub(crate) async fn late(case: &mut Case) -> Result<(), String> {
+    beside(case).await?;
+    if case.is_stdio() {
+        case.server.rewrite(|script| script.start = Start::Exit)?;
+    } else {
+        case.server.start().await?;
+        case.server.kill().await?;
+    }
+    let begun = Instant::now();
+    let house = case.open_before_server().await?;
+    let seen = each_calls(&house.clients, "other_echo", "beside", json!({})).await;
+    case.both_saw("a call to the other server", &house.clients, &seen, begun);
+    come_from("beside", &seen)?;
+    let asked = Instant::now();
+    for client in &house.clients {
+        let seen = client.ask("tools/list", json!({})).await;
+        case.saw("the list", client, &seen, asked);
+    }
+    case.server.rewrite(|script| script.start = Start::Serve)?;
+    case.server.start().await?;
+    let back = Instant::now();
+    case.appears("notes_echo", &house.clients, back).await?;
+    case.recovers_with("notes_echo", &house.clients, "one", back)
+        .await
+}
+
+/// Down for a while beside another server: calls to that go on, and the lists stay.
+pub(crate) async fn down_beside(case: &mut Case) -> Result<(), String> {
+    beside(case).await?;
+    let house = case.open().await?;
+    let seen = each_calls(&house.clients, "notes_echo", "first", json!({})).await;
+    come_from("one", &seen)?;
+    case.server.rewrite(|script| script.start = Start::Exit)?;
+    case.server.kill().await?;
+    let killed = Instant::now();
+    // Once the first attempts to start it have failed, too.
+    for moment in ["a call while it is down", "another one"] {
+        let asked = Instant::now();
+        let seen = each_calls(&house.clients, "notes_echo", "second", json!({})).await;
+        case.both_saw(moment, &house.clients, &seen, asked);
+        are_told(&seen, DOWN)?;
+        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    }
+    let asked = Instant::now();
+    let seen = each_calls(&house.clients, "other_echo", "beside", json!({})).await;
+    case.both_saw("a call to the other server", &house.clients, &seen, asked);
+    come_from("beside", &seen)?;
+    case.appears("notes_echo", &house.clients, killed).await?;
+    case.server.rewrite(|script| script.start = Start::Serve)?;
+    case.server.start().await?;
+    let back = Instant::now();
+    case.recovers_with("notes_echo", &house.clients, "one", back)
+        .await
+}
+
+/// Puts a server that does not fail behind the same gateway.
+async fn beside(case: &mut Case) -> Result<(), String> {
+    let mut other = case.server.sibling(BESIDE, Transport::Stdio, Era::Legacy)?;
+    other.rewrite(|script| script.name = "beside".to_owned())?;
+    case.beside = Some(other);
+    Ok(())
+}
+
+/// The port that `vary serve` is to listen on is taken.
+pub(crate) async fn no_port(case: &mut Case) -> Result<(), String> {
+    let house = case.open().await?;
+    let begun = Instant::now();
+    let address = house
+        .url
+        .trim_start_matches("http://")
+        .trim_end_matches("/mcp");
+    let mut second = Gateway::on_address(&case.vary, address, &case.arguments()?)?;
+    let status = second.ended().await?;
+    let said = second.said().replace(address, "ADDRESS");
+    case.note_gateway(
+        "vary itself",
+        format!("ends with {status} and says: {}", said.trim()),
+        begun.elapsed(),
+    );
+    holds(status.code() == Some(2), format!("{status}: {said}"))?;
+    let seen = each_calls(&house.clients, "echo", "first", json!({})).await;
+    come_from("one", &seen)
+}
