@@ -14,8 +14,8 @@ use crate::stop::Stop;
 /// Calls the tool once per client, prints what each gets; whatever comes of it, the server is closed.
 pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> {
     let called = Called::typed(&args)?;
-    let typed = Front::typed(&args.client, called.url.as_deref(), &args.command);
-    let front = stop.unless_asked(typed).await?;
+    let url = called.url.as_deref();
+    let front = Front::typed(&args.client, url, &args.command, &mut stop).await?;
     let mut answers = Vec::new();
     let calls = call_all(
         &front,

@@ -14,6 +14,7 @@ use crate::outside::outside;
 use crate::print::servers::{collided, is_up, plural, standing};
 use crate::print::table::table;
 use crate::print::{self, Progress, harmless};
+use crate::serving;
 use crate::stop::Stop;
 
 /// Reads, then connects unless told not to; prints what is found as data.
@@ -36,7 +37,7 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
     let config = patient(file.into_config(outside()?));
     let patience = config.start_patience;
     let config = config.starting_without_servers(patience);
-    let gateway = stop.unless_asked(connect(config)).await?;
+    let gateway = connect(config, &mut stop).await?;
     let (servers, collisions) = (gateway.servers(), gateway.collisions());
     let shown = format!("{opening}\n{}{}", standing(&servers), collided(&collisions));
     let printed = print::data(&harmless(&shown));
@@ -54,10 +55,10 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
     })
 }
 
-async fn connect(config: Config) -> Result<Arc<Gateway>, Failure> {
+async fn connect(config: Config, stop: &mut Stop) -> Result<Arc<Gateway>, Failure> {
     let count = plural(config.servers.len(), "server");
     let _progress = Progress::show(&format!("connecting to {count} ..."));
-    Ok(Gateway::start(config).await?)
+    serving::connected(config, stop).await
 }
 
 /// What reading the file told.

@@ -24,14 +24,12 @@ pub(crate) async fn run(args: Demo, mut stop: Stop) -> Result<Verdict, Failure> 
         "127.0.0.1:8800"
     };
     let listener = serving::listen(args.listen.as_deref().unwrap_or(default)).await?;
-    let serving = Serving::start(Config::new(weather()?, outside()?), listener).await?;
+    let config = Config::new(weather()?, outside()?);
+    let serving = Serving::start(config, listener, &mut stop).await?;
     let url = serving.url();
-    let shown = tokio::select! {
-        shown = show(&url) => shown?,
-        () = stop.asked() => return Err(Failure::command("interrupted")),
-    };
-    print::data(&shown)?;
-    if !args.once {
+    let shown = stop.unless_asked(show(&url)).await;
+    let shown = shown.and_then(|shown| print::data(&shown));
+    if shown.is_ok() && !args.once {
         talk(&format!("\nserving at {}", url));
         talk(&format!(
             "for a client's configuration: {}",
@@ -42,10 +40,11 @@ pub(crate) async fn run(args: Demo, mut stop: Stop) -> Result<Verdict, Failure> 
         );
         stop.asked().await;
     }
-    tokio::select! {
-        stopped = serving.stop() => stopped.map(|()| Verdict::Fine),
-        () = stop.asked() => Ok(Verdict::Fine),
-    }
+    let stopped = tokio::select! {
+        stopped = serving.stop() => stopped,
+        () = stop.asked() => Ok(()),
+    };
+    shown.and(stopped).map(|()| Verdict::Fine)
 }
 
 /// The weather server, started as this program under its hidden name.

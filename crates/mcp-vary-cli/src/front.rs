@@ -39,19 +39,20 @@ impl Front {
         args: &ClientArgs,
         url: Option<&str>,
         command: &[String],
+        stop: &mut Stop,
     ) -> Result<Self, Failure> {
         if let Some(path) = &args.config {
             let file = file::read(path, None)?;
-            return Self::open(file::patient(file.into_config(outside()?))).await;
+            return Self::open(file::patient(file.into_config(outside()?)), stop).await;
         }
         let server = match url {
             Some(url) => target::url(url, &args.headers)?,
             None => target::command(command)?,
         };
-        Self::open(Config::new(server, outside()?)).await
+        Self::open(Config::new(server, outside()?), stop).await
     }
 
-    async fn open(config: Config) -> Result<Self, Failure> {
+    async fn open(config: Config, stop: &mut Stop) -> Result<Self, Failure> {
         let name = match &config.servers[..] {
             [server] => server.name.clone(),
             several => plural(several.len(), "server"),
@@ -62,7 +63,7 @@ impl Front {
             _ => None,
         };
         let listener = serving::listen("127.0.0.1:0").await?;
-        let serving = Serving::start(config, listener).await?;
+        let serving = Serving::start(config, listener, stop).await?;
         let gateway = serving.gateway();
         let behind = Behind::of(gateway);
         let hello = behind
@@ -70,7 +71,7 @@ impl Front {
             .iter()
             .find_map(|server| server.hello.as_deref());
         if let (Some(server), true) = (only, hello.is_some_and(knows_extensions)) {
-            serving.stop().await?;
+            stop.unless_asked(serving.stop()).await?;
             return Ok(Self {
                 server,
                 behind,

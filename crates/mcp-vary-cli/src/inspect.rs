@@ -21,8 +21,8 @@ use crate::tokens;
 /// Connects, reads and counts, prints; whatever comes of it, the server is closed.
 pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failure> {
     let persona = Persona::typed(args.features.as_deref(), &args.hints)?;
-    let typed = Front::typed(&args.client, args.url.as_deref(), &args.command);
-    let front = stop.unless_asked(typed).await?;
+    let url = args.url.as_deref();
+    let front = Front::typed(&args.client, url, &args.command, &mut stop).await?;
     let seen = stop.unless_asked(see(&args, &persona, &front)).await;
     let shown = seen.and_then(|seen| {
         print::data(&if args.client.json {

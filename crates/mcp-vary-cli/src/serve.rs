@@ -78,10 +78,7 @@ async fn on_http(listen: &str, config: Config, stop: &mut Stop) -> Result<Verdic
         [server] => server.name.clone(),
         _ => "vary".to_owned(),
     };
-    let serving = tokio::select! {
-        serving = Serving::start(config, listener) => serving?,
-        () = stop.asked() => return Err(Failure::command("interrupted before a server was ready")),
-    };
+    let serving = Serving::start(config, listener, stop).await?;
     talk(&format!(
         "{}\nserving at {}",
         introduction(serving.gateway()),
@@ -102,10 +99,7 @@ async fn on_http(listen: &str, config: Config, stop: &mut Stop) -> Result<Verdic
 }
 
 async fn on_stdio(config: Config, stop: &mut Stop) -> Result<Verdict, Failure> {
-    let gateway = tokio::select! {
-        gateway = Gateway::start(config) => gateway?,
-        () = stop.asked() => return Err(Failure::command("interrupted before a server was ready")),
-    };
+    let gateway = serving::connected(config, stop).await?;
     talk(&introduction(&gateway));
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     let (ask, asked) = oneshot::channel();

@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::failure::Failure;
+use crate::stop::Stop;
 
 /// A gateway and the task that serves its clients.
 #[derive(Debug)]
@@ -21,12 +22,16 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Connects to the server behind, then serves on `listener`.
-    pub(crate) async fn start(config: Config, listener: TcpListener) -> Result<Self, Failure> {
+    /// Connects to the servers behind, unless a signal comes first, then serves on `listener`.
+    pub(crate) async fn start(
+        config: Config,
+        listener: TcpListener,
+        stop: &mut Stop,
+    ) -> Result<Self, Failure> {
         let address = listener
             .local_addr()
             .map_err(|error| Failure::command(error.to_string()))?;
-        let gateway = Gateway::start(config).await?;
+        let gateway = connected(config, stop).await?;
         let (stop, stopped) = oneshot::channel();
         let serving = Arc::clone(&gateway);
         let task = tokio::spawn(async move {
@@ -61,6 +66,27 @@ impl Serving {
             Err(error) => Err(Failure::command(format!("serving ended: {error}"))),
         }
     }
+}
+
+/// A gateway whose servers were connected to, unless a signal comes first: then what was begun ends in
+/// order, or at once when another signal comes.
+pub(crate) async fn connected(config: Config, stop: &mut Stop) -> Result<Arc<Gateway>, Failure> {
+    let gateway = Gateway::open(config).await;
+    let interrupted = tokio::select! {
+        connected = gateway.connected() => {
+            connected?;
+            false
+        }
+        () = stop.asked() => true,
+    };
+    if !interrupted {
+        return Ok(gateway);
+    }
+    tokio::select! {
+        () = gateway.close() => {}
+        () = stop.asked() => {}
+    }
+    Err(Failure::command("interrupted before a server was ready"))
 }
 
 /// A listener on `address`: `HOST:PORT`, or `PORT` on 127.0.0.1.

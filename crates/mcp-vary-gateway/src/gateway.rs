@@ -102,6 +102,14 @@ impl Gateway {
     ///
     /// When no server can be started or reached, or speaks MCP; the error says which and why.
     pub async fn start(config: Config) -> Result<Arc<Self>, ConnectError> {
+        let gateway = Self::open(config).await;
+        gateway.connected().await?;
+        Ok(gateway)
+    }
+
+    /// Begins to connect to the servers and returns at once. Until [`connected`](Self::connected) there is
+    /// little to list; whoever will not wait for it closes the gateway, which ends in order what was begun.
+    pub async fn open(config: Config) -> Arc<Self> {
         let layout = Layout {
             naming: config.naming,
             page_size: config.page_size,
@@ -135,12 +143,16 @@ impl Gateway {
             classes,
             config,
         });
-        gateway.first_connections().await?;
         gateway.sweep();
-        Ok(gateway)
+        gateway
     }
 
-    async fn first_connections(&self) -> Result<(), ConnectError> {
+    /// Waits until the servers were connected to and read, or could not be.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`start`](Self::start); the gateway is closed then.
+    pub async fn connected(&self) -> Result<(), ConnectError> {
         let base = self.classes.base();
         base.first_readings(self.config.start_patience).await;
         let is_up = |source: &Arc<Source>| source.line.up().is_some();

@@ -190,6 +190,38 @@ fn an_interrupted_call_lets_the_server_end_by_itself() {
     assert_eq!(std::fs::read_to_string(left).unwrap(), "left\n");
 }
 
+/// However early the signal comes.
+#[cfg(unix)]
+#[test]
+fn a_server_that_is_still_starting_ends_by_itself() {
+    let script = r#"echo began >&2; cat >/dev/null; echo left >"$0""#;
+    let commands = [
+        &["inspect"][..],
+        &["call", "x"],
+        &["serve", "--stdio"],
+        &["serve", "--listen", "127.0.0.1:0"],
+    ];
+    for (at, args) in commands.into_iter().enumerate() {
+        let left = file(&format!("left-while-starting-{at}"), "");
+        let path = left.to_str().unwrap();
+        let log = ["--log", "mcp_vary_gateway::stderr=info"];
+        let server = ["--", "sh", "-c", script, path];
+        let mut child = command(&[&log[..], args, &server].concat())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+        assert!(said.any(|line| line.unwrap().contains("began")), "{args:?}");
+        signal("INT", child.id());
+        let interrupted = said.any(|line| line.unwrap().contains("interrupted"));
+        assert!(interrupted, "{args:?}");
+        assert_eq!(child.wait().unwrap().code(), Some(2), "{args:?}");
+        assert_eq!(std::fs::read_to_string(left).unwrap(), "left\n", "{args:?}");
+    }
+}
+
 #[test]
 fn a_variant_of_a_server_without_variants_is_refused() {
     let server = [
