@@ -9,7 +9,7 @@ fn configuration(name: &str, naming: &str, servers: &[&str]) -> String {
     let mut text = format!("naming: {naming}\nlisten: 0\nservers:\n");
     for server in servers {
         text.push_str(&match *server {
-            "gone" => "  gone: {command: no-such-program}\n".to_owned(),
+            "gone" | "lost" => format!("  {server}: {{command: no-such-program}}\n"),
             "far" => "  far: {url: 'https://me:key@example.com:8443/key/mcp?key=1'}\n".to_owned(),
             "off" => "  off: {command: no-such-program, disabled: true}\n".to_owned(),
             name => format!("  {name}: {{command: {VARY:?}, args: [weather]}}\n"),
@@ -152,6 +152,19 @@ fn several_servers_are_served_although_one_is_down() {
     let (code, rest) = server.end();
     assert_eq!(code, Some(0), "{rest}");
     assert!(rest.contains(r#"{"mcpServers":{"vary":"#), "{rest}");
+}
+
+#[test]
+fn several_servers_that_are_all_down_stop_nobody() {
+    let path = configuration("serve-none.yaml", "as-needed", &["gone", "lost"]);
+    let server = Server::start(&["serve", "--config", &path]);
+    assert!(
+        server.said.contains("  lost  not there yet: "),
+        "{}",
+        server.said
+    );
+    assert!(server.post(INITIALIZE).starts_with("HTTP/1.1 200 OK"));
+    assert_eq!(server.end().0, Some(0));
 }
 
 /// EXT-3

@@ -69,15 +69,13 @@ impl<'a> Reader<'a> {
         self.mistakes.push(mistake.with_fix(fix));
     }
 
-    /// Whether a key below `field` was said to be written wrongly, and what it seems to mean.
+    /// Whether a key of `field`, the last one that was read, was said to mean one of `keys`.
     pub(super) fn was_meant(&self, field: &Field<'_>, keys: &[&str]) -> bool {
-        self.mistakes.iter().any(|mistake| {
-            let inside = mistake.key.strip_prefix(&field.path);
-            inside.is_some_and(|rest| rest.starts_with('.'))
-                && keys
-                    .iter()
-                    .any(|key| mistake.fix == Some(did_you_mean(key)))
-        })
+        let fixes: Vec<_> = keys.iter().map(|key| Some(did_you_mean(key))).collect();
+        let last = self.mistakes.iter().rev();
+        let mut own =
+            last.map_while(|mistake| Some((mistake.key.strip_prefix(&field.path)?, mistake)));
+        own.any(|(below, mistake)| below.starts_with('.') && fixes.contains(&mistake.fix))
     }
 
     /// Reads a table of settings; what it has and `known` has not is a mistake.

@@ -291,6 +291,11 @@ mod tests {
         deep("x.yaml", "- ", "");
         deep("x.toml", "a.", "b = 1");
         deep("x.toml", "a = [", "]");
+        let line = format!("{}a = {{\n", "a.".repeat(60));
+        let text = line.repeat(70) + "b = 1" + &"}".repeat(70);
+        assert!(read("x.toml", &text).is_err());
+        let text = format!("a = \"{}\" # {0}", ".".repeat(100));
+        assert!(read("x.toml", &text).is_ok());
         refuses(
             "x",
             &" ".repeat(LONGEST + 1),

@@ -9,21 +9,18 @@ use super::{DEEPEST, Entry, Lines, Mistake, Node, Position, Value};
 pub(super) fn read(text: &str) -> Result<Node, Vec<Mistake>> {
     let lines = Lines::of(text);
     // A dotted key nests as deep as it has dots, and the parser does not count them.
-    let deep = |line: &&str| line.bytes().filter(|byte| *byte == b'.').count() > DEEPEST;
-    if let Some(line) = text.lines().position(|line| deep(&line)) {
+    if let Some(line) = text.lines().position(|line| dots(line) > MOST_DOTS) {
         let at = Position {
             line: line + 1,
             column: 1,
         };
-        let what = format!("has more than {DEEPEST} dots");
-        return Err(vec![Mistake::new(at, "", what).with_fix("break the line")]);
+        return Err(vec![too_deep(at)]);
     }
     let (root, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
-        return Ok(Node {
-            at: Position::START,
-            value: table(root.get_ref(), &lines),
-        });
+        let value = table(root.get_ref(), &lines, DEEPEST).map_err(|at| vec![too_deep(at)])?;
+        let at = Position::START;
+        return Ok(Node { at, value });
     }
     let mistakes = errors.iter().map(|error| {
         let at = error.span().map_or(0, |span| span.start);
@@ -32,31 +29,60 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Mistake>> {
     Err(mistakes.collect())
 }
 
-fn table(table: &DeTable<'_>, lines: &Lines<'_>) -> Value {
-    let entries = table.iter().map(|(key, value)| Entry {
-        key: key.get_ref().to_string(),
-        at: lines.position(key.span().start),
-        node: node(value, lines),
-    });
-    Value::Table(entries.collect())
+fn too_deep(at: Position) -> Mistake {
+    Mistake::new(at, "", format!("is nested more than {DEEPEST} deep"))
 }
 
-fn node(value: &Spanned<DeValue<'_>>, lines: &Lines<'_>) -> Node {
-    Node {
-        at: lines.position(value.span().start),
-        value: match value.get_ref() {
-            DeValue::String(text) => Value::Text(text.to_string()),
-            DeValue::Integer(number) => Value::Word(
-                i64::from_str_radix(number.as_str(), number.radix())
-                    .map_or_else(|_| number.to_string(), |number| number.to_string()),
-            ),
-            DeValue::Float(number) => Value::Word(number.as_str().to_owned()),
-            DeValue::Boolean(flag) => Value::Word(flag.to_string()),
-            DeValue::Datetime(time) => Value::Word(time.to_string()),
-            DeValue::Array(items) => {
-                Value::List(items.iter().map(|item| node(item, lines)).collect())
-            }
-            DeValue::Table(entries) => table(entries, lines),
-        },
+/// The dots of a line outside of texts and comments.
+fn dots(line: &str) -> usize {
+    let (mut dots, mut quote) = (0, None);
+    let mut bytes = line.bytes();
+    while let Some(byte) = bytes.next() {
+        match (quote, byte) {
+            (Some(b'"'), b'\\') => drop(bytes.next()),
+            (Some(open), _) if open == byte => quote = None,
+            (Some(_), _) => {}
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (None, b'#') => break,
+            (None, b'.') => dots += 1,
+            (None, _) => {}
+        }
     }
+    dots
 }
+
+/// The entries of a table that may have so many levels; else where there are more.
+fn table(table: &DeTable<'_>, lines: &Lines<'_>, depth: usize) -> Result<Value, Position> {
+    let entries = table.iter().map(|(key, value)| {
+        Ok(Entry {
+            key: key.get_ref().to_string(),
+            at: lines.position(key.span().start),
+            node: node(value, lines, depth)?,
+        })
+    });
+    Ok(Value::Table(entries.collect::<Result<_, Position>>()?))
+}
+
+fn node(value: &Spanned<DeValue<'_>>, lines: &Lines<'_>, depth: usize) -> Result<Node, Position> {
+    let at = lines.position(value.span().start);
+    let depth = depth.checked_sub(1).ok_or(at)?;
+    let value = match value.get_ref() {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Integer(number) => Value::Word(
+            i64::from_str_radix(number.as_str(), number.radix())
+                .map_or_else(|_| number.to_string(), |number| number.to_string()),
+        ),
+        DeValue::Float(number) => Value::Word(number.as_str().to_owned()),
+        DeValue::Boolean(flag) => Value::Word(flag.to_string()),
+        DeValue::Datetime(time) => Value::Word(time.to_string()),
+        DeValue::Array(items) => {
+            let items = items.iter().map(|item| node(item, lines, depth));
+            Value::List(items.collect::<Result<_, Position>>()?)
+        }
+        DeValue::Table(entries) => table(entries, lines, depth)?,
+    };
+    Ok(Node { at, value })
+}
+
+/// Dots of a line outside of texts. Each is a level, and the parser adds up those of up to 80 lines.
+const MOST_DOTS: usize = DEEPEST;

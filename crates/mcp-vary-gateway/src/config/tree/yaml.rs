@@ -3,7 +3,7 @@
 //! Aliases are written out, within a bound on what comes of it; `<<` merges tables, as most programs
 //! that read YAML do although 1.2 dropped it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
@@ -199,6 +199,7 @@ fn weight(node: &Node) -> usize {
 fn merged(entries: Vec<Entry>) -> Result<Vec<Entry>, Mistake> {
     let (merges, mut own): (Vec<Entry>, Vec<Entry>) =
         entries.into_iter().partition(|entry| entry.key == "<<");
+    let mut keys: BTreeSet<String> = own.iter().map(|entry| entry.key.clone()).collect();
     for merge in merges {
         let tables = match merge.node.value {
             Value::List(items) => items,
@@ -213,7 +214,7 @@ fn merged(entries: Vec<Entry>) -> Result<Vec<Entry>, Mistake> {
                 return Err(mistake.with_fix("write an alias of a table"));
             };
             for entry in entries {
-                if own.iter().all(|own| own.key != entry.key) {
+                if keys.insert(entry.key.clone()) {
                     own.push(entry);
                 }
             }
