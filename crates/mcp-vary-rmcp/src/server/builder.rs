@@ -21,7 +21,7 @@ use super::face::Face;
 use super::header::HeaderRule;
 use super::offers::{Chosen, Clock, Offers, Permits, Principal, Ranker, Rankings, Sees};
 use super::selection::{Askers, Audit, Selection};
-use super::vary::{Faces, Shared, Vary};
+use super::vary::{Faces, Shared, Together, Vary};
 use crate::limit::SwitchLimit;
 
 /// Declares a server with variants: [`Vary::builder`].
@@ -426,6 +426,7 @@ impl Builder {
                         .collect(),
                     permits: self.permits,
                     warnings,
+                    capabilities: Together::default(),
                 }))
             }
             _ => Err(BuildError(mistakes)),

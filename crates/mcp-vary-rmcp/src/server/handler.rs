@@ -142,6 +142,7 @@ impl ServerHandler for Vary {
     ) -> Result<CallToolResponse, ErrorData> {
         let active = self.enter(&mut context)?;
         let missing = Identifier::Tool(request.name.to_string());
+        self.keep_features(&mut context);
         tell_of_tool(&active, &request.name, &mut context);
         let mut request = active.face.call(request, &context, active.variant).await?;
         let own = Identifier::Tool(request.name.to_string());
@@ -165,6 +166,7 @@ impl ServerHandler for Vary {
     ) -> Result<GetPromptResponse, ErrorData> {
         let active = self.enter(&mut context)?;
         let missing = Identifier::Prompt(request.name.clone());
+        self.keep_features(&mut context);
         let mut request = active
             .face
             .prompt(request, &context, active.variant)

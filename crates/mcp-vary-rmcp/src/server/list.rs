@@ -165,14 +165,15 @@ async fn one<L: List>(
     context: RequestContext<RoleServer>,
 ) -> Result<L, ErrorData> {
     let request = L::request(params);
-    let result = active
-        .face
-        .handler
-        .request(request, context.clone())
-        .await?;
+    // Only a permission wants to know afterwards who asked, and a context is much to copy.
+    let permits = active.permits.map(|permits| (permits, context.clone()));
+    let result = active.face.handler.request(request, context).await?;
     let mut list = L::read(result).ok_or_else(unexpected)?;
     let items = std::mem::take(list.items());
-    *list.items() = show::<L>(items, active.face, active.permits, &context);
+    let permits = permits
+        .as_ref()
+        .map(|(permits, context)| (*permits, context));
+    *list.items() = show::<L>(items, active.face, permits);
     Ok(list)
 }
 
@@ -200,17 +201,17 @@ pub(super) async fn shown<L: List>(
     context: &RequestContext<RoleServer>,
 ) -> Result<Vec<L::Item>, ErrorData> {
     let items = gather::<L>(&*face.handler, context).await?;
-    Ok(show::<L>(items, face, permits, context))
+    let permits = permits.map(|permits| (permits, context));
+    Ok(show::<L>(items, face, permits))
 }
 
 /// What the client may see of `items`, as the face shows it.
 fn show<L: List>(
     mut items: Vec<L::Item>,
     face: &Face,
-    permits: Option<&Permits>,
-    context: &RequestContext<RoleServer>,
+    permits: Option<(&Permits, &RequestContext<RoleServer>)>,
 ) -> Vec<L::Item> {
-    if let Some(permits) = permits {
+    if let Some((permits, context)) = permits {
         items.retain(|item| permits(context, &L::identify(item)));
     }
     match &face.view {

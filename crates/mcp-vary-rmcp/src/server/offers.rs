@@ -261,7 +261,7 @@ impl Offers {
         &self,
         visible: &[&ServerVariant],
         context: &RequestContext<RoleServer>,
-    ) -> (Ranking, Chooser) {
+    ) -> (Arc<Ranking>, Chooser) {
         let hints = declared_by::<VariantHints>(context).value;
         let hidden = self.hidden(visible);
         let mut ranking = self
@@ -276,7 +276,7 @@ impl Offers {
             if let Some(chosen) = chosen()
                 && let Some(variant) = visible.iter().find(|variant| variant.id == *chosen)
             {
-                ranking.put_first(&variant.id);
+                Arc::make_mut(&mut ranking).put_first(&variant.id);
                 return (ranking, by);
             }
         }
@@ -354,24 +354,24 @@ impl fmt::Debug for Offers {
 /// Nobody's name is in the key: two principals who see the same get the same. No time limits them,
 /// since nothing else goes into a ranking.
 #[derive(Default)]
-pub(super) struct Rankings(Mutex<BTreeMap<Asking, Ranking>>);
+pub(super) struct Rankings(Mutex<BTreeMap<Asking, Arc<Ranking>>>);
 
 /// The positions of the hidden variants, and the client's hints.
 type Asking = (Vec<usize>, VariantHints);
 
 impl Rankings {
-    fn of(&self, asking: Asking, rank: impl FnOnce(&VariantHints) -> Ranking) -> Ranking {
+    fn of(&self, asking: Asking, rank: impl FnOnce(&VariantHints) -> Ranking) -> Arc<Ranking> {
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(ranking) = known().get(&asking) {
-            return ranking.clone();
+            return Arc::clone(ranking);
         }
         // Not while it is locked: a ranker of the author's may take its time.
-        let ranking = rank(&asking.1);
+        let ranking = Arc::new(rank(&asking.1));
         let mut known = known();
         if known.len() >= MAX_RANKINGS {
             known.clear();
         }
-        known.insert(asking, ranking.clone());
+        known.insert(asking, Arc::clone(&ranking));
         ranking
     }
 }

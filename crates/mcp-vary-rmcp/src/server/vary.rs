@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp_vary::error::{Era, Error};
 use mcp_vary::extension::{
@@ -61,7 +61,11 @@ pub(super) struct Shared {
     pub(super) extensions: BTreeMap<ExtensionId, JsonObject>,
     pub(super) permits: Option<Permits>,
     pub(super) warnings: Vec<Warning>,
+    pub(super) capabilities: Together,
 }
+
+/// The capabilities of each handler, and what they are together, as of when they were asked last.
+pub(super) type Together = Mutex<Option<(Vec<ServerCapabilities>, ServerCapabilities)>>;
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -93,6 +97,7 @@ impl Vary {
             extensions: BTreeMap::new(),
             permits: None,
             warnings: Vec::new(),
+            capabilities: Together::default(),
         })
     }
 
@@ -153,15 +158,19 @@ impl Vary {
 
     /// Gives the handler of the active face what it may want to know, and the client as it is to see it.
     pub(super) fn prepare(&self, active: &Active<'_>, context: &mut RequestContext<RoleServer>) {
-        if self.shared.negotiates {
-            remember(context);
-        }
         if let Some(variant) = active.variant {
             context.extensions.insert(ActiveVariant(variant.clone()));
             // A modern request's own stream carries no notification of a change.
             if era(context) == Era::Legacy {
                 context.peer = self.sessions.peer(&context.peer, active);
             }
+        }
+    }
+
+    /// Keeps the client's features with a request whose handler may have extractors.
+    pub(super) fn keep_features(&self, context: &mut RequestContext<RoleServer>) {
+        if self.shared.negotiates {
+            remember(context);
         }
     }
 
@@ -254,11 +263,31 @@ impl Vary {
     }
 
     /// The capabilities of all handlers together; `own` are those that the first gave.
+    ///
+    /// rmcp asks with every modern request on HTTP, so that they are put together only when one changes.
     pub(super) fn capabilities(&self, own: ServerCapabilities) -> ServerCapabilities {
-        let mut all = own;
-        for handler in self.handlers().into_iter().skip(1) {
-            all = union(all, handler.info().capabilities);
+        let others = self.handlers().into_iter().skip(1);
+        let parts: Vec<_> = std::iter::once(own)
+            .chain(others.map(|handler| handler.info().capabilities))
+            .collect();
+        let mut known = self
+            .shared
+            .capabilities
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match &*known {
+            Some((of, all)) if *of == parts => all.clone(),
+            _ => {
+                let all = self.together(&parts);
+                *known = Some((parts, all.clone()));
+                all
+            }
         }
+    }
+
+    fn together(&self, parts: &[ServerCapabilities]) -> ServerCapabilities {
+        let parts = parts.iter().cloned();
+        let mut all = parts.reduce(union).unwrap_or_default();
         if self.shared.negotiates {
             let extensions = all.extensions.get_or_insert_default();
             extensions

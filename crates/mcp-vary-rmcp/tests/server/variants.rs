@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mcp_vary::cursor::CursorKeys;
@@ -14,8 +14,8 @@ use mcp_vary_rmcp::server::{Builder, Face, PromptView, ResourceView, ToolView, V
 use rmcp::model::{
     GetPromptRequestParams, GetPromptResponse, GetPromptResult, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    Prompt, PromptArgument, PromptMessage, ProtocolVersion, Resource, ResourceTemplate, Role, Tool,
-    ToolAnnotations,
+    Prompt, PromptArgument, PromptMessage, ProtocolVersion, Resource, ResourceTemplate, Role,
+    ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -23,8 +23,8 @@ use serde_json::{Value, json};
 
 use crate::shop::Shop;
 use crate::support::{
-    Client, Era, VARIANT, VARIANTS, WAYS, Wire, connect, connect_with, declaring, initialize, join,
-    lines, modern, names, serve_http,
+    Client, Era, NEGOTIATION, VARIANT, VARIANTS, WAYS, Wire, connect, connect_with, declaring,
+    initialize, join, lines, modern, names, serve_http,
 };
 
 fn variant(id: &str) -> ServerVariant {
@@ -936,6 +936,48 @@ async fn a_variant_that_lacks_a_kind_lists_none_of_it() {
             (-32602, "Unknown tool: get_who")
         );
         assert_eq!(data(error), json!({"activeVariant": "empty"}));
+    }
+}
+
+/// Has prompts once it has been told so.
+#[derive(Clone, Default)]
+struct Growing(Arc<AtomicBool>);
+
+impl ServerHandler for Growing {
+    fn get_info(&self) -> ServerConfig {
+        let tools = ServerCapabilities::builder().enable_tools();
+        ServerConfig::new(match self.0.load(Ordering::Relaxed) {
+            true => tools.enable_prompts().build(),
+            false => tools.build(),
+        })
+    }
+}
+
+/// SV-11: what a handler can do is asked anew for each client.
+#[tokio::test]
+async fn the_capabilities_are_those_of_now() {
+    let growing = Growing::default();
+    let server = Vary::builder()
+        .with_negotiation()
+        .with_variant(variant("still"), Empty)
+        .with_variant(variant("growing"), growing.clone())
+        .build()
+        .unwrap();
+    for has_prompts in [false, true, true, false] {
+        growing.0.store(has_prompts, Ordering::Relaxed);
+        for way in WAYS {
+            let capabilities = connect(&server, way).await.capabilities();
+            assert_eq!(
+                capabilities.get("prompts").is_some(),
+                has_prompts,
+                "{way:?}"
+            );
+            assert_eq!(capabilities["tools"], json!({}), "{way:?}");
+            assert!(
+                capabilities["extensions"].get(NEGOTIATION).is_some(),
+                "{way:?}"
+            );
+        }
     }
 }
 
