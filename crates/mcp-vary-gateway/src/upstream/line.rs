@@ -1,6 +1,7 @@
 //! A server's connection that is made again whenever it is lost.
 
 mod backoff;
+mod keep;
 mod place;
 mod pulse;
 
@@ -8,18 +9,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OwnedSemaphorePermit, broadcast, watch};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use self::backoff::Backoff;
+use self::keep::keep;
 use self::place::Places;
-use self::pulse::Verdict;
 use super::error::{ConnectError, UpstreamError};
-use super::message::{Event, Kind};
-use super::{EVENTS, Link, Upstream, UpstreamConfig};
+use super::message::Event;
+use super::{EVENTS, Upstream, UpstreamConfig};
 
 /// A server that is connected to, watched, and connected to again when it is lost.
 ///
@@ -216,207 +215,4 @@ struct Shared {
     events: broadcast::Sender<Event>,
     stop: CancellationToken,
     tasks: TaskTracker,
-}
-
-/// Connects, holds the connection and connects again, until the line is closed.
-async fn keep(shared: Arc<Shared>) {
-    let mut keeper = Keeper {
-        backoff: Backoff::new(&shared.config),
-        lost: None,
-        failure: None,
-        shared,
-    };
-    let stop = keeper.shared.stop.clone();
-    while !stop.is_cancelled() {
-        let pause = match keeper.connect().await {
-            Ok(upstream) => keeper.hold(upstream).await,
-            Err(error) => keeper.failed(error),
-        };
-        stop.run_until_cancelled(tokio::time::sleep(pause)).await;
-    }
-    keeper.shared.current.store(None);
-    keeper.shared.state.send_replace(State::Closed);
-    let reason = format!("server `{}` was closed by the gateway", keeper.name());
-    keeper.shared.tell(Event::Closed { reason });
-}
-
-/// The one task that changes how a line stands.
-#[derive(Debug)]
-struct Keeper {
-    shared: Arc<Shared>,
-    backoff: Backoff,
-    /// When the server was lost.
-    lost: Option<Instant>,
-    /// Why the last attempt failed, as it was logged.
-    failure: Option<String>,
-}
-
-/// How a connection ended.
-enum End {
-    /// The line was closed.
-    Stopped,
-    /// It is gone.
-    Gone(UpstreamError),
-    Verdict(Verdict),
-}
-
-impl Keeper {
-    fn name(&self) -> &str {
-        &self.shared.config.name
-    }
-
-    async fn connect(&self) -> Result<Arc<Upstream>, ConnectError> {
-        Upstream::connect_unless(self.shared.config.clone(), &self.shared.stop).await
-    }
-
-    /// An attempt failed; the pause before the next one.
-    fn failed(&mut self, error: ConnectError) -> Duration {
-        let shared = Arc::clone(&self.shared);
-        if shared.stop.is_cancelled() {
-            return Duration::ZERO;
-        }
-        let pause = if error.is_lasting() {
-            self.backoff.longest_pause()
-        } else {
-            self.backoff.pause()
-        };
-        let why = error.to_string();
-        let server = self.name();
-        if self.failure.as_ref() == Some(&why) {
-            tracing::debug!(server, why, again_in = ?pause, "server still not connected");
-        } else {
-            tracing::warn!(server, why, again_in = ?pause, "server not connected");
-            self.failure = Some(why);
-        }
-        shared.go_down(error, pause);
-        pause
-    }
-
-    /// Serves with `upstream`, and with others that replace it, until one is lost; the pause after that.
-    async fn hold(&mut self, mut upstream: Arc<Upstream>) -> Duration {
-        loop {
-            let began = Instant::now();
-            self.failure = None;
-            if let Some(lost) = self.lost.take() {
-                tracing::info!(server = self.name(), after = ?lost.elapsed(), "server is back");
-            }
-            let end = self.shared.serve_with(&upstream).await;
-            self.backoff.held(began.elapsed());
-            match end {
-                End::Stopped => {
-                    self.shared.current.store(None);
-                    self.shared.state.send_replace(State::Closed);
-                    upstream.close().await;
-                    return Duration::ZERO;
-                }
-                End::Verdict(Verdict::Replaced) => match self.replace(&upstream).await {
-                    Ok(other) => upstream = other,
-                    Err(error) => return self.lose(&upstream, error).await,
-                },
-                End::Verdict(Verdict::Hung(error)) => {
-                    // Nothing that runs is answered any more.
-                    let error = upstream.life.end(error);
-                    return self.lose(&upstream, error.into()).await;
-                }
-                End::Gone(error) | End::Verdict(Verdict::Unreachable(error)) => {
-                    return self.lose(&upstream, error.into()).await;
-                }
-            }
-        }
-    }
-
-    /// Connects to the server that took the place of the one behind `old`, whose calls run on.
-    async fn replace(&self, old: &Arc<Upstream>) -> Result<Arc<Upstream>, ConnectError> {
-        tracing::info!(server = self.name(), "server replaced by another");
-        let other = self.connect().await?;
-        let limit = self.shared.config.limits.idle;
-        self.shared.retire(Arc::clone(old), limit);
-        Ok(other)
-    }
-
-    /// The server is lost; ends what is left of the connection. The pause before the next attempt.
-    async fn lose(&mut self, upstream: &Arc<Upstream>, error: ConnectError) -> Duration {
-        let shared = Arc::clone(&self.shared);
-        if shared.stop.is_cancelled() {
-            upstream.close().await;
-            return Duration::ZERO;
-        }
-        self.lost = Some(Instant::now());
-        let (is_first, pause) = (self.backoff.is_fresh(), self.backoff.pause());
-        let (why, reason) = (error.to_string(), error.told());
-        tracing::warn!(server = self.name(), why, again_in = ?pause, "server lost");
-        if is_first {
-            shared.state.send_replace(State::Connecting);
-            shared.current.store(None);
-        } else {
-            shared.go_down(error, pause);
-        }
-        shared.tell(Event::Lost { reason });
-        match &upstream.link {
-            // Two processes of one server may be in each other's way.
-            Link::Stdio(_) => upstream.close().await,
-            Link::Http(_) => shared.retire(Arc::clone(upstream), shared.config.limits.hung),
-        }
-        pause
-    }
-}
-
-impl Shared {
-    fn tell(&self, event: Event) {
-        // Nobody listening is fine.
-        let _ = self.events.send(event);
-    }
-
-    fn go_down(&self, error: ConnectError, pause: Duration) {
-        let again = Instant::now() + pause;
-        self.state.send_replace(State::Down {
-            error,
-            pause,
-            again,
-        });
-        self.current.store(None);
-    }
-
-    /// Gives `upstream` to whoever asks, until something became of it.
-    async fn serve_with(&self, upstream: &Arc<Upstream>) -> End {
-        // Subscribed before it is told, so that no change is missed by who reads lists then.
-        let events = upstream.events();
-        self.current.store(Some(Arc::clone(upstream)));
-        self.state.send_replace(State::Up(Arc::clone(upstream)));
-        self.tell(Event::Connected);
-        tokio::select! {
-            biased;
-            () = self.stop.cancelled() => End::Stopped,
-            error = upstream.life.ended() => End::Gone(error),
-            verdict = pulse::watch(upstream) => End::Verdict(verdict),
-            () = self.pass_on(events) => End::Gone(upstream.life.ended().await),
-        }
-    }
-
-    /// Passes on what the server tells, until it tells no more.
-    async fn pass_on(&self, mut events: broadcast::Receiver<Event>) {
-        loop {
-            match events.recv().await {
-                Ok(Event::Closed { .. }) | Err(RecvError::Closed) => return,
-                Ok(event) => self.tell(event),
-                // Any list may be among what was missed.
-                Err(RecvError::Lagged(_)) => {
-                    for kind in Kind::ALL {
-                        self.tell(Event::ListChanged(kind));
-                    }
-                }
-            }
-        }
-    }
-
-    /// Lets the calls on `upstream` come to their end, as long as the server says something within `limit`.
-    fn retire(&self, upstream: Arc<Upstream>, limit: Duration) {
-        upstream.stop.cancel();
-        let stop = self.stop.clone();
-        self.tasks.spawn(async move {
-            let rest = upstream.life.at_rest(limit);
-            stop.run_until_cancelled(rest).await;
-            upstream.close().await;
-        });
-    }
 }

@@ -92,9 +92,9 @@ impl Purpose {
         matches!(self, Self::Call | Self::Subscription)
     }
 
-    /// Whether silence ends it.
+    /// Whether silence ends it; the gateway's own have limits of their own.
     pub(super) const fn may_time_out(self) -> bool {
-        matches!(self, Self::Call | Self::Handshake)
+        matches!(self, Self::Call)
     }
 }
 

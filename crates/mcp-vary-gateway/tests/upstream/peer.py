@@ -73,6 +73,7 @@ TEMPERS = {
     "string": (lambda r: refuse(r, -32601, "no"), lambda r: answer(r, "\x1b[2Jhello")),
     "garbage": (lambda r: raw(b"Usage: peer [OPTIONS]\n"), lambda r: raw(b"what?\n")),
     "huge": (lambda r: refuse(r, -32601, "no"), lambda r: raw(b"x" * 3_000_000)),
+    "crashing": (lambda r: sys.exit("no luck"), initialize),
     "mute": (lambda r: None, lambda r: None),
     "deaf": (lambda r: refuse(r, -32601, "Method not found"), initialize),
     "flapping": (lambda r: refuse(r, -32601, "Method not found"), initialize),

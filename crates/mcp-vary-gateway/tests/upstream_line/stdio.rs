@@ -154,6 +154,16 @@ async fn a_connection_that_held_as_long_as_the_longest_pause_is_made_again_soon(
 }
 
 #[tokio::test]
+async fn a_modern_child_that_died_at_its_start_is_still_recognized() {
+    let place = Place::new();
+    let line = Line::open(peer(&place, &["crashing", "modern"]));
+    let upstream = line.tried().await.unwrap();
+    assert_eq!(upstream.hello().era(), Era::Modern);
+    assert_eq!(place.starts().len(), 2);
+    line.close().await;
+}
+
+#[tokio::test]
 async fn another_server_may_take_the_place_of_one_that_ended() {
     let place = Place::new();
     let line = Line::open(peer(&place, &["legacy", "modern"]));

@@ -55,8 +55,15 @@ impl Backoff {
     fn spread(&self, pause: Duration) -> Duration {
         let mut byte = [0];
         (self.random)(&mut byte);
-        pause - pause / 2 * u32::from(u8::MAX - byte[0]) / u32::from(u8::MAX)
+        let pause = pause - pause / 2 * u32::from(u8::MAX - byte[0]) / u32::from(u8::MAX);
+        rounded(pause)
     }
+}
+
+/// A span as people read it: in whole milliseconds, and never none.
+pub(super) fn rounded(span: Duration) -> Duration {
+    let micros = span.as_micros().max(1);
+    Duration::from_millis(u64::try_from(micros.div_ceil(1000)).unwrap_or(u64::MAX))
 }
 
 /// Whatever is configured, a server that ends at once must not keep a processor busy.

@@ -36,8 +36,7 @@ pub(in crate::upstream) async fn connect(
         tracing::debug!(server = %config.name, "server ended at server/discover, started again");
         connection.close().await;
         connection = start(config, events)?;
-        let hello = within(deadline, &connection, stop, legacy(&connection)).await;
-        greeting = hello.map(Greeting::Hello);
+        greeting = within(deadline, &connection, stop, greet_anew(&connection)).await;
     }
     match greeting {
         Ok(Greeting::Hello(hello)) => Ok((connection, hello)),
@@ -65,6 +64,15 @@ async fn within<T>(
             limit: shared.limits.handshake,
             said: shared.said(),
         }),
+    }
+}
+
+/// The same for a process whose predecessor ended at the first question: `initialize` first. A modern
+/// server refuses that, and had another reason to end.
+async fn greet_anew(connection: &Connection) -> Result<Greeting, ConnectError> {
+    match legacy(connection).await {
+        Err(ConnectError::Handshake { .. }) => greet(connection).await,
+        hello => hello.map(Greeting::Hello),
     }
 }
 

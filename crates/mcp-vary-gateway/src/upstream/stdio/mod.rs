@@ -367,7 +367,10 @@ impl Exchange {
                 server: Arc::clone(&self.shared.server),
             });
         }
-        let idle = (self.purpose == Purpose::Call).then_some(self.shared.limits.idle);
+        let idle = self
+            .purpose
+            .may_time_out()
+            .then_some(self.shared.limits.idle);
         let next = self.mailbox.next(idle).await;
         match next {
             Ok(Some(message)) => {
