@@ -26,6 +26,9 @@ pub(crate) struct Bench {
     /// `mcp-proxy` of crates.io [default: the one in target/peers or on the PATH]
     #[arg(long, value_name = "FILE")]
     mcp_proxy: Option<PathBuf>,
+    /// Only what the library adds to a handler of rmcp; without options it follows the rest
+    #[arg(long)]
+    library: bool,
     /// Options of the measurement
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     options: Vec<String>,
@@ -38,6 +41,9 @@ pub(crate) struct Bench {
 /// When something does not build or run, an answer is wrong, or a bar is missed; the measurement has
 /// said which by then.
 pub(crate) fn bench(workspace: &Workspace, bench: &Bench) -> Result<(), String> {
+    if bench.library {
+        return library(workspace);
+    }
     let [vary, programs] = [("mcp-vary-cli", "vary"), ("vary-bench", "vary-bench")]
         .map(|(package, binary)| build(workspace, package, binary));
     let mut command = process::command(programs?);
@@ -46,7 +52,23 @@ pub(crate) fn bench(workspace: &Workspace, bench: &Bench) -> Result<(), String> 
     if let Some(peer) = peer(workspace, bench) {
         command.arg("--mcp-proxy").arg(peer);
     }
-    let ended = command.args(&bench.options).status();
+    let gateway = measured(command.args(&bench.options));
+    // Options are about the gateway's rows.
+    let library = match bench.options.is_empty() {
+        true => library(workspace),
+        false => Ok(()),
+    };
+    gateway.and(library)
+}
+
+/// What the library adds to a handler of rmcp.
+fn library(workspace: &Workspace) -> Result<(), String> {
+    let mut command = cargo::cargo(workspace);
+    measured(command.args(["bench", "--package", "mcp-vary-rmcp", "--bench", "overhead"]))
+}
+
+fn measured(command: &mut Command) -> Result<(), String> {
+    let ended = command.status();
     match ended.map_err(|error| error.to_string())? {
         ended if ended.success() => Ok(()),
         ended => Err(format!("the measurement ended with {ended}")),
