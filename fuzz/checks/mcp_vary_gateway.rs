@@ -4,8 +4,8 @@
 //! corpora.
 
 use mcp_vary::json::{Json, Members};
+use mcp_vary::view::derive;
 use mcp_vary_gateway::call_headers;
-use mcp_vary_gateway::catalog::derive;
 use mcp_vary_gateway::upstream::Answer;
 use mcp_vary_gateway::upstream::sse::{self, Parser};
 use mcp_vary_gateway::wire::{self, Message};

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use mcp_vary::json::{Json, Members, elements};
-use mcp_vary_gateway::catalog::derive::{compact_tool, is_read_only};
+use mcp_vary::view::derive::{compact_tool, is_read_only};
 
 use crate::workspace::Workspace;
 
@@ -104,7 +104,7 @@ fn percent(part: usize, whole: usize) -> String {
     format!("{} %", (part * 200 + whole) / (whole * 2).max(1))
 }
 
-const LISTS: &str = "crates/mcp-vary-gateway/tests/fixtures/tool-lists";
+const LISTS: &str = "crates/mcp-vary/tests/fixtures/tool-lists";
 const PAGE: &str = "docs/tokens.md";
 const BEGIN: &str = "<!-- what `cargo xtask tokens` writes begins here -->";
 const END: &str = "<!-- and ends here -->";

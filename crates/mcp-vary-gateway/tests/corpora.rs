@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mcp_vary_gateway::catalog::derive::compact_tool;
+use mcp_vary::view::derive::compact_tool;
 use mcp_vary_gateway::upstream::{Answer, sse};
 use mcp_vary_gateway::wire::Message;
 

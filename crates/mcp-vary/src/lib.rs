@@ -11,6 +11,7 @@
 //! | what becomes of a result? | [`shape`], [`render`], [`json`] |
 //! | which field of a result is for whom, and do they agree? | [`visibility`] |
 //! | what is the client told when it asks for what is not there? | [`error`], [`cursor`] |
+//! | what does one variant make of an item and of a call? | `view`, a feature |
 //! | what of a request comes back in its next round? | [`state`] |
 //!
 //! # Examples
@@ -56,4 +57,6 @@ pub mod render;
 pub mod shape;
 pub mod state;
 pub mod variant;
+#[cfg(feature = "view")]
+pub mod view;
 pub mod visibility;

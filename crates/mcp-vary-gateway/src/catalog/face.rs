@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use mcp_vary::rank::Weights;
 use mcp_vary::variant::{Date, ServerVariant, VariantId, Variants};
+use mcp_vary::view::derive;
 
-use super::derive;
 use super::listing::ListKind;
 
 /// How a built-in variant shows what the server lists.

@@ -1,6 +1,5 @@
 //! What the servers offer together, and the views of it.
 
-pub mod derive;
 pub(crate) mod face;
 pub(crate) mod listing;
 pub(crate) mod merge;

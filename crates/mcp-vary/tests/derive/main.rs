@@ -14,7 +14,7 @@ use std::path::Path;
 
 use jsonschema::{Draft, Validator};
 use mcp_vary::json::{Json, Members, elements};
-use mcp_vary_gateway::catalog::derive::{
+use mcp_vary::view::derive::{
     compact_prompt, compact_resource, compact_tool, first_sentence, is_read_only,
 };
 use proptest::proptest;

@@ -4,7 +4,7 @@
 //! first sentence. Titles, icons and `outputSchema` go. Input schemas lose their prose: whatever
 //! decides which arguments are accepted stays, and so does everything that is not known here.
 
-use mcp_vary::json::{Json, JsonError, Members, elements, string};
+use crate::json::{Json, JsonError, Members, elements, string};
 
 mod schema;
 mod sentence;
@@ -34,7 +34,7 @@ pub use sentence::first_sentence;
 /// # Examples
 ///
 /// ```
-/// use mcp_vary_gateway::catalog::derive::compact_tool;
+/// use mcp_vary::view::derive::compact_tool;
 ///
 /// let tool = r#"{
 ///     "name": "add",
@@ -95,7 +95,7 @@ pub fn compact_resource(resource: &str) -> Result<String, JsonError> {
 /// # Examples
 ///
 /// ```
-/// use mcp_vary_gateway::catalog::derive::is_read_only;
+/// use mcp_vary::view::derive::is_read_only;
 ///
 /// assert!(is_read_only(r#"{"name": "list", "annotations": {"readOnlyHint": true}}"#));
 /// assert!(!is_read_only(r#"{"name": "list", "annotations": {"readOnlyHint": "true"}}"#));

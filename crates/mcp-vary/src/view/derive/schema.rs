@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use mcp_vary::json::{Json, JsonError};
+use crate::json::{Json, JsonError};
 
 /// The schema without prose, or as it is where that could change what it accepts.
 pub(super) fn compact(schema: &str) -> Result<String, JsonError> {

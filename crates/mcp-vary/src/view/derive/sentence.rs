@@ -14,7 +14,7 @@
 /// # Examples
 ///
 /// ```
-/// use mcp_vary_gateway::catalog::derive::first_sentence;
+/// use mcp_vary::view::derive::first_sentence;
 ///
 /// assert_eq!(
 ///     first_sentence("Searches files, e.g. *.rs, with ripgrep v1.2. Hidden ones too."),
