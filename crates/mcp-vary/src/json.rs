@@ -412,6 +412,25 @@ impl<'a> Json<'a> {
         }
     }
 
+    /// The same value, apart from the text that it was read from.
+    #[must_use]
+    pub fn into_owned(self) -> Json<'static> {
+        let owned = |text: Cow<'a, str>| Cow::Owned(text.into_owned());
+        match self {
+            Self::Null => Json::Null,
+            Self::Bool(value) => Json::Bool(value),
+            Self::Number(spelling) => Json::Number(owned(spelling)),
+            Self::String(text) => Json::String(owned(text)),
+            Self::Array(elements) => {
+                Json::Array(elements.into_iter().map(Json::into_owned).collect())
+            }
+            Self::Object(members) => {
+                let owned = |(key, value): (_, Self)| (owned(key), value.into_owned());
+                Json::Object(members.into_iter().map(owned).collect())
+            }
+        }
+    }
+
     /// The member `key` of an object.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Self> {

@@ -6,7 +6,7 @@
 
 use crate::json::{Json, JsonError, Members, elements, string};
 
-mod schema;
+pub(super) mod schema;
 mod sentence;
 
 pub use sentence::first_sentence;
@@ -132,7 +132,7 @@ fn compact(
 }
 
 /// A string becomes its first sentence; anything else is the server's own affair.
-fn shorten(text: &str) -> Result<String, JsonError> {
+pub(super) fn shorten(text: &str) -> Result<String, JsonError> {
     Ok(match Json::parse(text)?.as_str() {
         Some(description) => string(&first_sentence(description)),
         None => text.to_owned(),

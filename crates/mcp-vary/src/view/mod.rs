@@ -1,3 +1,36 @@
-//! What one variant's view makes of a server's items.
+//! What one variant's view makes of a server's items and of calls to them.
+//!
+//! | question | here |
+//! |---|---|
+//! | which items does the view show? | [`Selection`], [`Rule`], [`Pattern`], [`Hints`] |
+//! | how does it show one, and what becomes of a call to it? | [`PreparedTool`], [`PreparedPrompt`], [`ResourceOverride`] |
+//! | which keywords may its schemas have? | [`Dialect`] |
+//! | what is wrong with a call's arguments? | [`Fault`] |
+//! | what is wrong with the view? | [`Mistake`], [`collisions`], [`unknown_items`] |
+//! | what is shorter and accepts the same? | [`derive`](mod@derive) |
+//!
+//! Everything is JSON text as a gateway carries it: what is not changed stays as it was written. What a
+//! server wrote is not trusted: whatever its schemas are, nothing here fails on them, takes more than
+//! time in proportion to them, or looks outside of them.
 
+mod arguments;
+mod check;
 pub mod derive;
+mod dialect;
+mod fault;
+mod hint;
+mod mistake;
+mod prompt;
+mod resource;
+mod select;
+mod tool;
+
+pub use arguments::ArgumentOverride;
+pub use dialect::Dialect;
+pub use fault::Fault;
+pub use hint::{Hint, Hints, Wanted};
+pub use mistake::{Mistake, collisions, unknown_items};
+pub use prompt::{PreparedPrompt, PromptOverride};
+pub use resource::ResourceOverride;
+pub use select::{Candidate, MAX_PATTERN, Pattern, PatternError, Rule, Selection};
+pub use tool::{Description, PreparedTool, ResultFields, SchemaStyle, Style, ToolOverride};

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use crate::json::{Json, JsonError};
 
 /// The schema without prose, or as it is where that could change what it accepts.
-pub(super) fn compact(schema: &str) -> Result<String, JsonError> {
+pub(in crate::view) fn compact(schema: &str) -> Result<String, JsonError> {
     let schema = Json::parse(schema)?;
     let mut compacted = schema.clone();
     let safe = compact_in_place(&mut compacted).is_some();
@@ -180,7 +180,7 @@ fn is_portable(schema: &Json<'_>, root: bool) -> bool {
 
 /// Where a `$ref` points, within its own schema.
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Reference {
+pub(in crate::view) enum Reference {
     /// `#`, `#/$defs/a`
     Pointer(Vec<String>),
     /// `#a`
@@ -188,7 +188,7 @@ enum Reference {
 }
 
 impl Reference {
-    fn parse(reference: &str) -> Option<Self> {
+    pub(in crate::view) fn parse(reference: &str) -> Option<Self> {
         let fragment = percent_decoded(reference.strip_prefix('#')?)?;
         let Some(pointer) = fragment.strip_prefix('/') else {
             return Some(if fragment.is_empty() {
@@ -251,7 +251,10 @@ fn has_inner_base(schema: &Json<'_>, dialect: &str) -> bool {
 }
 
 /// The schema at a pointer that goes through nothing but schemas.
-fn find<'s, 'a>(schema: &'s Json<'a>, pointer: &[String]) -> Option<&'s Json<'a>> {
+pub(in crate::view) fn find<'s, 'a>(
+    schema: &'s Json<'a>,
+    pointer: &[String],
+) -> Option<&'s Json<'a>> {
     let [keyword, rest @ ..] = pointer else {
         return matches!(schema, Json::Object(_) | Json::Bool(_)).then_some(schema);
     };

@@ -1,0 +1,557 @@
+//! What a view makes of arguments: in a list fewer, renamed, with defaults; in a call the way back.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::dialect::WayBack;
+use super::fault::{Fault, cut, nearest};
+use super::mistake::Mistake;
+use crate::ignored::shown;
+use crate::json::{Json, JsonError, Members, elements, string, write_string};
+
+/// What a view makes of one argument of a tool or prompt.
+///
+/// | | in the list | in a call |
+/// |---|---|---|
+/// | `name` | it has this name | and the server's again |
+/// | `description` | it has this description | |
+/// | `hidden` | it is not there | nor may it be given; with `default` that is sent |
+/// | `fixed` | it is not there | nor may it be given; this value is sent |
+/// | `default` | the schema has this `default`, and it is not required | this value is sent where it is left out |
+/// | `required` | it is required | |
+#[derive(Clone, Debug, Default, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "written out by hand")]
+pub struct ArgumentOverride {
+    /// What it is called.
+    pub name: Option<String>,
+    /// How it is described.
+    pub description: Option<String>,
+    /// Whether it is left out.
+    pub hidden: bool,
+    /// What is always sent.
+    pub fixed: Option<Json<'static>>,
+    /// What is sent where it is left out.
+    pub default: Option<Json<'static>>,
+    /// Whether it is required.
+    pub required: bool,
+}
+
+/// The overrides of one item's arguments, by the server's names, as far as there are such arguments.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Arguments {
+    overrides: BTreeMap<String, ArgumentOverride>,
+    /// The server's names by the view's, where they differ.
+    own: BTreeMap<String, String>,
+    /// What a call may give.
+    known: Vec<String>,
+}
+
+impl ArgumentOverride {
+    /// Whether a call may not give it.
+    fn is_gone(&self) -> bool {
+        self.hidden || self.fixed.is_some()
+    }
+
+    /// What is sent where a call does not give it.
+    fn filled(&self) -> Option<&Json<'static>> {
+        self.fixed.as_ref().or(self.default.as_ref())
+    }
+
+    fn contradictions(&self) -> impl Iterator<Item = [&'static str; 2]> {
+        let (fixed, default) = (self.fixed.is_some(), self.default.is_some());
+        let gone = if fixed { "fixed" } else { "hidden" };
+        let renamed = self.name.is_some();
+        [
+            (fixed && default).then_some(["fixed", "default"]),
+            (self.is_gone() && self.required).then_some([gone, "required"]),
+            (self.is_gone() && renamed).then_some([gone, "name"]),
+            (default && self.required).then_some(["default", "required"]),
+        ]
+        .into_iter()
+        .flatten()
+    }
+}
+
+impl Arguments {
+    /// The overrides of arguments that there are (`names`, and of those the `required`), and what is wrong
+    /// with the others.
+    pub(super) fn new(
+        overrides: &BTreeMap<String, ArgumentOverride>,
+        names: &[&str],
+        required: &[&str],
+        key: &str,
+    ) -> (Self, Vec<Mistake>) {
+        let mut arguments = Self::default();
+        let mut mistakes = Vec::new();
+        let key = |name: &str, rest: &str| format!("{key}.arguments.{}{rest}", shown(name));
+        for (name, changed) in overrides {
+            if !names.contains(&name.as_str()) {
+                mistakes.push(Mistake::UnknownArgument {
+                    key: key(name, ""),
+                    meant: nearest(name, names.iter().copied()).map(str::to_owned),
+                });
+                continue;
+            }
+            let said = changed.contradictions();
+            mistakes.extend(said.map(|said| Mistake::Contradiction {
+                key: key(name, ""),
+                said,
+            }));
+            if changed.hidden && changed.filled().is_none() && required.contains(&name.as_str()) {
+                mistakes.push(Mistake::HiddenRequired {
+                    key: key(name, ".hidden"),
+                });
+            }
+            arguments.overrides.insert(name.clone(), changed.clone());
+        }
+        let mut taken: BTreeSet<&str> = names.iter().copied().collect();
+        // What is gone or renamed leaves its name to others.
+        taken.retain(|name| {
+            arguments
+                .overrides
+                .get(*name)
+                .is_none_or(|o| !o.is_gone() && o.name.is_none())
+        });
+        for name in names {
+            let changed = arguments.overrides.get_mut(*name);
+            let renamed = changed.as_ref().and_then(|changed| changed.name.clone());
+            if let (Some(changed), Some(new)) = (changed, renamed.filter(|new| new != name)) {
+                let free = !taken.contains(new.as_str()) && !arguments.own.contains_key(&new);
+                if free && !changed.is_gone() {
+                    arguments.own.insert(new, (*name).to_owned());
+                } else if !free {
+                    mistakes.push(Mistake::ArgumentTaken {
+                        key: key(name, ".name"),
+                        name: new,
+                    });
+                    changed.name = None;
+                }
+            }
+            if arguments
+                .overrides
+                .get(*name)
+                .is_none_or(|changed| !changed.is_gone())
+            {
+                arguments.known.push(arguments.shown(name).to_owned());
+            }
+        }
+        (arguments, mistakes)
+    }
+
+    /// Whether a call's arguments are the server's as they are.
+    pub(super) fn are_plain(&self) -> bool {
+        let plain = |changed: &ArgumentOverride| !changed.is_gone() && changed.filled().is_none();
+        self.own.is_empty() && self.overrides.values().all(plain)
+    }
+
+    /// What the view calls the server's argument.
+    pub(super) fn shown<'a>(&'a self, own: &'a str) -> &'a str {
+        let renamed = self
+            .overrides
+            .get(own)
+            .and_then(|changed| changed.name.as_deref());
+        renamed.unwrap_or(own)
+    }
+
+    /// What the server calls the view's argument; nothing where a call may not give it.
+    pub(super) fn own<'a>(&'a self, name: &'a str) -> Option<&'a str> {
+        if let Some(own) = self.own.get(name) {
+            return Some(own);
+        }
+        let free = |changed: &ArgumentOverride| {
+            !changed.is_gone() && changed.name.as_deref().is_none_or(|new| new == name)
+        };
+        self.overrides.get(name).is_none_or(free).then_some(name)
+    }
+
+    /// The values that are given, with the server's names of their arguments and their keys.
+    pub(super) fn values(&self) -> impl Iterator<Item = (&str, &'static str, &Json<'static>)> {
+        self.overrides.iter().flat_map(|(name, changed)| {
+            let fixed = changed
+                .fixed
+                .iter()
+                .map(|value| (name.as_str(), "fixed", value));
+            fixed.chain(
+                changed
+                    .default
+                    .iter()
+                    .map(|value| (name.as_str(), "default", value)),
+            )
+        })
+    }
+
+    /// The arguments of a call as the server takes them.
+    pub(super) fn upstream<'t>(
+        &self,
+        arguments: &'t str,
+        back: Option<&WayBack>,
+        fill: bool,
+    ) -> Result<Cow<'t, str>, Vec<Fault>> {
+        let Ok(given) = Members::parse(arguments) else {
+            return Err(vec![Fault::NoObject]);
+        };
+        let (mut taken, mut there) = (Vec::new(), BTreeSet::new());
+        let (mut faults, mut changed) = (Vec::new(), false);
+        for (name, value) in given.iter() {
+            let Some(own) = self.own(name) else {
+                faults.push(self.unknown(name));
+                continue;
+            };
+            let returned = match back {
+                Some(back) => back.argument(own, value),
+                None => Some(Cow::Borrowed(value)),
+            };
+            changed |= own != name || returned.as_deref() != Some(value);
+            if let Some(returned) = returned {
+                there.insert(own);
+                taken.push((own, returned));
+            }
+        }
+        if !faults.is_empty() {
+            faults.truncate(MOST_FAULTS);
+            return Err(faults);
+        }
+        for (own, change) in self.overrides.iter().filter(|_| fill) {
+            if let Some(value) = change.filled().filter(|_| !there.contains(own.as_str())) {
+                taken.push((own, Cow::Owned(value.to_json())));
+                changed = true;
+            }
+        }
+        Ok(if changed {
+            Cow::Owned(object(&taken))
+        } else {
+            Cow::Borrowed(arguments)
+        })
+    }
+
+    fn unknown(&self, name: &str) -> Fault {
+        let renamed = self
+            .overrides
+            .get(name)
+            .filter(|changed| !changed.is_gone());
+        let meant = renamed
+            .and_then(|changed| changed.name.clone())
+            .or_else(|| nearest(name, self.known.iter().map(String::as_str)).map(str::to_owned));
+        Fault::UnknownArgument {
+            name: cut(name, 64),
+            meant,
+        }
+    }
+
+    /// The fault in the view's names.
+    pub(super) fn fault(&self, fault: Fault) -> Fault {
+        let Fault::Value {
+            path,
+            expected,
+            given,
+        } = fault
+        else {
+            return fault;
+        };
+        let mut tokens = path.splitn(3, '/');
+        let (first, own, rest) = (tokens.next(), tokens.next(), tokens.next());
+        let path = match (first, own, rest) {
+            (Some(""), Some(own), rest) => {
+                let own = own.replace("~1", "/").replace("~0", "~");
+                let name = crate::json::pointer("", self.shown(&own));
+                rest.map_or(name.clone(), |rest| format!("{name}/{rest}"))
+            }
+            _ => path,
+        };
+        Fault::Value {
+            path,
+            expected,
+            given,
+        }
+    }
+
+    /// A tool's input schema as the view lists it.
+    pub(super) fn schema<'t>(&self, schema: &'t str) -> Result<Cow<'t, str>, JsonError> {
+        if self.overrides.is_empty() {
+            return Ok(Cow::Borrowed(schema));
+        }
+        let mut root = Members::parse(schema)?;
+        let properties = root.get_written("properties").unwrap_or("{}");
+        let properties = self.properties(&Members::parse(properties)?)?;
+        root.set("properties", properties);
+        let required = root
+            .get("required")
+            .map(elements)
+            .transpose()?
+            .unwrap_or_default();
+        match self.required(&required) {
+            Some(required) => root.set("required", required),
+            None => drop(root.remove("required")),
+        }
+        let written = root.to_json();
+        if !self.is_mentioned(&root, &written) {
+            return Ok(Cow::Owned(written));
+        }
+        let mut json = Json::parse(&written)?.into_owned();
+        self.elsewhere(&mut json, true);
+        self.references(&mut json, schema);
+        Ok(Cow::Owned(json.to_json()))
+    }
+
+    fn properties(&self, properties: &Members<'_>) -> Result<String, JsonError> {
+        let mut shown = Vec::new();
+        for (name, schema) in properties.iter() {
+            let Some(changed) = self.overrides.get(name) else {
+                shown.push((name, Cow::Borrowed(schema)));
+                continue;
+            };
+            if changed.is_gone() {
+                continue;
+            }
+            let mut schema = Cow::Borrowed(schema);
+            if changed.description.is_some() || changed.default.is_some() {
+                let written = if schema.starts_with('{') {
+                    schema.as_ref()
+                } else {
+                    "{}"
+                };
+                let mut members = Members::parse(written)?;
+                if let Some(description) = &changed.description {
+                    members.set("description", string(description));
+                }
+                if let Some(default) = &changed.default {
+                    members.set("default", default.to_json());
+                }
+                schema = Cow::Owned(members.to_json());
+            }
+            shown.push((self.shown(name), schema));
+        }
+        Ok(object(&shown))
+    }
+
+    /// What is required now, in the order in which it was.
+    fn required(&self, required: &[&str]) -> Option<String> {
+        let named = required
+            .iter()
+            .filter_map(|name| serde_json::from_str::<String>(name).ok());
+        let mut names: Vec<String> = named.collect();
+        let added = self
+            .overrides
+            .iter()
+            .filter(|(name, changed)| changed.required && !names.contains(name));
+        let added: Vec<String> = added.map(|(name, _)| name.clone()).collect();
+        names.extend(added);
+        let kept = |name: &&String| {
+            let changed = self.overrides.get(*name);
+            changed.is_none_or(|changed| {
+                !changed.is_gone() && (changed.default.is_none() || changed.required)
+            })
+        };
+        let names: Vec<String> = names
+            .iter()
+            .filter(kept)
+            .map(|name| string(self.shown(name)))
+            .collect();
+        (!names.is_empty()).then(|| format!("[{}]", names.join(",")))
+    }
+
+    /// Whether a changed argument may be named outside `properties` and `required`.
+    fn is_mentioned(&self, root: &Members<'_>, written: &str) -> bool {
+        let elsewhere = root.iter().filter(|(key, _)| CONDITIONS.contains(key));
+        elsewhere.count() > 0 || written.contains("#/properties/")
+    }
+
+    /// Says what conditions on the same object say in the view's names. A condition on what is gone goes:
+    /// the server has it still.
+    fn elsewhere(&self, schema: &mut Json<'_>, root: bool) {
+        let Json::Object(members) = schema else {
+            return;
+        };
+        let gone = |value: &Json<'_>| {
+            self.overrides
+                .iter()
+                .any(|(name, o)| o.is_gone() && mentions(value, name))
+        };
+        let negative = ["if", "then", "else", "not"];
+        let drops = members
+            .iter()
+            .any(|(key, value)| negative.contains(&key.as_ref()) && gone(value));
+        members.retain(|(key, value)| match key.as_ref() {
+            "if" | "then" | "else" | "not" => !drops,
+            "dependentRequired" | "dependentSchemas" | "dependencies" => !gone(value),
+            _ => true,
+        });
+        for (key, value) in members.iter_mut() {
+            match (key.as_ref(), value) {
+                ("properties", Json::Object(properties)) if !root => {
+                    properties.retain(|(name, _)| {
+                        !self
+                            .overrides
+                            .get(name.as_ref())
+                            .is_some_and(ArgumentOverride::is_gone)
+                    });
+                    properties
+                        .iter_mut()
+                        .for_each(|(name, _)| self.rename(name));
+                }
+                ("required", Json::Array(names)) if !root => {
+                    let is_gone = |name: &Json<'_>| {
+                        let changed = name.as_str().and_then(|name| self.overrides.get(name));
+                        changed.is_some_and(|changed| changed.filled().is_some() || changed.hidden)
+                    };
+                    names.retain(|name| !is_gone(name));
+                    names.iter_mut().for_each(|name| self.rename_text(name));
+                }
+                ("dependentRequired", Json::Object(named)) => {
+                    named.iter_mut().for_each(|(name, value)| {
+                        self.rename(name);
+                        if let Json::Array(names) = value {
+                            names.iter_mut().for_each(|name| self.rename_text(name));
+                        }
+                    })
+                }
+                ("dependentSchemas" | "dependencies", Json::Object(named)) => {
+                    named.iter_mut().for_each(|(name, value)| {
+                        self.rename(name);
+                        match value {
+                            Json::Array(names) => {
+                                names.iter_mut().for_each(|name| self.rename_text(name))
+                            }
+                            schema => self.elsewhere(schema, false),
+                        }
+                    })
+                }
+                ("allOf" | "anyOf" | "oneOf", Json::Array(schemas)) => {
+                    // Two branches may come to say the same, of which then both hold.
+                    let loosened = key == "oneOf" && schemas.iter().any(&gone);
+                    schemas
+                        .iter_mut()
+                        .for_each(|schema| self.elsewhere(schema, false));
+                    if loosened {
+                        *key = Cow::Borrowed("anyOf");
+                    }
+                }
+                ("if" | "then" | "else" | "not", schema) => self.elsewhere(schema, false),
+                _ => {}
+            }
+        }
+    }
+
+    fn rename(&self, name: &mut Cow<'_, str>) {
+        if let Some(new) = self
+            .overrides
+            .get(name.as_ref())
+            .and_then(|changed| changed.name.clone())
+        {
+            *name = Cow::Owned(new);
+        }
+    }
+
+    fn rename_text(&self, name: &mut Json<'_>) {
+        if let Json::String(name) = name {
+            self.rename(name);
+        }
+    }
+
+    /// Lets references to an argument lead to where it is: under its new name, or apart from the arguments.
+    fn references(&self, json: &mut Json<'static>, original: &str) {
+        let mut moved = BTreeSet::new();
+        self.refer(json, &mut moved);
+        let Ok(original) = Json::parse(original) else {
+            return;
+        };
+        let mut definitions: Vec<(Cow<'static, str>, Json<'static>)> = Vec::new();
+        for name in moved {
+            let schema = original
+                .get("properties")
+                .and_then(|properties| properties.get(&name));
+            let mut schema = schema.cloned().map_or(Json::Bool(true), Json::into_owned);
+            self.refer(&mut schema, &mut BTreeSet::new());
+            definitions.push((Cow::Owned(apart(&name)), schema));
+        }
+        if let (Json::Object(members), false) = (json, definitions.is_empty()) {
+            match members.iter_mut().find(|(key, _)| key == "$defs") {
+                Some((_, Json::Object(there))) => there.extend(definitions),
+                _ => members.push((Cow::Borrowed("$defs"), Json::Object(definitions))),
+            }
+        }
+    }
+
+    fn refer(&self, json: &mut Json<'_>, moved: &mut BTreeSet<String>) {
+        match json {
+            Json::Object(members) => members.iter_mut().for_each(|(key, value)| match value {
+                Json::String(reference) if key == "$ref" => {
+                    if let Some(new) = self.referred(reference, moved) {
+                        *reference = Cow::Owned(new);
+                    }
+                }
+                value => self.refer(value, moved),
+            }),
+            Json::Array(elements) => elements
+                .iter_mut()
+                .for_each(|element| self.refer(element, moved)),
+            _ => {}
+        }
+    }
+
+    fn referred(&self, reference: &str, moved: &mut BTreeSet<String>) -> Option<String> {
+        let rest = reference.strip_prefix("#/properties/")?;
+        let (token, rest) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let name = token.replace("~1", "/").replace("~0", "~");
+        let changed = self.overrides.get(&name)?;
+        if changed.is_gone() {
+            let pointer = crate::json::pointer("#/$defs", &apart(&name));
+            moved.insert(name);
+            return Some(format!("{pointer}{rest}"));
+        }
+        let name = changed.name.as_ref()?;
+        Some(format!(
+            "{}{rest}",
+            crate::json::pointer("#/properties", name)
+        ))
+    }
+}
+
+/// The object of `members`, whose names are different.
+fn object(members: &[(&str, Cow<'_, str>)]) -> String {
+    let mut json = String::from("{");
+    for (at, (name, value)) in members.iter().enumerate() {
+        if at > 0 {
+            json.push(',');
+        }
+        write_string(&mut json, name);
+        json.push(':');
+        json.push_str(value);
+    }
+    json.push('}');
+    json
+}
+
+/// What a hidden argument's schema is called that others refer to.
+fn apart(name: &str) -> String {
+    format!("argument {name}")
+}
+
+/// Whether a text or key somewhere in `json` is `name`.
+fn mentions(json: &Json<'_>, name: &str) -> bool {
+    match json {
+        Json::String(text) => text == name,
+        Json::Array(elements) => elements.iter().any(|element| mentions(element, name)),
+        Json::Object(members) => members
+            .iter()
+            .any(|(key, value)| key == name || mentions(value, name)),
+        _ => false,
+    }
+}
+
+/// How many arguments are told that there are not.
+const MOST_FAULTS: usize = 8;
+
+/// Keywords under which schemas speak of the same object.
+const CONDITIONS: [&str; 10] = [
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "if",
+    "then",
+    "else",
+    "not",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+];

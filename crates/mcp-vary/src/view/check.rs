@@ -1,0 +1,478 @@
+//! Whether arguments are what a server's schema says, in time that is known before.
+
+use std::collections::BTreeMap;
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{PatternOptions, ValidationError, Validator};
+use serde_json::Value;
+
+use super::fault::{Fault, cut};
+use crate::ignored::shown;
+use crate::json::Json;
+
+/// The check of arguments against one schema.
+///
+/// # Properties
+///
+/// No reference is followed out of the schema. Patterns that backtrack are given up on early. What a
+/// schema asks to be looked at again and again is worked out before: arguments that are nested deeper
+/// than can be checked in time are let through, and the server decides.
+#[derive(Debug)]
+pub(super) struct Check {
+    validator: Validator,
+    /// Deeper arguments are let through.
+    deepest: usize,
+}
+
+impl Check {
+    /// Compiles the schema, or says why arguments are not checked against it.
+    pub(super) fn new(schema: &str) -> Result<Self, String> {
+        if schema.len() > LARGEST {
+            return Err(format!("it has more than {LARGEST} bytes"));
+        }
+        let read = Json::parse(schema).map_err(|error| error.to_string())?;
+        let deepest =
+            Effort::deepest(&read).ok_or("it takes too long to check values against it")?;
+        let value: Value = serde_json::from_str(schema).map_err(|error| error.to_string())?;
+        let patterns = PatternOptions::fancy_regex()
+            .backtrack_limit(MOST_STEPS_BACK)
+            .size_limit(LARGEST_PATTERN);
+        let validator = jsonschema::options()
+            .offline()
+            .with_pattern_options(patterns)
+            .build(&value)
+            .map_err(|error| cut(&shown(&error.to_string()), LONGEST))?;
+        Ok(Self { validator, deepest })
+    }
+
+    /// What of the arguments the schema does not take.
+    pub(super) fn faults(&self, arguments: &str) -> Vec<Fault> {
+        // Numbers that no float holds, for one, are the server's to read.
+        let Ok(value) = serde_json::from_str::<Value>(arguments) else {
+            return Vec::new();
+        };
+        if depth(&value) > self.deepest || self.validator.is_valid(&value) {
+            return Vec::new();
+        }
+        let mut faults = Vec::new();
+        let mut more = 0;
+        for error in self.validator.iter_errors(&value).take(MOST_COUNTED) {
+            if faults.len() < MOST_TOLD {
+                faults.push(fault(&error));
+            } else {
+                more += 1;
+            }
+        }
+        if more > 0 {
+            faults.push(Fault::More(more));
+        }
+        faults
+    }
+}
+
+fn fault(error: &ValidationError<'_>) -> Fault {
+    let error = nearest_branch(error);
+    Fault::Value {
+        path: cut(error.instance_path().as_str(), LONGEST),
+        expected: cut(&expected(error), LONGEST),
+        given: given(error),
+    }
+}
+
+/// Of the branches of a choice the one that came furthest: its error says more than that none fits.
+fn nearest_branch<'e, 'v>(mut error: &'e ValidationError<'v>) -> &'e ValidationError<'v> {
+    // What is nested deeper is told as it is.
+    for _ in 0..4 {
+        let (ValidationErrorKind::AnyOf { context }
+        | ValidationErrorKind::OneOfNotValid { context }) = error.kind()
+        else {
+            break;
+        };
+        let own = error.instance_path().as_str().len();
+        let deeper = context.iter().flatten().filter(|inner| {
+            inner.instance_path().as_str().len() > own
+                || !matches!(
+                    inner.kind(),
+                    ValidationErrorKind::Type { .. }
+                        | ValidationErrorKind::Constant { .. }
+                        | ValidationErrorKind::Enum { .. }
+                )
+        });
+        let Some(inner) = deeper.max_by_key(|inner| inner.instance_path().as_str().len()) else {
+            break;
+        };
+        error = inner;
+    }
+    error
+}
+
+/// What the schema takes, in words.
+fn expected(error: &ValidationError<'_>) -> String {
+    use ValidationErrorKind as Is;
+    match error.kind() {
+        Is::Type { kind } => kinds(kind),
+        Is::Enum { options } => format!("one of {}", values(options)),
+        Is::Constant { expected_value } => expected_value.to_string(),
+        Is::Required { property } => format!("the property {property}"),
+        Is::AdditionalProperties { unexpected } | Is::UnevaluatedProperties { unexpected } => {
+            let names: Vec<_> = unexpected
+                .iter()
+                .take(8)
+                .map(|name| format!("`{}`", shown(name)))
+                .collect();
+            format!("no property {}", names.join(", "))
+        }
+        Is::Minimum { limit } => format!("at least {limit}"),
+        Is::Maximum { limit } => format!("at most {limit}"),
+        Is::ExclusiveMinimum { limit } => format!("more than {limit}"),
+        Is::ExclusiveMaximum { limit } => format!("less than {limit}"),
+        Is::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
+        Is::MinLength { limit } => format!("at least {limit} characters"),
+        Is::MaxLength { limit } => format!("at most {limit} characters"),
+        Is::MinItems { limit } => format!("at least {limit} elements"),
+        Is::MaxItems { limit } => format!("at most {limit} elements"),
+        Is::MinProperties { limit } => format!("at least {limit} properties"),
+        Is::MaxProperties { limit } => format!("at most {limit} properties"),
+        Is::UniqueItems => "elements that differ from each other".to_owned(),
+        Is::Pattern { pattern } => format!("a text that matches {pattern}"),
+        Is::Format { format } => format!("a text of the format {format}"),
+        Is::AnyOf { context } | Is::OneOfNotValid { context } => branches(context),
+        Is::OneOfMultipleValid { .. } => "what only one of the alternatives takes".to_owned(),
+        Is::FalseSchema => "nothing".to_owned(),
+        Is::PropertyNames { error } => format!("other names of properties: {}", expected(error)),
+        other => format!("what `{}` in the tool's schema takes", other.keyword()),
+    }
+}
+
+/// What each branch of a choice takes first.
+fn branches(context: &[Vec<ValidationError<'_>>]) -> String {
+    let firsts = context.iter().take(8).filter_map(|errors| errors.first());
+    let mut all: Vec<String> = firsts.map(|error| cut(&expected(error), 80)).collect();
+    all.dedup();
+    all.join(", or ")
+}
+
+fn kinds(kind: &TypeKind) -> String {
+    match kind {
+        TypeKind::Single(kind) => with_article(&kind.to_string()),
+        TypeKind::Multiple(kinds) => {
+            let kinds: Vec<_> = kinds
+                .iter()
+                .map(|kind| with_article(&kind.to_string()))
+                .collect();
+            kinds.join(" or ")
+        }
+    }
+}
+
+fn with_article(kind: &str) -> String {
+    match kind {
+        "null" => "null".to_owned(),
+        "array" | "integer" | "object" => format!("an {kind}"),
+        kind => format!("a {kind}"),
+    }
+}
+
+fn values(options: &Value) -> String {
+    let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
+    let all: Vec<_> = options.iter().take(32).map(ToString::to_string).collect();
+    all.join(", ")
+}
+
+/// What was given: a short value as it is, of a long one its kind.
+fn given(error: &ValidationError<'_>) -> String {
+    if let ValidationErrorKind::Required { .. } = error.kind() {
+        return "nothing".to_owned();
+    }
+    match error.instance().as_ref() {
+        Value::Object(members) => format!("an object of {} properties", members.len()),
+        Value::Array(elements) => format!("an array of {} elements", elements.len()),
+        scalar => cut(&scalar.to_string(), 80),
+    }
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(elements) => 1 + elements.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// How often schemas are asked about one value, at most, worked out from the schema.
+///
+/// `allOf`, `anyOf` and references make one value be looked at several times, and what stands in it
+/// several times for each of them. A list of references to themselves takes two to the power of the
+/// depth without being long.
+struct Effort<'j> {
+    root: &'j Json<'j>,
+    /// By schema and by how deep values still are.
+    known: BTreeMap<(*const Json<'j>, usize), Option<u64>>,
+    /// How many schemas lead to the one that is looked at.
+    within: usize,
+}
+
+impl<'j> Effort<'j> {
+    /// How deep values may be nested; nothing where none can be checked.
+    fn deepest(schema: &'j Json<'j>) -> Option<usize> {
+        let mut effort = Effort {
+            root: schema,
+            known: BTreeMap::new(),
+            within: 0,
+        };
+        let fits = |effort: Option<u64>| effort.is_some_and(|effort| effort <= MOST_EFFORT);
+        // What was worked out for one depth is the start for the next.
+        let depths = 0..=crate::json::MAX_DEPTH;
+        depths
+            .take_while(|depth| fits(effort.of(schema, *depth)))
+            .last()
+    }
+
+    /// For a value that is nested `depth` deep; nothing where it never ends.
+    fn of(&mut self, schema: &'j Json<'j>, depth: usize) -> Option<u64> {
+        let place = (std::ptr::from_ref(schema), depth);
+        if let Some(known) = self.known.get(&place) {
+            return *known;
+        }
+        if self.known.len() > MOST_KNOWN || self.within > MOST_WITHIN {
+            return None;
+        }
+        // Until it is known, coming back here means that it never ends.
+        self.known.insert(place, None);
+        self.within += 1;
+        let effort = self.worked_out(schema, depth);
+        self.within -= 1;
+        self.known.insert(place, effort);
+        effort
+    }
+
+    fn worked_out(&mut self, schema: &'j Json<'j>, depth: usize) -> Option<u64> {
+        let mut here: u64 = 1;
+        let mut within: u64 = 0;
+        for (keyword, value) in schema.as_object().unwrap_or_default() {
+            let (inner, same) = parts(keyword, value);
+            for part in inner {
+                if same {
+                    here = here.saturating_add(self.of(part, depth)?);
+                } else if depth > 0 {
+                    within = within.max(self.of(part, depth - 1)?);
+                }
+            }
+            if let (true, Some(reference)) =
+                (REFERENCES.contains(&keyword.as_ref()), value.as_str())
+                && let Some(target) = self.target(reference)
+            {
+                here = here.saturating_add(self.of(target, depth)?);
+            }
+        }
+        Some(here.saturating_add(within))
+    }
+
+    fn target(&self, reference: &str) -> Option<&'j Json<'j>> {
+        use super::derive::schema::{Reference, find};
+        match Reference::parse(reference)? {
+            Reference::Pointer(tokens) => find(self.root, &tokens),
+            // It may lead anywhere.
+            Reference::Anchor => Some(self.root),
+        }
+    }
+}
+
+/// The schemas under a keyword, and whether they are about the same value.
+fn parts<'j>(keyword: &str, value: &'j Json<'j>) -> (Vec<&'j Json<'j>>, bool) {
+    let named = || {
+        value
+            .as_object()
+            .unwrap_or_default()
+            .iter()
+            .map(|(_, schema)| schema)
+            .collect()
+    };
+    match keyword {
+        "allOf" | "anyOf" | "oneOf" => {
+            (value.as_array().unwrap_or_default().iter().collect(), true)
+        }
+        "if" | "then" | "else" | "not" => (vec![value], true),
+        "dependentSchemas" | "dependencies" => (named(), true),
+        "properties" | "patternProperties" => (named(), false),
+        "items" | "prefixItems" if value.as_array().is_some() => {
+            (value.as_array().unwrap_or_default().iter().collect(), false)
+        }
+        "items"
+        | "additionalItems"
+        | "additionalProperties"
+        | "contains"
+        | "propertyNames"
+        | "unevaluatedItems"
+        | "unevaluatedProperties" => (vec![value], false),
+        _ => (Vec::new(), true),
+    }
+}
+
+const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+
+/// A longer schema is not compiled.
+const LARGEST: usize = 512 * 1024;
+/// How often one value is looked at.
+const MOST_EFFORT: u64 = 100_000;
+/// How many places are worked out.
+const MOST_KNOWN: usize = 200_000;
+/// A longer row of schemas is not followed.
+const MOST_WITHIN: usize = 512;
+const MOST_STEPS_BACK: usize = 10_000;
+const LARGEST_PATTERN: usize = 1024 * 1024;
+/// How many faults are told, and how many counted.
+const MOST_TOLD: usize = 8;
+const MOST_COUNTED: usize = 100;
+/// What is expected is told in at most as many characters.
+const LONGEST: usize = 300;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn says(schema: &str, arguments: &str, expected: &[&str]) {
+        let check = Check::new(schema).unwrap();
+        let faults: Vec<_> = check
+            .faults(arguments)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(faults, expected, "of {arguments}");
+    }
+
+    /// SV-11: what a variant's schema lets through is checked against the server's.
+    #[test]
+    fn a_fault_says_where_what_and_what_instead() {
+        let schema = r##"{"type": "object", "required": ["q"], "additionalProperties": false, "properties": {
+            "q": {"type": "string", "minLength": 2, "pattern": "^[a-z]+$"},
+            "sort": {"enum": ["new", "old"]},
+            "limits": {"type": "array", "items": {"type": ["integer", "null"], "maximum": 9}, "maxItems": 2},
+            "by": {"anyOf": [{"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}, {"type": "string"}]}
+        }}"##;
+        says(
+            schema,
+            r#"{"q": "ok", "by": "x", "limits": [1, null]}"#,
+            &[],
+        );
+        says(schema, "{}", &["expected the property \"q\", got nothing"]);
+        says(
+            schema,
+            r#"{"q": "a"}"#,
+            &["`/q`: expected at least 2 characters, got \"a\""],
+        );
+        says(
+            schema,
+            r#"{"q": "A1"}"#,
+            &["`/q`: expected a text that matches ^[a-z]+$, got \"A1\""],
+        );
+        says(
+            schema,
+            r#"{"q": "ok", "sort": "best", "z": 1}"#,
+            &[
+                "`/sort`: expected one of \"new\", \"old\", got \"best\"",
+                "expected no property `z`, got an object of 3 properties",
+            ],
+        );
+        says(
+            schema,
+            r#"{"q": "ok", "limits": [10, "1", 2]}"#,
+            &[
+                "`/limits`: expected at most 2 elements, got an array of 3 elements",
+                "`/limits/0`: expected at most 9, got 10",
+                "`/limits/1`: expected null or an integer, got \"1\"",
+            ],
+        );
+        says(
+            schema,
+            r#"{"q": "ok", "by": {"id": "7"}}"#,
+            &["`/by/id`: expected an integer, got \"7\""],
+        );
+        says(
+            schema,
+            r#"{"q": "ok", "by": 7}"#,
+            &["`/by`: expected an object, or a string, got 7"],
+        );
+    }
+
+    #[test]
+    fn faults_are_bounded_in_number_and_length() {
+        let check =
+            Check::new(r#"{"properties": {"a": {"items": {"type": "string", "maxLength": 1}}}}"#)
+                .unwrap();
+        let many = format!(r#"{{"a": [{}0]}}"#, "0, ".repeat(500));
+        let faults = check.faults(&many);
+        assert_eq!(faults.len(), 9);
+        assert_eq!(faults[8], Fault::More(92));
+        let long = format!(r#"{{"a": ["{}"]}}"#, "x".repeat(100_000));
+        assert!(check.faults(&long)[0].to_string().len() < 600);
+    }
+
+    #[test]
+    fn a_schema_that_cannot_be_compiled_says_why() {
+        #[track_caller]
+        fn refused(schema: &str, why: &str) {
+            let refused = Check::new(schema).unwrap_err();
+            assert!(refused.contains(why), "{refused}");
+        }
+        refused(
+            r#"{"$ref": "https://example.com/schema.json"}"#,
+            "example.com",
+        );
+        refused(r#"{"type": 7}"#, "");
+        refused("{", "");
+        refused(r##"{"$ref": "#"}"##, "too long");
+        refused(
+            r##"{"$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"}"##,
+            "too long",
+        );
+        let big = format!(r#"{{"enum": ["{}"]}}"#, "x".repeat(600_000));
+        refused(&big, "more than");
+    }
+
+    #[test]
+    fn what_would_take_for_ever_is_let_through() {
+        let doubled: Vec<String> = (0..40)
+            .map(|at| {
+                let next = at + 1;
+                format!(r##""d{at}": {{"allOf": [{{"$ref": "#/$defs/d{next}"}}, {{"$ref": "#/$defs/d{next}"}}]}}"##)
+            })
+            .collect();
+        let schema = format!(
+            r##"{{"$ref": "#/$defs/d0", "$defs": {{{}, "d40": {{}}}}}}"##,
+            doubled.join(",")
+        );
+        assert!(Check::new(&schema).unwrap_err().contains("too long"));
+
+        let recursive = r##"{"allOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}], "type": "object"}"##;
+        let check = Check::new(recursive).unwrap();
+        assert!((5..40).contains(&check.deepest), "{}", check.deepest);
+        let nested = |depth: usize| format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
+        assert!(!check.faults(&nested(3)).is_empty());
+        assert!(check.faults(&nested(100)).is_empty());
+    }
+
+    #[test]
+    fn ordinary_recursion_is_checked_as_deep_as_it_goes() {
+        let schema = r##"{"type": "object", "properties": {"next": {"$ref": "#"}, "n": {"type": "integer"}}}"##;
+        let check = Check::new(schema).unwrap();
+        assert_eq!(check.deepest, 128);
+        let nested = format!(
+            "{}{}{}",
+            r#"{"next":"#.repeat(60),
+            r#"{"n": "x"}"#,
+            "}".repeat(60)
+        );
+        assert_eq!(check.faults(&nested).len(), 1);
+    }
+
+    #[test]
+    fn patterns_that_backtrack_are_given_up_on() {
+        let schema = r#"{"properties": {"a": {"pattern": "^(?=(a+)+$)(a|aa)+\\1$"}}}"#;
+        let check = Check::new(schema).unwrap();
+        let text = format!(r#"{{"a": "{}!"}}"#, "a".repeat(5_000));
+        // Whatever it finds: it ends.
+        let _ = check.faults(&text);
+    }
+}

@@ -1,0 +1,684 @@
+//! From a JSON Schema to what a model is told of it.
+//!
+//! Drafts 4 to 2020-12. What is read is never less than the schema allows, but for two things: a schema
+//! that limits values of one kind and names no kind is read as if it named it, since that is what its
+//! author means; and what no property is named for can only be told as an open object.
+
+use std::collections::BTreeMap;
+
+use super::told::{Array, Choice, Kind, Number, Object, Property, Text, Told};
+use crate::json::Json;
+use crate::view::derive::schema::{Reference, find};
+
+/// Reads the parts of one schema.
+#[derive(Debug)]
+pub(super) struct Reader<'j> {
+    root: &'j Json<'j>,
+    references: References,
+    /// How many more places are read; what is left after that is cut.
+    left: usize,
+    /// What the references that lead here point to, from the root on.
+    open: Vec<*const Json<'j>>,
+    definitions: Vec<Definition<'j>>,
+}
+
+/// What becomes of a reference.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum References {
+    /// What it points to takes its place.
+    Inline,
+    /// It stays, where nothing stands beside it that limits values.
+    Keep,
+}
+
+/// A part of the schema that references point to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Definition<'j> {
+    pub(super) schema: &'j Json<'j>,
+    /// The last token of the pointer.
+    pub(super) name: Option<&'j str>,
+}
+
+type Members<'j> = &'j [(std::borrow::Cow<'j, str>, Json<'j>)];
+
+/// The schemas that all have to hold in one place.
+struct All<'j> {
+    schemas: Vec<Members<'j>>,
+    /// What references led to, to be closed again.
+    opened: usize,
+    /// One of them allows nothing.
+    never: bool,
+    /// What a reference leads to that was followed often enough.
+    cut: Option<Members<'j>>,
+}
+
+impl<'j> Reader<'j> {
+    pub(super) fn new(root: &'j Json<'j>, references: References) -> Self {
+        Self {
+            root,
+            references,
+            left: MOST_PLACES,
+            open: Vec::new(),
+            definitions: Vec::new(),
+        }
+    }
+
+    /// The whole schema as one object, which is what arguments are.
+    pub(super) fn root(&mut self) -> (Told<'j>, Object<'j>) {
+        let mut told = self.following(&[self.root], 0);
+        let object = told.as_one_object().unwrap_or_default();
+        (told, object)
+    }
+
+    /// The parts that references were kept to, as far as they are known by now.
+    pub(super) fn definition(&self, number: usize) -> Option<Definition<'j>> {
+        self.definitions.get(number).copied()
+    }
+
+    /// A part that references point to.
+    pub(super) fn defined(&mut self, schema: &'j Json<'j>) -> Told<'j> {
+        self.following(&[schema], 1)
+    }
+
+    /// What the schemas together allow.
+    fn told(&mut self, schemas: &[&'j Json<'j>], depth: usize) -> Told<'j> {
+        if let ([schema], References::Keep) = (schemas, self.references)
+            && let Some(kept) = self.kept(schema)
+        {
+            return kept;
+        }
+        self.following(schemas, depth)
+    }
+
+    /// As [`Self::told`], with what a reference at the top points to.
+    fn following(&mut self, schemas: &[&'j Json<'j>], depth: usize) -> Told<'j> {
+        if self.left == 0 || depth > DEEPEST {
+            return Told {
+                cut: true,
+                ..Told::anything()
+            };
+        }
+        let mut all = All {
+            schemas: Vec::new(),
+            opened: 0,
+            never: false,
+            cut: None,
+        };
+        for schema in schemas {
+            self.gather(schema, &mut all);
+        }
+        let told = if all.never {
+            Told::default()
+        } else {
+            self.read(&all, &[], depth)
+        };
+        self.open.truncate(self.open.len() - all.opened);
+        told
+    }
+
+    /// A reference with nothing beside it that limits values.
+    fn kept(&mut self, schema: &'j Json<'j>) -> Option<Told<'j>> {
+        let members = schema.as_object()?;
+        let target = self.target(schema.get("$ref")?.as_str()?)?;
+        let limits =
+            |keyword: &str| !["$ref", "title", "description", "default"].contains(&keyword);
+        if members.iter().any(|(keyword, _)| limits(keyword)) {
+            return None;
+        }
+        self.left = self.left.checked_sub(1)?;
+        let known = self
+            .definitions
+            .iter()
+            .position(|definition| std::ptr::eq(definition.schema, target.schema));
+        let number = known.unwrap_or(self.definitions.len());
+        if number == self.definitions.len() {
+            self.definitions.push(target);
+        }
+        let all = [members];
+        Some(Told {
+            title: text(&all, "title"),
+            description: text(&all, "description"),
+            default: first(&all, "default"),
+            choices: vec![Choice::of(Kind::Definition(number))],
+            ..Told::default()
+        })
+    }
+
+    fn target(&self, reference: &'j str) -> Option<Definition<'j>> {
+        let Reference::Pointer(tokens) = Reference::parse(reference)? else {
+            return None;
+        };
+        let schema = find(self.root, &tokens)?;
+        let name = reference.rsplit('/').next().filter(|_| tokens.len() == 2);
+        Some(Definition { schema, name })
+    }
+
+    /// Adds a schema and what it includes: `allOf`, and what its reference points to.
+    fn gather(&mut self, schema: &'j Json<'j>, all: &mut All<'j>) {
+        let members = match schema {
+            Json::Object(members) => members.as_slice(),
+            Json::Bool(false) => {
+                all.never = true;
+                return;
+            }
+            _ => return,
+        };
+        if all.schemas.len() >= MOST_TOGETHER
+            || all.schemas.iter().any(|m| std::ptr::eq(*m, members))
+        {
+            return;
+        }
+        all.schemas.push(members);
+        for part in schema
+            .get("allOf")
+            .and_then(Json::as_array)
+            .unwrap_or_default()
+        {
+            self.gather(part, all);
+        }
+        let reference = schema.get("$ref").and_then(Json::as_str);
+        if let Some(target) = reference.and_then(|reference| self.target(reference)) {
+            let target = target.schema;
+            let followed = self.open.iter().filter(|open| std::ptr::eq(**open, target));
+            if followed.count() >= FOLLOWED {
+                all.cut = target.as_object();
+                return;
+            }
+            self.open.push(target);
+            all.opened += 1;
+            self.gather(target, all);
+        }
+    }
+
+    /// Reads the schemas, one choice after the other of those that they leave.
+    fn read(&mut self, all: &All<'j>, taken: &[*const Json<'j>], depth: usize) -> Told<'j> {
+        self.left = self.left.saturating_sub(1);
+        let choice =
+            choices(&all.schemas).find(|choice| !taken.contains(&std::ptr::from_ref(*choice)));
+        let Some(choice) = choice.filter(|_| taken.len() < MOST_CHOICES && self.left > 0) else {
+            return self.plain(all, depth);
+        };
+        let limited = all.schemas.iter().flat_map(|members| members.iter());
+        let limited = limited.filter(|(keyword, _)| limits(keyword)).count() > 0;
+        let branches = choice.as_array().unwrap_or_default();
+        if limited && branches.len() > MOST_BRANCHES {
+            return self.plain(all, depth);
+        }
+        let mut taken = taken.to_vec();
+        taken.push(std::ptr::from_ref(choice));
+        let read = branches.iter().map(|branch| {
+            let mut with = All {
+                schemas: all.schemas.clone(),
+                opened: 0,
+                never: false,
+                cut: all.cut,
+            };
+            // What is said of all branches is said once, above them.
+            let before = with.schemas.len();
+            self.gather(branch, &mut with);
+            let told = if with.never {
+                Told::default()
+            } else {
+                let mut told = self.read(&with, &taken, depth);
+                let own = &with.schemas[before..];
+                told.title = text(own, "title");
+                told.description = text(own, "description");
+                told
+            };
+            self.open.truncate(self.open.len() - with.opened);
+            told
+        });
+        let mut told = Told::one_of(read.collect());
+        if limited && let Some(object) = told.as_one_object() {
+            told.choices.push(Choice::of(Kind::Object(object)));
+        }
+        told.title = text(&all.schemas, "title").or(told.title);
+        told.description = text(&all.schemas, "description").or(told.description);
+        told.default = first(&all.schemas, "default").or(told.default);
+        told
+    }
+
+    /// Reads schemas that leave no choice but of kinds.
+    fn plain(&mut self, all: &All<'j>, depth: usize) -> Told<'j> {
+        let schemas = &all.schemas;
+        let mut told = Told {
+            title: text(schemas, "title"),
+            description: text(schemas, "description"),
+            default: first(schemas, "default"),
+            cut: all.cut.is_some(),
+            ..Told::default()
+        };
+        let values = values(schemas);
+        let said: Vec<Members<'j>> = schemas.iter().chain(&all.cut).copied().collect();
+        let kinds = Kinds::of(&said, values.as_deref());
+        told.any = kinds.all();
+        told.null = kinds.null && values.as_ref().is_none_or(|all| all.contains(&&Json::Null));
+        if told.any {
+            return told;
+        }
+        let mut add = |kind: Option<Kind<'j>>| told.choices.extend(kind.map(Choice::of));
+        add(kinds
+            .string
+            .then(|| string(schemas, values.as_deref()))
+            .flatten());
+        add(kinds
+            .number()
+            .then(|| number(schemas, &kinds, values.as_deref()))
+            .flatten());
+        add(kinds.boolean.then(|| boolean(values.as_deref())).flatten());
+        if kinds.array {
+            add(Some(Kind::Array(self.array(schemas, depth))));
+        }
+        if kinds.object {
+            add(Some(Kind::Object(self.object(schemas, depth))));
+        }
+        told
+    }
+
+    fn array(&mut self, schemas: &[Members<'j>], depth: usize) -> Array<'j> {
+        let min_items = count(schemas, "minItems");
+        let max_items = count(schemas, "maxItems");
+        let listed = first(schemas, "prefixItems").or(first(schemas, "items"));
+        let listed = listed.and_then(Json::as_array);
+        let rest = if first(schemas, "prefixItems").is_some() {
+            first(schemas, "items")
+        } else {
+            first(schemas, "additionalItems")
+        };
+        let items = match (listed, first(schemas, "items")) {
+            (Some(listed), _) => {
+                let full = max_items.is_some_and(|most| {
+                    most.parse::<usize>().is_ok_and(|most| most <= listed.len())
+                });
+                let rest = match rest {
+                    Some(rest) => Some(rest),
+                    None => Some(&Json::Bool(true)).filter(|_| !full),
+                };
+                let all = listed.iter().chain(rest);
+                let all = all.map(|item| self.told(&[item], depth + 1)).collect();
+                Told::one_of(all)
+            }
+            (None, Some(items)) => self.told(&[items], depth + 1),
+            (None, None) => Told::anything(),
+        };
+        let items = if items.is_never() {
+            Told::anything()
+        } else {
+            items
+        };
+        Array {
+            items: Box::new(items),
+            min_items,
+            max_items,
+        }
+    }
+
+    fn object(&mut self, schemas: &[Members<'j>], depth: usize) -> Object<'j> {
+        let named = Named::of(schemas);
+        let mut properties = Vec::new();
+        for (name, schemas) in named.properties {
+            let told = self.told(&schemas, depth + 1);
+            let required = named.required.contains_key(name);
+            if !told.is_never() || required {
+                properties.push(Property {
+                    name,
+                    told,
+                    required,
+                });
+            }
+        }
+        let denies = |keyword: &str| all(schemas, keyword).any(|value| *value == Json::Bool(false));
+        let closed = denies("additionalProperties") || denies("unevaluatedProperties");
+        Object {
+            properties,
+            closed: closed && first(schemas, "patternProperties").is_none(),
+        }
+    }
+}
+
+/// The properties that schemas name, in the order in which they do.
+struct Named<'j> {
+    properties: Vec<(&'j str, Vec<&'j Json<'j>>)>,
+    required: BTreeMap<&'j str, ()>,
+}
+
+impl<'j> Named<'j> {
+    fn of(schemas: &[Members<'j>]) -> Self {
+        let mut named = Self {
+            properties: Vec::new(),
+            required: BTreeMap::new(),
+        };
+        let mut places = BTreeMap::new();
+        for properties in all(schemas, "properties") {
+            named.add(properties, &mut places, true);
+        }
+        // What stands there under a condition may stand there.
+        for part in conditional(schemas) {
+            if let Some(properties) = part.get("properties") {
+                named.add(properties, &mut places, false);
+            }
+        }
+        let required = all(schemas, "required")
+            .filter_map(Json::as_array)
+            .flatten();
+        for name in required.filter_map(Json::as_str) {
+            named.required.insert(name, ());
+            places.entry(name).or_insert_with(|| {
+                named.properties.push((name, Vec::new()));
+                named.properties.len() - 1
+            });
+        }
+        named
+    }
+
+    fn add(
+        &mut self,
+        properties: &'j Json<'j>,
+        places: &mut BTreeMap<&'j str, usize>,
+        again: bool,
+    ) {
+        for (name, schema) in properties.as_object().unwrap_or_default() {
+            match places.get(name.as_ref()) {
+                Some(place) if again => self.properties[*place].1.push(schema),
+                Some(_) => {}
+                None => {
+                    places.insert(name, self.properties.len());
+                    self.properties.push((name, vec![schema]));
+                }
+            }
+        }
+    }
+}
+
+/// The schemas that hold for some values only.
+fn conditional<'j>(schemas: &[Members<'j>]) -> Vec<&'j Json<'j>> {
+    let mut parts: Vec<&Json<'j>> = ["if", "then", "else"]
+        .iter()
+        .flat_map(|keyword| all(schemas, keyword))
+        .collect();
+    let dependent = ["dependentSchemas", "dependencies"].iter();
+    let dependent = dependent.flat_map(|keyword| all(schemas, keyword));
+    parts.extend(
+        dependent
+            .filter_map(Json::as_object)
+            .flatten()
+            .map(|(_, schema)| schema),
+    );
+    parts.extend(choices(schemas).filter_map(Json::as_array).flatten());
+    parts.truncate(MOST_TOGETHER);
+    parts
+}
+
+/// The kinds of values that may stand in a place.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Kinds {
+    string: bool,
+    /// Any number.
+    float: bool,
+    /// Whole numbers only.
+    integer: bool,
+    boolean: bool,
+    array: bool,
+    object: bool,
+    null: bool,
+}
+
+impl Kinds {
+    const ALL: Self = Self {
+        string: true,
+        float: true,
+        integer: false,
+        boolean: true,
+        array: true,
+        object: true,
+        null: true,
+    };
+
+    fn of(schemas: &[Members<'_>], values: Option<&[&Json<'_>]>) -> Self {
+        let named = all(schemas, "type").filter_map(Self::named);
+        if let Some(kinds) = named.reduce(Self::both) {
+            return kinds;
+        }
+        if let Some(values) = values {
+            let mut kinds = Self::default();
+            values.iter().for_each(|value| kinds.add(value));
+            return kinds;
+        }
+        let mut kinds = Self::default();
+        for (keyword, _) in schemas.iter().flat_map(|members| members.iter()) {
+            kinds.infer(keyword);
+        }
+        if kinds == Self::default() {
+            Self::ALL
+        } else {
+            kinds
+        }
+    }
+
+    fn named(written: &Json<'_>) -> Option<Self> {
+        let mut kinds = Self::default();
+        match written {
+            Json::String(name) => kinds.name(name),
+            Json::Array(names) => names
+                .iter()
+                .filter_map(Json::as_str)
+                .for_each(|name| kinds.name(name)),
+            _ => {}
+        }
+        (kinds != Self::default()).then_some(kinds)
+    }
+
+    fn name(&mut self, name: &str) {
+        match name {
+            "string" => self.string = true,
+            "number" => self.float = true,
+            "integer" => self.integer = true,
+            "boolean" => self.boolean = true,
+            "array" => self.array = true,
+            "object" => self.object = true,
+            "null" => self.null = true,
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, value: &Json<'_>) {
+        match value {
+            Json::String(_) => self.string = true,
+            Json::Number(spelling) if spelling.contains(['.', 'e', 'E']) => self.float = true,
+            Json::Number(_) => self.integer = true,
+            Json::Bool(_) => self.boolean = true,
+            Json::Array(_) => self.array = true,
+            Json::Object(_) => self.object = true,
+            Json::Null => self.null = true,
+        }
+    }
+
+    fn infer(&mut self, keyword: &str) {
+        match keyword {
+            "properties"
+            | "required"
+            | "additionalProperties"
+            | "patternProperties"
+            | "propertyNames"
+            | "minProperties"
+            | "maxProperties"
+            | "dependentSchemas"
+            | "dependentRequired"
+            | "dependencies"
+            | "unevaluatedProperties" => self.object = true,
+            "items" | "prefixItems" | "additionalItems" | "contains" | "minItems" | "maxItems"
+            | "uniqueItems" | "unevaluatedItems" => self.array = true,
+            "pattern" | "minLength" | "maxLength" | "format" | "contentEncoding"
+            | "contentMediaType" => self.string = true,
+            "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
+                self.float = true;
+            }
+            _ => {}
+        }
+    }
+
+    fn both(self, other: Self) -> Self {
+        let float = self.float && other.float;
+        Self {
+            string: self.string && other.string,
+            float,
+            integer: !float && self.number() && other.number(),
+            boolean: self.boolean && other.boolean,
+            array: self.array && other.array,
+            object: self.object && other.object,
+            null: self.null && other.null,
+        }
+    }
+
+    fn number(self) -> bool {
+        self.float || self.integer
+    }
+
+    fn all(self) -> bool {
+        self.number()
+            && Self {
+                integer: false,
+                float: true,
+                ..self
+            } == Self::ALL
+    }
+}
+
+fn string<'j>(schemas: &[Members<'j>], values: Option<&[&'j Json<'j>]>) -> Option<Kind<'j>> {
+    let values: Option<Vec<&str>> =
+        values.map(|all| all.iter().filter_map(|value| value.as_str()).collect());
+    if values.as_ref().is_some_and(Vec::is_empty) {
+        return None;
+    }
+    Some(Kind::Text(Text {
+        values,
+        format: text(schemas, "format"),
+        pattern: text(schemas, "pattern"),
+        min_length: count(schemas, "minLength"),
+        max_length: count(schemas, "maxLength"),
+    }))
+}
+
+fn number<'j>(
+    schemas: &[Members<'j>],
+    kinds: &Kinds,
+    values: Option<&[&'j Json<'j>]>,
+) -> Option<Kind<'j>> {
+    let values: Option<Vec<&str>> =
+        values.map(|all| all.iter().filter_map(|value| spelling(value)).collect());
+    if values.as_ref().is_some_and(Vec::is_empty) {
+        return None;
+    }
+    let limit = |keyword| all(schemas, keyword).find_map(spelling);
+    // Until draft 4 the exclusive limits say whether the others are.
+    let excludes = |keyword| all(schemas, keyword).any(|value| *value == Json::Bool(true));
+    let (minimum, maximum) = (limit("minimum"), limit("maximum"));
+    let (above, below) = (excludes("exclusiveMinimum"), excludes("exclusiveMaximum"));
+    Some(Kind::Number(Number {
+        integer: kinds.integer && !kinds.float,
+        values,
+        format: text(schemas, "format"),
+        minimum: minimum.filter(|_| !above),
+        maximum: maximum.filter(|_| !below),
+        exclusive_minimum: limit("exclusiveMinimum").or(minimum.filter(|_| above)),
+        exclusive_maximum: limit("exclusiveMaximum").or(maximum.filter(|_| below)),
+        multiple_of: limit("multipleOf"),
+    }))
+}
+
+fn boolean<'j>(values: Option<&[&'j Json<'j>]>) -> Option<Kind<'j>> {
+    let may_be = |wanted| values.is_none_or(|all| all.contains(&&Json::Bool(wanted)));
+    match (may_be(true), may_be(false)) {
+        (true, true) => Some(Kind::Boolean(None)),
+        (only, other) => (only || other).then_some(Kind::Boolean(Some(only))),
+    }
+}
+
+/// The only values that may stand there: the first such list, which may be longer than what all allow.
+fn values<'j>(schemas: &[Members<'j>]) -> Option<Vec<&'j Json<'j>>> {
+    let constant = first(schemas, "const").map(|value| vec![value]);
+    constant.or_else(|| {
+        let listed = all(schemas, "enum").find_map(Json::as_array)?;
+        Some(listed.iter().collect()).filter(|all: &Vec<_>| !all.is_empty())
+    })
+}
+
+/// The lists of schemas one of which has to hold.
+fn choices<'s, 'j: 's>(schemas: &'s [Members<'j>]) -> impl Iterator<Item = &'j Json<'j>> + 's {
+    let members = schemas.iter().flat_map(|members| members.iter());
+    members.filter_map(|(keyword, value)| {
+        let choice = keyword == "anyOf" || keyword == "oneOf";
+        (choice && value.as_array().is_some_and(|all| !all.is_empty())).then_some(value)
+    })
+}
+
+/// Whether the keyword limits what may stand in a place, by itself.
+fn limits(keyword: &str) -> bool {
+    ![
+        "$comment",
+        "$defs",
+        "$id",
+        "$ref",
+        "$schema",
+        "allOf",
+        "anyOf",
+        "default",
+        "definitions",
+        "deprecated",
+        "description",
+        "discriminator",
+        "examples",
+        "id",
+        "oneOf",
+        "readOnly",
+        "title",
+        "writeOnly",
+    ]
+    .contains(&keyword)
+        && !keyword.starts_with("x-")
+}
+
+fn all<'s, 'j: 's>(
+    schemas: &'s [Members<'j>],
+    keyword: &'s str,
+) -> impl Iterator<Item = &'j Json<'j>> + 's {
+    let members = schemas.iter().flat_map(|members| members.iter());
+    members.filter_map(move |(name, value)| (name == keyword).then_some(value))
+}
+
+fn first<'j>(schemas: &[Members<'j>], keyword: &str) -> Option<&'j Json<'j>> {
+    let mut members = schemas.iter().flat_map(|members| members.iter());
+    members.find_map(|(name, value)| (name == keyword).then_some(value))
+}
+
+fn text<'j>(schemas: &[Members<'j>], keyword: &str) -> Option<&'j str> {
+    let mut members = schemas.iter().flat_map(|members| members.iter());
+    members.find_map(|(name, value)| value.as_str().filter(|_| name == keyword))
+}
+
+/// A number of elements or characters, where it is spelled as such.
+fn count<'j>(schemas: &[Members<'j>], keyword: &str) -> Option<&'j str> {
+    let spelled = first(schemas, keyword).and_then(spelling)?;
+    let digits = spelled.bytes().all(|byte| byte.is_ascii_digit());
+    (digits && spelled.len() <= 18).then_some(spelled)
+}
+
+fn spelling<'j>(value: &'j Json<'j>) -> Option<&'j str> {
+    match value {
+        Json::Number(spelling) => Some(spelling),
+        _ => None,
+    }
+}
+
+/// What a schema has more of is cut, since references make it long.
+const MOST_PLACES: usize = 5_000;
+/// As is what is deeper.
+const DEEPEST: usize = 32;
+/// How often a reference is followed within what it points to.
+const FOLLOWED: usize = 2;
+/// How many schemas are read together for one place.
+const MOST_TOGETHER: usize = 64;
+/// How many lists of choices are multiplied with each other.
+const MOST_CHOICES: usize = 3;
+/// How many choices are read each together with what stands beside them.
+const MOST_BRANCHES: usize = 64;

@@ -1,0 +1,52 @@
+//! One resource, or resource template, as one view lists it.
+
+use std::collections::BTreeMap;
+
+use super::tool::{Changes, Style};
+use crate::json::{Json, JsonError, Members};
+
+/// What a view makes of one resource or resource template. Its URI stays: it is what it is read by.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "written out by hand")]
+pub struct ResourceOverride {
+    /// What it is called.
+    pub name: Option<String>,
+    /// Its title.
+    pub title: Option<String>,
+    /// Its description, listed as it is whatever the style.
+    pub description: Option<String>,
+    /// Members of its `annotations`, set or replaced.
+    pub annotations: BTreeMap<String, Json<'static>>,
+}
+
+impl ResourceOverride {
+    /// The resource of `definition` as the view lists it; nothing when that is as the server does.
+    ///
+    /// # Errors
+    ///
+    /// When `definition` is not a JSON object or repeats a key. Such a resource is best listed as it is.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary::view::{Description, ResourceOverride, Style};
+    ///
+    /// let resource = r#"{"uri": "docs://a", "name": "a", "description": "The guide. Long."}"#;
+    /// let style = Style { description: Description::FirstSentence, ..Style::default() };
+    /// assert_eq!(
+    ///     ResourceOverride::default().prepare(resource, style)?.as_deref(),
+    ///     Some(r#"{"uri":"docs://a","name":"a","description":"The guide."}"#),
+    /// );
+    /// assert_eq!(ResourceOverride::default().prepare(resource, Style::default())?, None);
+    /// # Ok::<(), mcp_vary::json::JsonError>(())
+    /// ```
+    pub fn prepare(&self, definition: &str, style: Style) -> Result<Option<String>, JsonError> {
+        let mut members = Members::parse(definition)?;
+        let mut changed = Changes::new(&mut members);
+        changed.string("name", self.name.as_deref());
+        changed.string("title", self.title.as_deref());
+        changed.description(self.description.as_deref(), style.description)?;
+        changed.annotations(&self.annotations)?;
+        Ok(changed.any.then(|| members.to_json()))
+    }
+}

@@ -1,0 +1,1 @@
+//! Overrides of tools and prompts.
