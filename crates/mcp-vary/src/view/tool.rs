@@ -330,13 +330,30 @@ fn unfit(schema: &str, arguments: &Arguments, key: &str) -> Vec<Mistake> {
     let unfit = values.filter_map(|(name, said, value)| {
         let alone = format!("{{{}:{}}}", string(name), value.to_json());
         let path = crate::json::pointer("", name);
-        let fault = check.faults(&alone).into_iter().find(|fault| match fault {
-            Fault::Value { path: at, .. } => *at == path || at.starts_with(&format!("{path}/")),
-            _ => false,
+        let mut faults = check.faults(&alone).into_iter();
+        let why = faults.find_map(|fault| match fault {
+            Fault::Value {
+                path: at,
+                expected,
+                given,
+            } => {
+                let within = at.strip_prefix(&path)?;
+                let own = within.is_empty() || within.starts_with('/');
+                let path = within.to_owned();
+                own.then(|| {
+                    Fault::Value {
+                        path,
+                        expected,
+                        given,
+                    }
+                    .to_string()
+                })
+            }
+            _ => None,
         })?;
         Some(Mistake::UnfitValue {
             key: format!("{key}.arguments.{}.{said}", shown(name)),
-            why: fault.to_string(),
+            why,
         })
     });
     unfit.collect()

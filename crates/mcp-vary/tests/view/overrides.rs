@@ -1,1 +1,360 @@
-//! Overrides of tools and prompts.
+//! Overrides of tools, prompts and resources: what is listed, what a call becomes, what is a mistake.
+
+use std::collections::BTreeMap;
+
+use mcp_vary::json::Json;
+use mcp_vary::view::{
+    ArgumentOverride, Description, Dialect, Mistake, PreparedPrompt, PreparedTool, PromptOverride,
+    ResourceOverride, ResultFields, SchemaStyle, Style, ToolOverride, unknown_items,
+};
+use serde_json::{Map, Value, json};
+
+use crate::random::Random;
+use crate::values::Values;
+use crate::{LISTS, tools, value};
+
+/// The overrides of arguments in `{"q": {"name": "query"}, "n": {"fixed": 7}}`.
+fn arguments(written: &Value) -> BTreeMap<String, ArgumentOverride> {
+    let json = |value: &Value| Json::parse(&value.to_string()).unwrap().into_owned();
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let one = |(name, said): (&String, &Value)| {
+        let is = |key: &str| said.get(key) == Some(&Value::Bool(true));
+        let change = ArgumentOverride {
+            name: text(said.get("name")),
+            description: text(said.get("description")),
+            hidden: is("hidden"),
+            fixed: said.get("fixed").map(json),
+            default: said.get("default").map(json),
+            required: is("required"),
+        };
+        (name.clone(), change)
+    };
+    written.as_object().unwrap().iter().map(one).collect()
+}
+
+fn tool(schema: &str, overrides: &Value, style: Style) -> (PreparedTool, Vec<Mistake>) {
+    let definition = format!(r#"{{"name":"t","inputSchema":{schema}}}"#);
+    let change = ToolOverride {
+        arguments: arguments(overrides),
+        ..ToolOverride::default()
+    };
+    PreparedTool::new(&definition, &change, style).unwrap()
+}
+
+fn lines<T: ToString>(all: &[T]) -> String {
+    let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+    all.join("\n")
+}
+
+/// Asserts what is listed as the input schema, and what becomes of calls: arguments, or faults.
+#[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "a case is written in place")]
+fn becomes(schema: &str, overrides: Value, listed: &str, calls: &[(&str, Result<&str, &str>)]) {
+    let (tool, mistakes) = tool(schema, &overrides, Style::default());
+    assert_eq!(mistakes, []);
+    let tool_json = tool.json().map_or(Value::Null, value);
+    assert_eq!(tool_json["inputSchema"], value(listed));
+    for (given, expected) in calls {
+        let sent = tool.arguments(given).map_err(|faults| lines(&faults));
+        assert_eq!(
+            sent.as_deref().map_err(String::as_str),
+            *expected,
+            "of {given}"
+        );
+    }
+}
+
+/// SV-11: arguments renamed, hidden, fixed, defaulted and required, and the way back.
+#[test]
+fn arguments_are_listed_as_the_view_says_and_arrive_as_the_server_does() {
+    let schema = r#"{"type": "object", "properties": {"q": {"type": "string"}, "n": {"type": "integer"}, "o": {"type": "string"}}, "required": ["q", "o"]}"#;
+    becomes(
+        schema,
+        json!({"q": {"name": "query", "description": "What"}}),
+        r#"{"type": "object", "properties": {"query": {"type": "string", "description": "What"}, "n": {"type": "integer"}, "o": {"type": "string"}}, "required": ["query", "o"]}"#,
+        &[
+            (
+                r#"{"query": "\u00e9", "n": 1.0}"#,
+                Ok(r#"{"q":"\u00e9","n":1.0}"#),
+            ),
+            (r#"{ "n": 1 }"#, Ok(r#"{ "n": 1 }"#)),
+            (
+                r#"{"q": "x"}"#,
+                Err("there is no argument `q`; did you mean `query`?"),
+            ),
+        ],
+    );
+    becomes(
+        schema,
+        json!({"o": {"fixed": "acme"}, "n": {"hidden": true}}),
+        r#"{"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}"#,
+        &[
+            (r#"{"q": "x"}"#, Ok(r#"{"q":"x","o":"acme"}"#)),
+            (
+                r#"{"owner": "x", "number": 1}"#,
+                Ok(r#"{"owner":"x","number":1,"o":"acme"}"#),
+            ),
+            (
+                r#"{"o": "x"}"#,
+                Err("there is no argument `o`; did you mean `q`?"),
+            ),
+            ("[]", Err("the arguments are no JSON object")),
+            (
+                r#"{"q": 1, "q": 2}"#,
+                Err("the arguments are no JSON object"),
+            ),
+        ],
+    );
+    becomes(
+        schema,
+        json!({"q": {"default": "*"}, "n": {"required": true}, "o": {"default": "me", "hidden": true}}),
+        r#"{"type": "object", "properties": {"q": {"type": "string", "default": "*"}, "n": {"type": "integer"}}, "required": ["n"]}"#,
+        &[
+            (r#"{"n": 1}"#, Ok(r#"{"n":1,"o":"me","q":"*"}"#)),
+            (r#"{"q": null}"#, Ok(r#"{"q":null,"o":"me"}"#)),
+        ],
+    );
+}
+
+#[test]
+fn two_arguments_can_change_names() {
+    becomes(
+        r#"{"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}"#,
+        json!({"a": {"name": "b"}, "b": {"name": "a"}}),
+        r#"{"properties": {"b": {"type": "string"}, "a": {"type": "integer"}}, "required": ["b"]}"#,
+        &[(r#"{"a":1,"b":"x"}"#, Ok(r#"{"b":1,"a":"x"}"#))],
+    );
+}
+
+#[test]
+fn conditions_and_references_speak_of_arguments_as_the_view_does() {
+    becomes(
+        r##"{"properties": {"a": {"type": "string"}, "b": {"$ref": "#/properties/a"}, "c": {}}, "anyOf": [{"required": ["a"]}, {"required": ["b", "c"]}], "dependentRequired": {"a": ["b"]}}"##,
+        json!({"a": {"name": "x"}}),
+        r##"{"properties": {"x": {"type": "string"}, "b": {"$ref": "#/properties/x"}, "c": {}}, "anyOf": [{"required": ["x"]}, {"required": ["b", "c"]}], "dependentRequired": {"x": ["b"]}}"##,
+        &[],
+    );
+    // Of two branches that say the same both would hold.
+    becomes(
+        r##"{"properties": {"a": {"type": "string"}, "b": {"$ref": "#/properties/a"}}, "oneOf": [{"required": ["a"]}, {"required": ["b"]}], "if": {"required": ["a"]}, "then": {"required": ["b"]}}"##,
+        json!({"a": {"hidden": true}}),
+        r##"{"properties": {"b": {"$ref": "#/$defs/argument a"}}, "anyOf": [{"required": []}, {"required": ["b"]}], "$defs": {"argument a": {"type": "string"}}}"##,
+        &[],
+    );
+}
+
+/// SV-11: names, descriptions, annotations and `outputSchema` are the view's.
+#[test]
+fn a_tool_is_named_described_and_annotated_as_the_view_says() {
+    #[track_caller]
+    fn listed(change: &ToolOverride, style: Style, expected: &str) {
+        let definition = r#"{"name": "read", "description": "Reads. Slowly.", "annotations": {"readOnlyHint": true, "x": 1.0}, "inputSchema": {"type": "object",  "description": "In"}, "outputSchema": {"type": "object"}, "_meta": {"a":  1}}"#;
+        let (tool, mistakes) = PreparedTool::new(definition, change, style).unwrap();
+        assert_eq!(mistakes, []);
+        assert_eq!(tool.json(), Some(expected));
+        assert!(tool.passes_arguments());
+    }
+    let plain = ToolOverride::default();
+    let annotations = [("openWorldHint", Json::Bool(false)), ("x", Json::Null)];
+    let change = ToolOverride {
+        name: Some("lire".into()),
+        title: Some("Lire".into()),
+        description: Some("Lit. Lentement.".into()),
+        annotations: annotations
+            .map(|(key, value)| (key.to_owned(), value))
+            .into(),
+        ..ToolOverride::default()
+    };
+    let short = Style {
+        description: Description::FirstSentence,
+        ..Style::default()
+    };
+    listed(
+        &change,
+        short,
+        r#"{"name":"lire","description":"Lit. Lentement.","annotations":{"readOnlyHint":true,"x":null,"openWorldHint":false},"inputSchema":{"type": "object",  "description": "In"},"outputSchema":{"type": "object"},"_meta":{"a":  1},"title":"Lire"}"#,
+    );
+    listed(
+        &plain,
+        short,
+        r#"{"name":"read","description":"Reads.","annotations":{"readOnlyHint": true, "x": 1.0},"inputSchema":{"type": "object",  "description": "In"},"outputSchema":{"type": "object"},"_meta":{"a":  1}}"#,
+    );
+    let compact = Style {
+        schema: SchemaStyle::Compact,
+        result: ResultFields::Content,
+        ..Style::default()
+    };
+    listed(
+        &plain,
+        compact,
+        r#"{"name":"read","description":"Reads. Slowly.","annotations":{"readOnlyHint": true, "x": 1.0},"inputSchema":{"type":"object"},"_meta":{"a":  1}}"#,
+    );
+}
+
+/// SV-11: prompts and their arguments, by which they are also completed.
+#[test]
+fn a_prompt_is_listed_and_asked_for_as_the_view_says() {
+    let definition = r#"{"name": "plan", "description": "Plans. Well.", "arguments": [{"name": "for", "description": "Who. Whom.", "required": true}, {"name": "by"}, {"name": "in", "title":  "In"}]}"#;
+    let overrides = json!({"for": {"name": "whom", "default": "all"}, "by": {"fixed": "me"}});
+    let change = PromptOverride {
+        name: Some("design".into()),
+        arguments: arguments(&overrides),
+        ..PromptOverride::default()
+    };
+    let style = Style {
+        description: Description::FirstSentence,
+        ..Style::default()
+    };
+    let (prompt, mistakes) = PreparedPrompt::new(definition, &change, style).unwrap();
+    assert_eq!(mistakes, []);
+    assert_eq!(
+        prompt.json(),
+        Some(
+            r#"{"name":"design","description":"Plans.","arguments":[{"name":"whom","description":"Who. Default: \"all\"."},{"name": "in", "title":  "In"}]}"#
+        )
+    );
+    let sent = |given| prompt.arguments(given).map(|sent| sent.into_owned());
+    assert_eq!(
+        sent(r#"{"whom":"us"}"#).unwrap(),
+        r#"{"for":"us","by":"me"}"#
+    );
+    assert_eq!(sent("{}").unwrap(), r#"{"by":"me","for":"all"}"#);
+    assert!(sent(r#"{"by":"you"}"#).is_err());
+    assert_eq!(prompt.own_argument("whom"), Some("for"));
+    assert_eq!(prompt.own_argument("for"), None);
+    assert_eq!(prompt.own_argument("by"), None);
+    assert_eq!(prompt.own_argument("in"), Some("in"));
+
+    let plain = PromptOverride::default();
+    let (prompt, _) = PreparedPrompt::new(definition, &plain, Style::default()).unwrap();
+    assert_eq!(prompt.json(), None);
+}
+
+/// SV-11: a resource is named, described and annotated as the view says, under the server's URI.
+#[test]
+fn a_resource_keeps_its_uri() {
+    let change = ResourceOverride {
+        name: Some("guide".into()),
+        annotations: [("priority".to_owned(), Json::parse("1.0").unwrap())].into(),
+        ..ResourceOverride::default()
+    };
+    let resource = r#"{"uri": "docs://a", "name": "a", "size": 1e3}"#;
+    assert_eq!(
+        change.prepare(resource, Style::default()).unwrap().unwrap(),
+        r#"{"uri":"docs://a","name":"guide","size":1e3,"annotations":{"priority":1.0}}"#
+    );
+}
+
+/// SV-11: with a dialect, overrides come first, and faults are told in the view's names.
+#[test]
+fn a_dialect_is_about_the_arguments_of_the_view() {
+    let schema = r#"{"type": "object", "properties": {"q": {"type": "string", "maxLength": 3}, "n": {"type": "integer", "default": 5}, "f": {"type": "object"}}, "required": ["q"]}"#;
+    let style = Style {
+        dialect: Some(Dialect::OpenaiStrict),
+        ..Style::default()
+    };
+    let overrides = json!({"q": {"name": "query"}, "n": {"default": 7}});
+    let (tool, mistakes) = tool(schema, &overrides, style);
+    assert_eq!(mistakes, []);
+    let listed = value(tool.json().unwrap());
+    assert_eq!(
+        listed["inputSchema"]["required"],
+        json!(["query", "n", "f"])
+    );
+    let sent = tool.arguments(r#"{"query": "abc", "n": null, "f": "{\"a\": 1}"}"#);
+    assert_eq!(sent.unwrap(), r#"{"q":"abc","f":{"a":1},"n":7}"#);
+    let faults = tool.arguments(r#"{"query": "abcd", "n": 1, "f": null}"#);
+    assert_eq!(
+        lines(&faults.unwrap_err()),
+        "`/query`: expected at most 3 characters, got \"abcd\""
+    );
+}
+
+/// SV-11: everything that is wrong with overrides is told at once, with the key and the fix.
+#[test]
+fn mistakes_are_told_at_once() {
+    let schema = r#"{"type": "object", "properties": {"query": {"type": "string"}, "limit": {"type": "integer", "maximum": 9}, "sort": {}}, "required": ["query"]}"#;
+    let overrides = json!({
+        "querry": {"name": "q"},
+        "query": {"hidden": true},
+        "limit": {"fixed": 10, "default": 1, "name": "max"},
+        "sort": {"default": 1, "required": true},
+    });
+    let (_, mistakes) = tool(schema, &overrides, Style::default());
+    insta::assert_snapshot!(lines(&mistakes), @r#"
+    `tools.t.arguments.limit` has `fixed` and `default`; take out one of them
+    `tools.t.arguments.limit` has `fixed` and `name`; take out one of them
+    `tools.t.arguments.querry` is no argument; did you mean `query`?
+    `tools.t.arguments.query.hidden`: the server requires the argument; give it a `fixed` value or a `default`
+    `tools.t.arguments.sort` has `default` and `required`; take out one of them
+    `tools.t.arguments.limit.fixed` is not what the server takes: expected at most 9, got 10
+    "#);
+    let taken = json!({"sort": {"name": "query"}});
+    let (_, mistakes) = tool(schema, &taken, Style::default());
+    insta::assert_snapshot!(lines(&mistakes), @"`tools.t.arguments.sort.name`: there is an argument `query` already; choose another name, or rename or hide that one");
+
+    let change = ToolOverride {
+        name: Some("a b".into()),
+        ..ToolOverride::default()
+    };
+    let style = Style {
+        dialect: Some(Dialect::Gemini),
+        ..Style::default()
+    };
+    let (_, mistakes) = PreparedTool::new(r#"{"name": "t"}"#, &change, style).unwrap();
+    insta::assert_snapshot!(lines(&mistakes), @"`tools.t.name` is no name for the dialect `gemini`; write `a_b`");
+    let unknown = unknown_items("tools", ["serach_all", "x.y"], &["search_all", "read"]);
+    insta::assert_snapshot!(lines(&unknown), @r#"
+    `tools.serach_all` is in no list of this view; did you mean `search_all`?
+    `tools.x.y` is in no list of this view; take it out
+    "#);
+
+    let prompt = r#"{"name": "p", "arguments": [{"name": "n"}]}"#;
+    let change = PromptOverride {
+        arguments: arguments(&json!({"n": {"fixed": 1}})),
+        ..PromptOverride::default()
+    };
+    let (_, mistakes) = PreparedPrompt::new(prompt, &change, Style::default()).unwrap();
+    insta::assert_snapshot!(lines(&mistakes), @"`prompts.p.arguments.n.fixed` is not what the server takes: the arguments of prompts are texts; put it in quotation marks");
+}
+
+/// SV-11: whichever arguments are renamed, what the view takes is what the server takes.
+#[test]
+fn renamed_arguments_of_every_recorded_list_arrive() {
+    let mut calls = 0;
+    for (seed, (name, _)) in (0..).zip(LISTS) {
+        let mut random = Random(seed);
+        for definition in tools(name) {
+            let original = value(&definition)["inputSchema"].clone();
+            let none = Map::new();
+            let properties = original["properties"].as_object().unwrap_or(&none);
+            let mut change = ToolOverride::default();
+            for name in properties.keys().filter(|_| random.chance(50)) {
+                let renamed = ArgumentOverride {
+                    name: Some(format!("{name} \u{2603}")),
+                    ..ArgumentOverride::default()
+                };
+                change.arguments.insert(name.clone(), renamed);
+            }
+            let (tool, mistakes) =
+                PreparedTool::new(&definition, &change, Style::default()).unwrap();
+            assert_eq!(mistakes, []);
+            let listed = value(tool.json().unwrap_or(&definition))["inputSchema"].clone();
+            let server = jsonschema::validator_for(&original).unwrap();
+            let view = jsonschema::validator_for(&listed).unwrap();
+            let mut values = Values::new(&listed, seed);
+            for _ in 0..20 {
+                let given = values.value();
+                let given_text = given.to_string();
+                // By chance, what the server calls an argument that has another name here.
+                let Ok(sent) = tool.arguments(&given_text) else {
+                    continue;
+                };
+                let taken = server.is_valid(&value(&sent));
+                assert_eq!(view.is_valid(&given), taken, "{given} as {sent}");
+                calls += 1;
+            }
+        }
+    }
+    assert!(calls > 2_000, "{calls}");
+}
