@@ -8,7 +8,7 @@ use mcp_vary::extension::{
 };
 use mcp_vary::feature::{FeatureTag, Features, Form, MAX_TAG, MAX_TAGS};
 use mcp_vary::hints::{MAX_DESCRIPTION, MAX_KEY, MAX_KEYS, MAX_VALUE, MAX_VALUES, VariantHints};
-use mcp_vary::json::{Json, Members, elements};
+use mcp_vary::json::{Json, MAX_DEPTH, Members, elements, skip};
 use mcp_vary::predicate::Predicate;
 use mcp_vary::rank::{Weights, rank};
 use mcp_vary::render::{Limits, compact, compact_columns, compact_structured};
@@ -175,6 +175,10 @@ pub(crate) fn json(data: &[u8]) {
         return;
     };
     let valid = serde_json::from_str::<&RawValue>(text).is_ok();
+    let trimmed = text.trim_end_matches([' ', '\t', '\n', '\r']);
+    if skip(trimmed, 0, MAX_DEPTH) == Some(trimmed.len()) {
+        assert!(valid);
+    }
     if let Ok(members) = Members::parse(text) {
         assert!(valid);
         let written = members.to_json();

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use mcp_vary::json::{MAX_DEPTH, ObjectReader};
 use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -71,23 +72,24 @@ pub(crate) fn cut<'a>(object: &'a str, key: &str) -> Cow<'a, str> {
     Cow::Owned(out)
 }
 
-/// One member: key and value as written, the key in its quotes.
+/// One member: key and value as written, the key without its quotes.
 struct Member<'a> {
     key: &'a str,
     value: &'a str,
 }
 
 impl Member<'_> {
-    /// Where the member stands in `object`, from its key to its value.
+    /// Where the member stands in `object`, from its key's quote to its value.
     fn range(&self, object: &str) -> Range<usize> {
-        range(object, self.key).start..range(object, self.value).end
+        range(object, self.key).start - 1..range(object, self.value).end
     }
 
     fn is(&self, key: &str) -> bool {
-        let bare = self.key.strip_prefix('"').and_then(|k| k.strip_suffix('"'));
-        bare == Some(key)
-            || self.key.contains('\\')
-                && serde_json::from_str::<String>(self.key).is_ok_and(|own| own == key)
+        let spelled_alike = || {
+            let quoted = format!("\"{}\"", self.key);
+            serde_json::from_str::<String>(&quoted).is_ok_and(|own| own == key)
+        };
+        self.key == key || self.key.contains('\\') && spelled_alike()
     }
 }
 
@@ -99,6 +101,21 @@ fn range(whole: &str, part: &str) -> Range<usize> {
 
 /// The members of `object`, in order; `None` when it is no object.
 fn read(object: &str) -> Option<Vec<Member<'_>>> {
+    read_plain(object).or_else(|| read_any(object))
+}
+
+/// The members of nearly all objects, in one pass.
+fn read_plain(object: &str) -> Option<Vec<Member<'_>>> {
+    let mut members = Vec::with_capacity(8);
+    let mut reader = ObjectReader::open(object, MAX_DEPTH)?;
+    while let Some((key, value)) = reader.member().ok()? {
+        members.push(Member { key, value });
+    }
+    reader.is_at_end().then_some(members)
+}
+
+/// The members of objects that nest deeper, too.
+fn read_any(object: &str) -> Option<Vec<Member<'_>>> {
     struct Members;
     impl<'de> Visitor<'de> for Members {
         type Value = Vec<Member<'de>>;
@@ -108,8 +125,9 @@ fn read(object: &str) -> Option<Vec<Member<'_>>> {
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             let mut members = Vec::new();
             while let Some((key, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
+                let key = key.get();
                 members.push(Member {
-                    key: key.get(),
+                    key: &key[1..key.len() - 1],
                     value: value.get(),
                 });
             }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use mcp_vary::json;
+use mcp_vary::json::{self, ObjectReader};
 use serde::de::{Deserializer as _, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -80,17 +80,11 @@ impl<'a> Message<'a> {
     pub fn read(bytes: &'a [u8]) -> Result<Self, WireError> {
         let text = std::str::from_utf8(bytes)
             .map_err(|e| WireError::parse(format!("the message is not UTF-8: {e}")))?;
-        if depth_exceeds(bytes, json::MAX_DEPTH) {
-            let reason = format!("the message nests deeper than {} levels", json::MAX_DEPTH);
-            return Err(WireError::parse(reason));
-        }
-        let mut reader = serde_json::Deserializer::from_str(text);
-        (&mut reader)
-            .deserialize_map(EnvelopeVisitor)
-            .and_then(|envelope| reader.end().map(|()| envelope))
-            .map_err(|e| WireError::from_json(&e, text))?
-            .check()
-            .map_err(|error| error.with_id_of(text))
+        let envelope = match Envelope::read_plain(text) {
+            Some(envelope) => envelope,
+            None => Envelope::read(text)?,
+        };
+        envelope.check().map_err(|error| error.with_id_of(text))
     }
 
     /// Whether this asks for an answer.
@@ -112,6 +106,47 @@ struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
+    /// Reads nearly all messages, in one pass; the others are unusual, or an error that has to be explained.
+    fn read_plain(text: &'a str) -> Option<Self> {
+        let mut jsonrpc = None;
+        let mut method = None;
+        let mut message = Message::default();
+        let mut reader = ObjectReader::open(text, json::MAX_DEPTH)?;
+        while let Some((key, value)) = reader.member().ok()? {
+            let slot = match key {
+                "jsonrpc" => &mut jsonrpc,
+                "id" => &mut message.id,
+                "method" => &mut method,
+                "params" => &mut message.params,
+                "result" => &mut message.result,
+                "error" => &mut message.error,
+                key if key.contains('\\') => return None,
+                _ => continue,
+            };
+            if slot.replace(value).is_some() {
+                return None;
+            }
+        }
+        if let Some(method) = method {
+            let name = method.strip_prefix('"')?.strip_suffix('"')?;
+            message.method = (!name.contains('\\')).then_some(Cow::Borrowed(name));
+            message.method.as_ref()?;
+        }
+        reader.is_at_end().then_some(Self { jsonrpc, message })
+    }
+
+    fn read(text: &'a str) -> Result<Self, WireError> {
+        if depth_exceeds(text.as_bytes(), json::MAX_DEPTH) {
+            let reason = format!("the message nests deeper than {} levels", json::MAX_DEPTH);
+            return Err(WireError::parse(reason));
+        }
+        let mut reader = serde_json::Deserializer::from_str(text);
+        (&mut reader)
+            .deserialize_map(EnvelopeVisitor)
+            .and_then(|envelope| reader.end().map(|()| envelope))
+            .map_err(|e| WireError::from_json(&e, text))
+    }
+
     fn check(self) -> Result<Message<'a>, WireError> {
         let Self { jsonrpc, message } = self;
         if jsonrpc != Some("\"2.0\"") {

@@ -5,7 +5,7 @@
     reason = "a case that cannot be read fails its test"
 )]
 
-use mcp_vary::json::{Json, MAX_DEPTH, Members, elements, string};
+use mcp_vary::json::{Json, MAX_DEPTH, Members, ObjectReader, elements, skip, string};
 use proptest::prelude::*;
 
 #[track_caller]
@@ -211,6 +211,80 @@ fn json() -> impl Strategy<Value = String> {
     })
 }
 
+#[track_caller]
+fn skips(text: &str, whole: bool) {
+    assert_eq!(
+        skip(text, 0, MAX_DEPTH) == Some(text.len()),
+        whole,
+        "{text}"
+    );
+    let theirs = serde_json::from_str::<&serde_json::value::RawValue>(text);
+    assert_eq!(theirs.is_ok(), whole, "{text}");
+}
+
+#[test]
+fn only_whole_values_are_skipped() {
+    for text in [
+        "null",
+        "true",
+        "-0",
+        "0.10",
+        "1e5",
+        "1E-05",
+        "\"\"",
+        "[]",
+        "{}",
+        "[[],{}]",
+        "[{\"a\":[1]},\"b\"]",
+        "{\"a\" : {\"b\":[ ] } }",
+        "\"\\u00e9\\ud800\\\\\"",
+        "\"eight bytes and more, é\"",
+    ] {
+        skips(text, true);
+    }
+    for text in [
+        "",
+        "nul",
+        "-",
+        "01",
+        "1.",
+        "1e",
+        "+1",
+        "\"",
+        "\"\\x\"",
+        "\"\\u12\"",
+        "\"tab\t\"",
+        "\"a long text, then\n\"",
+        "[",
+        "[1,]",
+        "[,1]",
+        "[1 2]",
+        "[}",
+        "{]",
+        "{\"a\"}",
+        "{\"a\":}",
+        "{\"a\":1,}",
+        "{1:2}",
+        "]",
+        "[1]]",
+    ] {
+        skips(text, false);
+    }
+}
+
+#[test]
+fn skipping_ends_where_containers_nest_too_deep() {
+    let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    assert_eq!(skip(&nested(MAX_DEPTH), 0, usize::MAX), Some(2 * MAX_DEPTH));
+    assert_eq!(skip(&nested(MAX_DEPTH + 1), 0, usize::MAX), None);
+    let object = format!("{{\"a\":{}}}", nested(2));
+    let read = |depth| ObjectReader::open(&object, depth).map(|mut reader| reader.member().is_ok());
+    assert_eq!(
+        [0, 1, 2, 3].map(read),
+        [None, Some(false), Some(false), Some(true)]
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -222,6 +296,13 @@ proptest! {
             Ok(_) => prop_assert!(theirs.is_ok()),
             Err(error) => prop_assert!(theirs.is_err() || error.to_string().contains("twice")),
         }
+    }
+
+    #[test]
+    fn what_is_skipped_is_what_serde_json_accepts(text in nearly_json()) {
+        let theirs = serde_json::from_str::<&serde_json::value::RawValue>(&text);
+        let end = skip(&text, 0, MAX_DEPTH).map(|end| text[end..].trim_matches([' ', '\t', '\n', '\r']));
+        prop_assert_eq!(end == Some(""), theirs.is_ok());
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use bytes::Bytes;
+use mcp_vary::json::{MAX_DEPTH, ObjectReader};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -28,8 +29,18 @@ pub(super) struct Outcome {
     pub(super) payload: Range<usize>,
 }
 
-#[derive(Deserialize)]
+/// The envelope of a message, its members as written.
+#[derive(Default)]
 struct Envelope<'a> {
+    id: Option<&'a str>,
+    method: Option<&'a str>,
+    params: Option<&'a str>,
+    result: Option<&'a str>,
+    error: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+struct Written<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -59,27 +70,62 @@ impl<'a> Frame<'a> {
         if !text.trim_start().starts_with('{') {
             return Err("it is not a JSON object".to_owned());
         }
-        let envelope: Envelope<'a> =
-            serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
+        let envelope = match Envelope::read_plain(text) {
+            Some(envelope) => envelope,
+            None => Envelope::read(text)?,
+        };
         envelope.classify(text)
     }
 }
 
 impl<'a> Envelope<'a> {
+    /// Reads nearly all messages, in one pass; the others are unusual, or an error that has to be explained.
+    fn read_plain(text: &'a str) -> Option<Self> {
+        let mut envelope = Self::default();
+        let mut reader = ObjectReader::open(text, MAX_DEPTH)?;
+        while let Some((key, value)) = reader.member().ok()? {
+            let slot = match key {
+                "id" => &mut envelope.id,
+                "method" => &mut envelope.method,
+                "params" => &mut envelope.params,
+                "result" => &mut envelope.result,
+                "error" => &mut envelope.error,
+                key if key.contains('\\') => return None,
+                _ => continue,
+            };
+            if slot.replace(value).is_some() {
+                return None;
+            }
+        }
+        reader.is_at_end().then_some(envelope)
+    }
+
+    fn read(text: &'a str) -> Result<Self, String> {
+        let written: Written<'a> =
+            serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
+        Ok(Self {
+            id: written.id.map(RawValue::get),
+            method: written.method.map(RawValue::get),
+            params: written.params.map(RawValue::get),
+            result: written.result.map(RawValue::get),
+            error: written.error.map(RawValue::get),
+        })
+    }
+
     fn classify(self, text: &'a str) -> Result<Frame<'a>, String> {
-        let id = self.id.map(RawValue::get).filter(|id| *id != "null");
+        let id = self.id.filter(|id| *id != "null");
         if let Some(method) = self.method {
             let method = string(method).ok_or("its `method` is not a string")?;
             return Ok(match id {
                 Some(id) => Frame::Request { id, method },
                 None => Frame::Notification {
                     method,
-                    params: self.params.map(RawValue::get),
+                    params: self.params,
                 },
             });
         }
         let (is_error, payload) = match (self.error, self.result) {
-            (Some(error), _) if error.get() != "null" => (true, error),
+            (Some(error), _) if error != "null" => (true, error),
             (_, Some(result)) => (false, result),
             (Some(error), None) => (true, error),
             (None, None) => return Err("it has no `method`, `result` or `error`".to_owned()),
@@ -91,7 +137,7 @@ impl<'a> Envelope<'a> {
             ),
             None => None,
         };
-        let payload = range(text, payload.get());
+        let payload = range(text, payload);
         Ok(Frame::Answer {
             id,
             outcome: Outcome { is_error, payload },
@@ -106,10 +152,10 @@ fn range(whole: &str, part: &str) -> Range<usize> {
 }
 
 /// The text of a JSON string, borrowed where it holds no escape.
-fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
-    let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
+fn string(raw: &str) -> Option<Cow<'_, str>> {
+    let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
-        serde_json::from_str(raw.get()).ok().map(Cow::Owned)
+        serde_json::from_str(raw).ok().map(Cow::Owned)
     } else {
         Some(Cow::Borrowed(inner))
     }
@@ -131,6 +177,16 @@ pub(super) fn messages(bytes: Bytes) -> Vec<Bytes> {
     }
 }
 
+/// Whether `text` holds a line break; a block at a time, since nearly none does.
+fn has_line_break(text: &str) -> bool {
+    let breaks = |block: &[u8]| {
+        block.iter().fold(false, |found, byte| {
+            found | (*byte == b'\n') | (*byte == b'\r')
+        })
+    };
+    text.as_bytes().chunks(256).any(breaks)
+}
+
 /// A JSON-RPC request, or a notification when `id` is `None`, on one line.
 pub(super) fn write(id: Option<u64>, method: &str, params: Option<&str>) -> Bytes {
     let mut out = String::with_capacity(params.map_or(0, str::len) + method.len() + 64);
@@ -145,7 +201,7 @@ pub(super) fn write(id: Option<u64>, method: &str, params: Option<&str>) -> Byte
     if let Some(params) = params {
         out.push_str(r#","params":"#);
         // A raw line break can only be white space in JSON, and it would end the message on stdio.
-        if params.contains(['\n', '\r']) {
+        if has_line_break(params) {
             out.push_str(&params.replace(['\n', '\r'], " "));
         } else {
             out.push_str(params);
