@@ -1,8 +1,10 @@
 //! Who asks: what a client declared, read once and remembered by its bytes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use foldhash::quality::RandomState;
+use indexmap::IndexMap;
 use mcp_vary::extension::{Carrier, declared};
 use mcp_vary::feature::Features;
 use mcp_vary::hints::VariantHints;
@@ -157,26 +159,37 @@ impl Gateway {
 #[derive(Debug)]
 pub(crate) struct Memo<T> {
     generations: Mutex<Generations<T>>,
-    capacity: usize,
 }
 
 #[derive(Debug)]
 struct Generations<T> {
-    young: BTreeMap<Box<str>, Arc<T>>,
-    old: BTreeMap<Box<str>, Arc<T>>,
+    young: Generation<T>,
+    old: Generation<T>,
+    /// What a generation may cost.
+    capacity: usize,
+    cost: usize,
 }
+
+/// Hashed, since texts of clients begin alike, which makes an order of them slow; and with a key, so that
+/// no client can choose texts that collide.
+type Generation<T> = IndexMap<Box<str>, Arc<T>, RandomState>;
 
 /// Longer texts are read anew each time.
 const MAX_REMEMBERED: usize = 8 << 10;
 
+/// What an entry costs beside its text, in bytes; roughly.
+const ENTRY: usize = 1 << 10;
+
 impl<T> Memo<T> {
+    /// `capacity` is in bytes, for each of two generations.
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
             generations: Mutex::new(Generations {
-                young: BTreeMap::new(),
-                old: BTreeMap::new(),
+                young: Generation::default(),
+                old: Generation::default(),
+                capacity,
+                cost: 0,
             }),
-            capacity,
         }
     }
 
@@ -184,11 +197,11 @@ impl<T> Memo<T> {
         if text.len() > MAX_REMEMBERED {
             return Arc::new(read(text));
         }
-        if let Some(known) = self.lock().get(text, self.capacity) {
+        if let Some(known) = self.lock().get(text) {
             return known;
         }
         let value = Arc::new(read(text));
-        self.lock().insert(text, Arc::clone(&value), self.capacity);
+        self.lock().insert(text.into(), Arc::clone(&value));
         value
     }
 
@@ -200,20 +213,23 @@ impl<T> Memo<T> {
 }
 
 impl<T> Generations<T> {
-    fn get(&mut self, text: &str, capacity: usize) -> Option<Arc<T>> {
+    fn get(&mut self, text: &str) -> Option<Arc<T>> {
         if let Some(known) = self.young.get(text) {
             return Some(Arc::clone(known));
         }
-        let known = self.old.remove(text)?;
-        self.insert(text, Arc::clone(&known), capacity);
+        let (text, known) = self.old.swap_remove_entry(text)?;
+        self.insert(text, Arc::clone(&known));
         Some(known)
     }
 
-    fn insert(&mut self, text: &str, value: Arc<T>, capacity: usize) {
-        if self.young.len() >= capacity {
+    fn insert(&mut self, text: Box<str>, value: Arc<T>) {
+        let cost = text.len() + ENTRY;
+        if self.cost + cost > self.capacity {
             self.old = std::mem::take(&mut self.young);
+            self.cost = 0;
         }
-        self.young.insert(text.into(), value);
+        self.cost += cost;
+        self.young.insert(text, value);
     }
 }
 
@@ -223,7 +239,7 @@ mod tests {
 
     #[test]
     fn what_is_used_stays_and_the_rest_goes() {
-        let memo = Memo::new(2);
+        let memo = Memo::new(2 * (ENTRY + 1));
         let mut reads = 0;
         for text in ["a", "b", "a", "c", "a", "d", "a"] {
             memo.get_or_read(text, |_| reads += 1);

@@ -89,8 +89,9 @@ pub(crate) struct Known {
     pub(crate) mirrored: Arc<str>,
 }
 
-/// Modern clients of different capabilities that are remembered.
-const REMEMBERED_CLIENTS: usize = 1024;
+/// Bytes for what is remembered of modern clients' capabilities, in each of two generations; some thousand
+/// different clients.
+const REMEMBERED_CLIENTS: usize = 8 << 20;
 
 impl Gateway {
     /// Connects to the servers and reads what they offer.
