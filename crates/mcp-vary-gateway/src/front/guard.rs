@@ -26,6 +26,9 @@ fn turned_away(status: StatusCode, reason: impl Into<String>) -> TurnedAway {
 /// The name that the client looked up is in `Host`: after rebinding it is the attacker's.
 pub(crate) fn check_origin(headers: &HeaderMap) -> Result<(), TurnedAway> {
     let is_ours = |host: &HeaderValue| {
+        if is_plainly_loopback(host.as_bytes()) {
+            return true;
+        }
         let host = host.to_str().ok();
         let host = host.and_then(|host| host.parse::<Authority>().ok());
         host.is_some_and(|host| is_loopback(host.host()))
@@ -57,6 +60,20 @@ pub(crate) fn check_target(uri: &Uri) -> Result<(), TurnedAway> {
     Err(turned_away(StatusCode::FORBIDDEN, reason))
 }
 
+/// Whether this is the usual spelling, with a port or without; others are parsed.
+fn is_plainly_loopback(authority: &[u8]) -> bool {
+    let rest = [b"127.0.0.1".as_slice(), b"localhost"]
+        .into_iter()
+        .find_map(|host| authority.strip_prefix(host));
+    match rest {
+        Some([]) => true,
+        Some([b':', port @ ..]) => {
+            (1..=5).contains(&port.len()) && port.iter().all(u8::is_ascii_digit)
+        }
+        _ => false,
+    }
+}
+
 fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost")
@@ -84,6 +101,11 @@ pub(crate) fn check_content_type(headers: &HeaderMap) -> Result<(), TurnedAway> 
 
 /// A client of a `POST` takes JSON and an event stream, one of a `GET` an event stream.
 pub(crate) fn check_accept(headers: &HeaderMap, wanted: &[&str]) -> Result<(), TurnedAway> {
+    // As nearly all clients write it.
+    let plain = |value: &HeaderValue| value == "application/json, text/event-stream";
+    if headers.get(ACCEPT).is_some_and(plain) {
+        return Ok(());
+    }
     if wanted.iter().all(|media| accepts(headers, media)) {
         return Ok(());
     }

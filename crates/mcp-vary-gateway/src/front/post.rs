@@ -225,6 +225,9 @@ async fn read_body(gateway: &Gateway, body: Incoming) -> Result<Bytes, TurnedAwa
     }
 }
 
+/// Room that is made for a body that was only announced; more is made as it comes.
+const RESERVED: usize = 1 << 20;
+
 enum Unread {
     TooLarge,
     Broken,
@@ -250,7 +253,10 @@ async fn collect(mut body: Incoming, limit: usize) -> Result<Bytes, Unread> {
             (Some(whole), _) => whole.extend_from_slice(&data),
             (None, None) => first = Some(data),
             (None, Some(before)) => {
-                let mut joined = BytesMut::from(before.as_ref());
+                let coming = usize::try_from(body.size_hint().lower()).unwrap_or(0);
+                let length = before.len() + data.len() + coming;
+                let mut joined = BytesMut::with_capacity(length.min(limit).min(RESERVED));
+                joined.extend_from_slice(&before);
                 joined.extend_from_slice(&data);
                 whole = Some(joined);
             }

@@ -58,12 +58,18 @@ impl Collect {
             return Ok(());
         }
         if self.all.is_empty() {
+            let coming = usize::try_from(self.body.size_hint().lower()).unwrap_or(0);
+            let whole = self.first.len() + data.len() + coming;
+            self.all.reserve(whole.min(self.limit).min(RESERVED));
             self.all.extend_from_slice(&std::mem::take(&mut self.first));
         }
         self.all.extend_from_slice(&data);
         Ok(())
     }
 }
+
+/// Room that is made for a body that was only announced; more is made as it comes.
+const RESERVED: usize = 1 << 20;
 
 /// Reads away what follows an answer, so that the connection can be used again.
 pub(super) async fn drain(mut body: Incoming) {
