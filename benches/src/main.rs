@@ -38,6 +38,8 @@ enum Part {
     Forward(servers::forward::Options),
     /// A proxy made of rmcp's server and client
     RmcpProxy(servers::rmcp_proxy::Options),
+    /// A handler on rmcp's own server, bare or wrapped by the library
+    Library(servers::library::Options),
     /// The server behind all of them
     Upstream(upstream::Options),
 }
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         Part::Fixed(options) => servers::fixed::serve(&options),
         Part::Forward(options) => servers::forward::serve(options),
         Part::RmcpProxy(options) => servers::rmcp_proxy::serve(options),
+        Part::Library(options) => servers::library::serve(&options),
         Part::Upstream(options) => upstream::serve(&options),
     };
     match outcome {

@@ -117,12 +117,31 @@ impl Cell {
         self.failure.clone().or(complaint)
     }
 
+    /// How much more than `other` this costs, round by round, in µs of CPU: the mean, and how far it may be
+    /// off (95 %, by Student's t).
+    #[expect(clippy::cast_precision_loss, reason = "a few rounds")]
+    fn difference(&self, other: &Self) -> Option<(f64, f64)> {
+        let pairs = self.rounds.iter().zip(&other.rounds);
+        let all: Vec<f64> = pairs.map(|(one, two)| one.cpu - two.cpu).collect();
+        let count = all.len() as f64;
+        let t = T_95.get(all.len().checked_sub(2)?).unwrap_or(&1.96);
+        let mean = all.iter().sum::<f64>() / count;
+        let squares: f64 = all.iter().map(|one| (one - mean).powi(2)).sum();
+        Some((mean, t * (squares / (count - 1.0) / count).sqrt()))
+    }
+
     /// How this compares with `other`, round by round.
     fn ratio(&self, other: &Self, of: impl Fn(&Measured) -> f64) -> f64 {
         let pairs = self.rounds.iter().zip(&other.rounds);
         median(pairs.map(|(one, two)| of(one) / of(two)).collect())
     }
 }
+
+/// Student's t for an interval of 95 %, from two rounds on.
+const T_95: [f64; 19] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093,
+];
 
 /// The middle of `numbers`; not a number when there are none.
 fn median(mut numbers: Vec<f64>) -> f64 {
@@ -281,8 +300,31 @@ fn table(row: &Row, cells: &[Cell]) -> String {
             against(vary, true),
         );
     }
+    text.push_str(&differences(row, cells));
     text
 }
+
+/// What the library adds to what it wraps.
+fn differences(row: &Row, cells: &[Cell]) -> String {
+    let mut text = String::new();
+    let Some(bare) = cells.first().filter(|_| row.pairs > 0) else {
+        return text;
+    };
+    for cell in &cells[1..] {
+        if let Some((mean, off)) = cell.difference(bare) {
+            let rounds = cell.rounds.len();
+            let _ = writeln!(
+                text,
+                "  {:<18}{mean:+.1} µs of CPU, ± {off:.1} (95 %, {rounds} pairs)",
+                cell.subject
+            );
+        }
+    }
+    text
+}
+
+/// The library may cost so many µs more than what it wraps.
+const LIBRARY: f64 = 5.0;
 
 /// Wrong answers of Vary or of a limit; a peer's are its own affair, and it is not compared then.
 fn faults(row: &Row, cells: &[Cell]) -> Vec<String> {
@@ -300,6 +342,18 @@ fn over_the_bar(row: &Row, cells: &[Cell]) -> Vec<String> {
         let fine = cells.iter().filter(|cell| cell.fault().is_none());
         fine.filter(move |cell| wanted(cell.subject))
     };
+    for cell in cells.iter().filter(|_| row.pairs > 0) {
+        if let Some((mean, _)) = cell
+            .difference(&cells[0])
+            .filter(|(mean, _)| *mean > LIBRARY)
+        {
+            let name = &row.name;
+            missed.push(format!(
+                "{name}: {}: {mean:.1} µs more than the {}; at most {LIBRARY}",
+                cell.subject, cells[0].subject
+            ));
+        }
+    }
     let Some(vary) = find(|subject| subject == Subject::Vary).next() else {
         return missed;
     };
@@ -366,12 +420,15 @@ mod growth {
     /// A cost that is flat may differ by so much from row to row.
     const FLAT: f64 = 1.25;
 
+    /// The row that others differ from in one respect.
+    const USUAL: &str = "call, legacy client, HTTP upstream with sessions";
+
     pub(super) fn missed(rows: &[(Row, Vec<Cell>)]) -> Vec<String> {
         let tools = flat(rows, "number of tools", |row| {
-            row.name.ends_with("tools") || row.name.ends_with("1 tool")
+            row.name.ends_with(" tools") || row.name.ends_with(" 1 tool")
         });
         let sessions = flat(rows, "number of sessions", |row| {
-            row.sessions > 0 || row.name.ends_with("50 tools")
+            row.sessions > 0 || row.name == USUAL
         });
         [tools, sessions, linear(rows)]
             .into_iter()

@@ -18,6 +18,8 @@ pub(crate) struct Row {
     /// The first is the limit.
     pub(crate) subjects: Vec<Subject>,
     pub(crate) bar: Option<Bar>,
+    /// At least so many rounds, where the difference to the limit is asked for, not the ratio.
+    pub(crate) pairs: usize,
 }
 
 /// How much more CPU than the limit a request may cost.
@@ -49,6 +51,7 @@ pub(crate) fn all() -> Vec<Row> {
     rows.extend(lists());
     rows.extend(shapes());
     rows.extend(growth());
+    rows.extend(library());
     rows
 }
 
@@ -76,6 +79,9 @@ fn lists() -> Vec<Row> {
         }
         rows.push(Row::list(era, Transport::Stdio));
     }
+    // The peer speaks to legacy servers only.
+    let across = Row::call(Era::Modern, Transport::Http, Kind::Sessions);
+    rows.push(across.into_list());
     rows
 }
 
@@ -131,8 +137,37 @@ fn growth() -> Vec<Row> {
         rows.push(list.without(Subject::Rmcp).without(Subject::McpProxy));
     }
     rows.push(call().with_sessions(SESSIONS));
+    for row in [
+        Row::call(Era::Legacy, Transport::Http, Kind::Sessions),
+        Row::list(Era::Legacy, Transport::Http),
+    ] {
+        let mut row = row.without(Subject::Rmcp);
+        row.behind.tools = 40;
+        rows.push(row.with_servers(5));
+    }
     rows
 }
+
+/// What the library costs on top of rmcp.
+fn library() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for method in [Method::Call, Method::List] {
+        for era in [Era::Legacy, Era::Modern] {
+            let mut row = Row::call(era, Transport::Http, kind_of(era, Transport::Http));
+            row.name = format!("library: {}, {} client", method.noun(), named(era));
+            row.method = method;
+            row.behind.servers = 0;
+            row.subjects = vec![Subject::Bare, Subject::Negotiating, Subject::Variants];
+            row.bar = None;
+            row.pairs = PAIRS;
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// Rounds that an interval needs.
+const PAIRS: usize = 10;
 
 /// The server that clients of `era` usually meet.
 const fn kind_of(era: Era, transport: Transport) -> Kind {
@@ -153,6 +188,7 @@ impl Row {
                 transport,
                 kind,
                 tools: TOOLS,
+                servers: 1,
             },
             arguments: Arguments::default(),
             connections: 16,
@@ -164,16 +200,20 @@ impl Row {
                 Subject::McpProxy,
             ],
             bar: (transport == Transport::Http).then_some(CALL),
+            pairs: 0,
         }
     }
 
     fn list(era: Era, transport: Transport) -> Self {
-        let mut row = Self::call(era, transport, kind_of(era, transport));
-        row.name = row.name.replacen("call", "list", 1);
-        row.method = Method::List;
-        row.subjects[0] = Subject::Fixed;
-        row.bar = Some(LIST);
-        row
+        Self::call(era, transport, kind_of(era, transport)).into_list()
+    }
+
+    fn into_list(mut self) -> Self {
+        self.name = self.name.replacen("call", "list", 1);
+        self.method = Method::List;
+        self.subjects[0] = Subject::Fixed;
+        self.bar = Some(LIST);
+        self
     }
 
     fn with(mut self, name: &str, arguments: Arguments) -> Self {
@@ -199,6 +239,13 @@ impl Row {
         self
     }
 
+    fn with_servers(mut self, servers: usize) -> Self {
+        let tools = servers * self.behind.tools;
+        self.name = format!("{}, {tools} tools of {servers} servers", self.name);
+        self.behind.servers = servers;
+        self
+    }
+
     fn with_sessions(mut self, sessions: usize) -> Self {
         self.name = format!("{}, {sessions} sessions", self.name);
         self.sessions = sessions;
@@ -220,6 +267,7 @@ impl Row {
                 (Era::Legacy, _) => Kind::Sessions,
             },
             tools: self.behind.tools,
+            servers: self.behind.servers.min(1),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::machine::{Cores, Usage, pin};
 use crate::report::{Cell, Measured, Report};
 use crate::rows::{self, Row};
 use crate::sessions;
-use crate::subject::{Programs, Running, Subject, Upstream};
+use crate::subject::{Programs, Running, Subject, Upstream, server_name};
 use crate::upstream::tools;
 
 /// Measure, print a table, and hold it against the bars.
@@ -64,6 +64,16 @@ struct Pace {
 enum Span {
     Time(Duration),
     Requests(usize),
+}
+
+impl Pace {
+    fn rounds_of(self, row: &Row) -> usize {
+        match self.rounds {
+            // A look whether everything runs needs no interval.
+            1 => 1,
+            rounds => rounds.max(row.pairs),
+        }
+    }
 }
 
 /// Runs everything; the exit code says whether all answers were right and every bar was met.
@@ -178,7 +188,8 @@ async fn one_row(programs: &Programs, row: &Row, pace: Pace) -> io::Result<Vec<C
             }
         }
     }
-    for round in 0..pace.rounds {
+    let rounds = pace.rounds_of(row);
+    for round in 0..rounds {
         let count = asked.len();
         for turn in 0..count {
             // Nobody is always first.
@@ -286,8 +297,11 @@ impl Row {
 
     fn load(&self, subject: Subject, running: &Running, goal: Goal) -> Load {
         let tool = match subject {
-            // It names every tool after its server.
-            Subject::McpProxy => format!("behind_{}", tools::ECHO),
+            // It names every tool after its server, even if there is one.
+            Subject::McpProxy => format!("{}_{}", server_name(0), tools::ECHO),
+            Subject::Vary if self.behind.servers > 1 => {
+                format!("{}_{}", server_name(self.behind.servers - 1), tools::ECHO)
+            }
             _ => tools::ECHO.to_owned(),
         };
         let place = running.place.clone();

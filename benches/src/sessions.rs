@@ -43,6 +43,7 @@ async fn of(programs: &Programs, subject: Subject) -> io::Result<Memory> {
         transport: Transport::Http,
         kind: Kind::Sessions,
         tools: 10,
+        servers: 1,
     })?;
     let running = programs.proxy(subject, &upstream)?;
     // What the first clients make it allocate is no cost of theirs.

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Map, json};
 
 use crate::load::Place;
 use crate::machine::{Cores, pin};
@@ -28,12 +29,18 @@ pub(crate) enum Subject {
     Rmcp,
     /// `mcp-proxy` of crates.io.
     McpProxy,
+    /// A handler on rmcp's own server, which is the limit of the library.
+    Bare,
+    /// The same, with content negotiation by the library.
+    Negotiating,
+    /// The same, with four variants besides.
+    Variants,
 }
 
 impl Subject {
     /// Whether its answers are an upper bound and no product's.
     pub(crate) const fn is_limit(self) -> bool {
-        matches!(self, Self::Fixed | Self::Forward)
+        matches!(self, Self::Fixed | Self::Forward | Self::Bare)
     }
 
     /// Whether it is something that people could use instead of Vary.
@@ -48,6 +55,9 @@ impl Subject {
             Self::Vary => "vary",
             Self::Rmcp => "rmcp proxy",
             Self::McpProxy => "mcp-proxy",
+            Self::Bare => "rmcp handler",
+            Self::Negotiating => "with negotiation",
+            Self::Variants => "with 4 variants",
         }
     }
 }
@@ -58,12 +68,15 @@ impl fmt::Display for Subject {
     }
 }
 
-/// The server behind.
+/// The servers behind.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Behind {
     pub(crate) transport: upstream::Transport,
     pub(crate) kind: upstream::Kind,
+    /// How many tools each server lists.
     pub(crate) tools: usize,
+    /// How many servers there are, all alike.
+    pub(crate) servers: usize,
 }
 
 /// Where the programs are.
@@ -84,32 +97,32 @@ pub(crate) struct Running {
     pub(crate) place: Place,
 }
 
-/// How a proxy reaches the server behind it.
+/// How a proxy reaches a server behind it.
 enum Way {
     Url(String),
     Command(Vec<String>),
 }
 
-/// The server behind; it runs by itself only over HTTP.
+/// The servers behind; they run by themselves only over HTTP.
 #[derive(Debug)]
 pub(crate) struct Upstream {
     behind: Behind,
-    running: Option<Running>,
+    running: Vec<Running>,
 }
 
 /// How long a program may take until it serves.
 const START: Duration = Duration::from_secs(20);
 
 impl Programs {
-    /// Starts the server behind, unless whoever is before it does.
+    /// Starts the servers behind, unless whoever is before them does.
     pub(crate) fn upstream(&self, behind: Behind) -> io::Result<Upstream> {
-        let running = match behind.transport {
-            upstream::Transport::Stdio => None,
-            upstream::Transport::Http => {
-                let words = self.upstream_words(behind);
-                Some(self.start(&self.own, &words, self.cores.rest, Says::Output)?)
-            }
+        let count = match behind.transport {
+            upstream::Transport::Stdio => 0,
+            upstream::Transport::Http => behind.servers,
         };
+        let words = self.upstream_words(behind);
+        let start = |_| self.start(&self.own, &words, self.cores.rest, Says::Output);
+        let running = (0..count).map(start).collect::<io::Result<_>>()?;
         Ok(Upstream { behind, running })
     }
 
@@ -138,45 +151,65 @@ impl Programs {
 
     /// Starts a proxy before `upstream`.
     pub(crate) fn proxy(&self, subject: Subject, upstream: &Upstream) -> io::Result<Running> {
-        let way = self.way(upstream);
+        let ways = self.ways(upstream);
         match subject {
-            Subject::Fixed | Subject::Forward => self.own_proxy("forward", way),
-            Subject::Rmcp => self.own_proxy("rmcp-proxy", way),
-            Subject::Vary => {
-                let words = ["serve", "--listen", "127.0.0.1:0"].map(str::to_owned);
-                let words = [words.to_vec(), way.words("--url")].concat();
-                self.start(&self.vary, &words, self.cores.subject, Says::Error)
-            }
-            Subject::McpProxy => self.mcp_proxy(&way),
+            Subject::Bare => self.library("bare"),
+            Subject::Negotiating => self.library("negotiating"),
+            Subject::Variants => self.library("variants"),
+            Subject::Fixed | Subject::Forward => self.own_proxy("forward", &ways[0]),
+            Subject::Rmcp => self.own_proxy("rmcp-proxy", &ways[0]),
+            Subject::Vary => self.vary(&ways),
+            Subject::McpProxy => self.mcp_proxy(&ways),
         }
     }
 
-    fn own_proxy(&self, part: &str, way: Way) -> io::Result<Running> {
+    fn library(&self, wrapping: &str) -> io::Result<Running> {
+        let words = ["library", "--wrapping", wrapping].map(str::to_owned);
+        self.start(&self.own, &words, self.cores.subject, Says::Output)
+    }
+
+    fn own_proxy(&self, part: &str, way: &Way) -> io::Result<Running> {
         let words = [vec![part.to_owned()], way.words("--to")].concat();
         self.start(&self.own, &words, self.cores.subject, Says::Output)
     }
 
-    fn way(&self, upstream: &Upstream) -> Way {
-        match &upstream.running {
-            Some(Running { place, .. }) => {
-                Way::Url(format!("http://{}{}", place.address, place.path))
-            }
-            None => {
-                let own = self.own.display().to_string();
-                let words = self.upstream_words(upstream.behind);
-                Way::Command([vec![own], words].concat())
-            }
+    fn ways(&self, upstream: &Upstream) -> Vec<Way> {
+        if upstream.behind.transport == upstream::Transport::Http {
+            let places = upstream.running.iter().map(|running| &running.place);
+            let urls = places.map(|place| format!("http://{}{}", place.address, place.path));
+            return urls.map(Way::Url).collect();
         }
+        let own = self.own.display().to_string();
+        let words = [vec![own], self.upstream_words(upstream.behind)].concat();
+        let command = || Way::Command(words.clone());
+        std::iter::repeat_with(command)
+            .take(upstream.behind.servers)
+            .collect()
     }
 
-    fn mcp_proxy(&self, way: &Way) -> io::Result<Running> {
+    fn vary(&self, ways: &[Way]) -> io::Result<Running> {
+        let mut words = ["serve", "--listen", "127.0.0.1:0"]
+            .map(str::to_owned)
+            .to_vec();
+        match ways {
+            [way] => words.extend(way.words("--url")),
+            ways => {
+                let file = self.scratch.join("servers.json");
+                fs::write(&file, mcp_servers(ways))?;
+                words.extend(["--mcp-json".to_owned(), file.display().to_string()]);
+            }
+        }
+        self.start(&self.vary, &words, self.cores.subject, Says::Error)
+    }
+
+    fn mcp_proxy(&self, ways: &[Way]) -> io::Result<Running> {
         let Some(program) = &self.mcp_proxy else {
             return Err(io::Error::other("mcp-proxy is not installed"));
         };
         // It does not say where it serves, so that a port is chosen for it.
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let file = self.scratch.join("mcp-proxy.toml");
-        fs::write(&file, mcp_proxy_config(address, way))?;
+        fs::write(&file, mcp_proxy_config(address, ways))?;
         let words = ["--config".to_owned(), file.display().to_string()];
         let place = Place {
             address,
@@ -299,30 +332,50 @@ fn reachable(place: Place) -> io::Result<Place> {
     Ok(place)
 }
 
-fn mcp_proxy_config(address: SocketAddr, way: &Way) -> String {
+/// The name of the server at `index`, before the names of its tools.
+pub(crate) fn server_name(index: usize) -> String {
+    format!("server{}", index + 1)
+}
+
+/// The servers in the file that clients keep.
+fn mcp_servers(ways: &[Way]) -> String {
+    let entry = |way: &Way| match way {
+        Way::Url(url) => json!({"type": "http", "url": url}),
+        Way::Command(words) => json!({"command": words[0], "args": words[1..]}),
+    };
+    let entries = ways.iter().enumerate();
+    let entries: Map<_, _> = entries
+        .map(|(at, way)| (server_name(at), entry(way)))
+        .collect();
+    json!({ "mcpServers": entries }).to_string()
+}
+
+fn mcp_proxy_config(address: SocketAddr, ways: &[Way]) -> String {
     let (host, port) = (address.ip(), address.port());
-    let backend = match way {
-        Way::Url(url) => format!("transport = \"http\"\nurl = {url:?}\n"),
-        Way::Command(words) => {
-            format!(
+    let backends = ways.iter().enumerate().map(|(index, way)| {
+        let way = match way {
+            Way::Url(url) => format!("transport = \"http\"\nurl = {url:?}\n"),
+            Way::Command(words) => format!(
                 "transport = \"stdio\"\ncommand = {:?}\nargs = {:?}\n",
                 words[0],
                 &words[1..]
-            )
-        }
-    };
+            ),
+        };
+        format!("[[backends]]\nname = {:?}\n{way}", server_name(index))
+    });
+    let backends: String = backends.collect();
     format!(
         "[proxy]\nname = \"peer\"\nseparator = \"_\"\n[proxy.listen]\nhost = \"{host}\"\nport = {port}\n\
-         [[backends]]\nname = \"behind\"\n{backend}[observability]\naudit = false\nlog_level = \"warn\"\n"
+         {backends}[observability]\naudit = false\nlog_level = \"warn\"\n"
     )
 }
 
 impl Way {
     /// As the arguments of a program that takes either a URL or, last, a command.
-    fn words(self, url: &str) -> Vec<String> {
+    fn words(&self, url: &str) -> Vec<String> {
         match self {
-            Self::Url(told) => vec![url.to_owned(), told],
-            Self::Command(words) => [vec!["--".to_owned()], words].concat(),
+            Self::Url(told) => vec![url.to_owned(), told.clone()],
+            Self::Command(words) => [vec!["--".to_owned()], words.clone()].concat(),
         }
     }
 }

@@ -139,6 +139,14 @@ fn headers(era: Era, method: Method, name: Option<&str>) -> String {
 }
 
 impl Method {
+    /// As one speaks of it.
+    pub(crate) const fn noun(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::List => "list",
+        }
+    }
+
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Call => "tools/call",

@@ -2,6 +2,7 @@
 
 pub(crate) mod fixed;
 pub(crate) mod forward;
+pub(crate) mod library;
 pub(crate) mod rmcp_proxy;
 
 use std::io::{self, Write as _};

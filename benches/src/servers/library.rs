@@ -1,0 +1,159 @@
+//! A handler on rmcp's own server: bare, and in the library's wrappings.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+
+use clap::{Parser, ValueEnum};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use mcp_vary::variant::ServerVariant;
+use mcp_vary_rmcp::server::{Face, Vary, View};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use tokio::net::TcpListener;
+
+use super::{input_closed, say};
+use crate::upstream::tools;
+
+/// A handler on rmcp's own server.
+#[derive(Debug, Parser)]
+pub(crate) struct Options {
+    /// What it is wrapped in
+    #[arg(long, value_enum)]
+    wrapping: Wrapping,
+}
+
+/// What a handler is wrapped in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Wrapping {
+    /// Nothing.
+    Bare,
+    /// Content negotiation alone.
+    Negotiating,
+    /// Four variants of it, and content negotiation.
+    Variants,
+}
+
+/// Says again what it was told, as the server behind does.
+#[derive(Clone, Debug)]
+struct Echo {
+    tools: Arc<[Tool]>,
+}
+
+impl Echo {
+    fn new() -> io::Result<Self> {
+        let tools: Vec<Tool> = serde_json::from_str(&tools::list(10))?;
+        Ok(Self {
+            tools: tools.into(),
+        })
+    }
+}
+
+impl ServerHandler for Echo {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments.unwrap_or_default();
+        let text = arguments.get("text").and_then(|text| text.as_str());
+        let text = text.ok_or_else(|| ErrorData::invalid_params("`text` is missing", None))?;
+        Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools.to_vec()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.tools.iter().find(|tool| tool.name == name).cloned()
+    }
+}
+
+/// Serves until standard input closes.
+pub(crate) fn serve(options: &Options) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let closed = input_closed();
+    let echo = Echo::new()?;
+    runtime.block_on(async {
+        tokio::select! {
+            accepted = accept_wrapped(echo, options.wrapping) => accepted,
+            _ = closed => Ok(()),
+        }
+    })
+}
+
+async fn accept_wrapped(echo: Echo, wrapping: Wrapping) -> io::Result<()> {
+    match wrapping {
+        Wrapping::Bare => accept(echo).await,
+        Wrapping::Negotiating => accept(Vary::new(echo)).await,
+        Wrapping::Variants => accept(variants(echo)?).await,
+    }
+}
+
+/// The variants that the gateway has too, and one more.
+fn variants(echo: Echo) -> io::Result<Vary> {
+    let face = Face::new(echo);
+    let reading = (0..10).filter(|index| tools::only_reads(*index));
+    let reading = View::new().with_tools(reading.map(tools::name));
+    let one = View::new().with_tools([tools::ECHO]);
+    let variant = |id: &str, about: &str| {
+        let id = id.parse().map_err(io::Error::other)?;
+        Ok::<_, io::Error>(ServerVariant::new(id, about))
+    };
+    let vary = Vary::builder()
+        .with_variant(variant("standard", "Everything")?, face.clone())
+        .with_variant(variant("compact", "Everything, too")?, face.clone())
+        .with_variant(
+            variant("read-only", "What only reads")?,
+            face.clone().with_view(reading),
+        )
+        .with_variant(variant("one", "One tool")?, face.with_view(one));
+    vary.build().map_err(io::Error::other)
+}
+
+async fn accept<H: ServerHandler + Clone>(handler: H) -> io::Result<()> {
+    let config = StreamableHttpServerConfig::default().with_json_response(true);
+    let service = StreamableHttpService::new(
+        move || Ok(handler.clone()),
+        Arc::new(LocalSessionManager::default()),
+        config,
+    );
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    say(&format!(
+        "listening on http://{}/mcp",
+        listener.local_addr()?
+    ))?;
+    loop {
+        let (socket, _) = listener.accept().await?;
+        socket.set_nodelay(true)?;
+        let service = service.clone();
+        let answer = service_fn(move |request| {
+            let service = service.clone();
+            async move { Ok::<_, Infallible>(service.handle(request).await) }
+        });
+        // A client that breaks its connection is the client's business.
+        tokio::spawn(async move {
+            let connection = http1::Builder::new().serve_connection(TokioIo::new(socket), answer);
+            drop(connection.await);
+        });
+    }
+}
