@@ -336,6 +336,7 @@ impl Call<'_> {
             line: Arc::clone(&source.line),
             request: request.clone(),
             revision: upstream.hello().revision,
+            since: None,
         });
         let exchange = upstream.request(request).await?;
         let mut client = self.client.clone();

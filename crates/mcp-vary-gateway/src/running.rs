@@ -8,6 +8,7 @@ use bytes::Bytes;
 use mcp_vary::json::Members;
 use mcp_vary::variant::VariantId;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
@@ -24,7 +25,7 @@ use crate::route::Action;
 use crate::session::Place;
 use crate::shape::Shaping;
 use crate::splice;
-use crate::upstream::{Exchange, Line, Message, Request};
+use crate::upstream::{Exchange, Line, Message, Request, UpstreamError};
 use crate::wire;
 
 /// A request that was forwarded and is not answered yet.
@@ -48,10 +49,26 @@ pub(crate) struct Again {
     pub(crate) request: Request,
     /// What the params were written for.
     pub(crate) revision: Revision,
+    /// When it was first sent once more.
+    pub(crate) since: Option<Instant>,
 }
 
 impl Again {
-    async fn send(&self) -> Result<Exchange, Failure> {
+    /// Whether it may be sent after `error`: when the server was lost, and after that only when it was not
+    /// delivered, since a loss may take a moment to be noticed.
+    fn follows(&self, error: &UpstreamError) -> bool {
+        let patience = self.line.config().limits.patience;
+        match self.since {
+            None => error.is_loss(),
+            Some(since) => error.is_undelivered() && since.elapsed() < patience,
+        }
+    }
+
+    async fn send(&mut self) -> Result<Exchange, Failure> {
+        if self.since.is_some() {
+            tokio::time::sleep(UNNOTICED).await;
+        }
+        self.since.get_or_insert_with(Instant::now);
         let upstream = self.line.ready().await?;
         let server = upstream.name();
         if upstream.hello().revision != self.revision {
@@ -62,6 +79,9 @@ impl Again {
         Ok(upstream.request(self.request.clone()).await?)
     }
 }
+
+/// How long a line may take to notice that its server cannot be reached.
+const UNNOTICED: Duration = Duration::from_millis(50);
 
 /// What the client gets next.
 #[derive(Debug)]
@@ -150,7 +170,14 @@ impl Running {
                     }
                 }
                 Ok(Message::Answer(answer)) => return self.done(answer.outcome()),
-                Err(error) if self.again.is_some() && error.is_loss() => self.exchange = None,
+                Err(error)
+                    if self
+                        .again
+                        .as_ref()
+                        .is_some_and(|again| again.follows(&error)) =>
+                {
+                    self.exchange = None;
+                }
                 Err(error) => {
                     self.end();
                     return Step::Done(self.finish.failed(&Failure::from(error)));
@@ -162,7 +189,7 @@ impl Running {
     /// Sends the request once more to a server that was lost, as soon as it is back; what the client gets
     /// when that does not come about.
     async fn sent_again(&mut self) -> Option<Step> {
-        let Some(again) = &self.again else {
+        let Some(again) = &mut self.again else {
             return Some(Step::Cancelled);
         };
         let sent = tokio::select! {
@@ -173,7 +200,6 @@ impl Running {
             }
             sent = again.send() => sent,
         };
-        self.again = None;
         match sent {
             Ok(exchange) => {
                 self.exchange = Some(exchange);

@@ -342,6 +342,7 @@ pub(crate) const DOWN: &[&str] = &[
     "broke the protocol",
     "cannot be reached",
     "closed its input",
+    "closed the connection",
     "ended",
     "hung",
     "is down",

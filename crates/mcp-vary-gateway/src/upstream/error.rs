@@ -140,6 +140,14 @@ pub enum UpstreamError {
         /// What went wrong.
         reason: String,
     },
+    /// The request may have arrived; the connection ended before any reply.
+    #[error("server `{server}` closed the connection without an answer")]
+    Unanswered {
+        /// The server's name.
+        server: Arc<str>,
+        /// What went wrong.
+        reason: String,
+    },
     /// The reply began and did not end.
     #[error("server `{server}` broke off its reply")]
     BrokeOff {
@@ -256,8 +264,16 @@ impl UpstreamError {
     pub(crate) const fn is_loss(&self) -> bool {
         matches!(
             self,
-            Self::Closed { .. } | Self::Unreachable { .. } | Self::BrokeOff { .. }
+            Self::Closed { .. }
+                | Self::Unreachable { .. }
+                | Self::Unanswered { .. }
+                | Self::BrokeOff { .. }
         )
+    }
+
+    /// Whether the request never reached the server.
+    pub(crate) const fn is_undelivered(&self) -> bool {
+        matches!(self, Self::Unreachable { .. })
     }
 
     /// That the gateway itself ended the connection to `server`.
@@ -276,9 +292,9 @@ impl UpstreamError {
             Self::Closed { last_words, .. } if !last_words.is_empty() => {
                 format!("{self}; its last words: {last_words}")
             }
-            Self::Unreachable { reason, .. } | Self::BrokeOff { reason, .. } => {
-                format!("{self}: {reason}")
-            }
+            Self::Unreachable { reason, .. }
+            | Self::Unanswered { reason, .. }
+            | Self::BrokeOff { reason, .. } => format!("{self}: {reason}"),
             Self::Status { excerpt, .. } if !excerpt.is_empty() => format!("{self}: {excerpt}"),
             Self::Redirect { location, .. } => format!(
                 "{self} and points to {location}; \

@@ -41,11 +41,19 @@ async fn comes_back(first: Era, second: Era) {
     peer.saw("tools/call", 1).await;
     let address = peer.stop().await;
     let error = hanging.await.unwrap().unwrap_err();
-    assert_eq!(error.to_string(), "server `remote` cannot be reached");
+    // It had arrived, so that nobody knows what became of it.
+    let unanswered = "server `remote` closed the connection without an answer";
+    assert_eq!(error.to_string(), unanswered);
     assert_eq!(next(&mut events).await, "connected");
     let lost = next(&mut events).await;
     assert_eq!(lost, "lost: server `remote` cannot be reached");
     assert_eq!(pauses(&line, 2).await, [40, 80]);
+    // Whoever still had the old connection in hand is told of the loss, too, not of its end.
+    let error = match upstream.request(call("echo", &json!({}))).await {
+        Ok(late) => late.answer().await.unwrap_err(),
+        Err(error) => error,
+    };
+    assert_eq!(error.to_string(), "server `remote` cannot be reached");
     let down = line.ready().await.unwrap_err();
     says(
         &down,
@@ -387,7 +395,10 @@ async fn a_call_that_may_have_been_received_is_not_sent_again() {
         let upstream = line.ready().await.unwrap();
         let exchange = upstream.request(call("x", &json!({}))).await.unwrap();
         let error = exchange.answer().await.unwrap_err();
-        assert_eq!(error.to_string(), "server `remote` cannot be reached");
+        assert_eq!(
+            error.to_string(),
+            "server `remote` closed the connection without an answer"
+        );
         assert_eq!(calls.load(Ordering::SeqCst), count);
     }
     line.close().await;

@@ -39,7 +39,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "Killed while calls are in flight that may be repeated",
         means: "With `repeat: idempotent` a call of a tool that declares `readOnlyHint` or `idempotentHint` is sent once more; others are not, and without that setting none is.",
-        servers: &[Transport::Stdio],
+        servers: &Transport::BOTH,
         run: |case| Box::pin(dying::repeats(case)),
     },
     Scenario {

@@ -263,6 +263,7 @@ fn is_final(error: &UpstreamError) -> bool {
         | UpstreamError::Timeout { .. } => false,
         UpstreamError::Closed { .. }
         | UpstreamError::Unreachable { .. }
+        | UpstreamError::Unanswered { .. }
         | UpstreamError::BrokeOff { .. }
         | UpstreamError::Redirect { .. }
         | UpstreamError::Busy { .. }

@@ -184,7 +184,7 @@ impl Exchange {
         match &mut self.state {
             State::Sending(response) => {
                 let response = response.await;
-                let response = response.map_err(|error| self.connection.unreachable(&error))?;
+                let response = response.map_err(|error| self.connection.lost(&error))?;
                 self.touch();
                 self.begin(response)
             }

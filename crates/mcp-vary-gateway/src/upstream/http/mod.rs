@@ -140,7 +140,9 @@ impl Connection {
     /// Logs what went wrong for a client: it is told what happened, why is for the operator alone.
     fn log(&self, error: &UpstreamError) {
         match error {
-            UpstreamError::Unreachable { .. } | UpstreamError::BrokeOff { .. } => self.life.doubt(),
+            UpstreamError::Unreachable { .. }
+            | UpstreamError::Unanswered { .. }
+            | UpstreamError::BrokeOff { .. } => self.life.doubt(),
             UpstreamError::Status { status, .. } if means_other_era(*status) => self.life.doubt(),
             _ => {}
         }
@@ -200,6 +202,17 @@ impl Connection {
         if count <= 8 || count.is_power_of_two() {
             let event = excerpt(event, 200);
             tracing::warn!(server = %self.server, count, event, why, "event skipped");
+        }
+    }
+
+    /// What a request came to that has no reply: whoever asked has to know whether it may have arrived.
+    fn lost(&self, error: &hyper_util::client::legacy::Error) -> UpstreamError {
+        if error.is_connect() {
+            return self.unreachable(error);
+        }
+        UpstreamError::Unanswered {
+            server: Arc::clone(&self.server),
+            reason: chain(error),
         }
     }
 

@@ -127,7 +127,7 @@ impl Keeper {
         tracing::info!(server = self.name(), "server replaced by another");
         let other = self.connect().await?;
         let limit = self.shared.config.limits.idle;
-        self.shared.retire(Arc::clone(old), limit);
+        self.shared.retire(Arc::clone(old), None, limit);
         Ok(other)
     }
 
@@ -141,6 +141,10 @@ impl Keeper {
         self.lost = Some(Instant::now());
         let (is_first, pause) = (self.backoff.is_fresh(), self.backoff.pause());
         let (why, reason) = (error.to_string(), error.told());
+        let loss = match &error {
+            ConnectError::Failed(loss) => Some(loss.clone()),
+            _ => None,
+        };
         tracing::warn!(server = self.name(), why, again_in = ?pause, "server lost");
         if is_first {
             shared.state.send_replace(State::Connecting);
@@ -152,7 +156,10 @@ impl Keeper {
         match &upstream.link {
             // Two processes of one server may be in each other's way.
             Link::Stdio(_) => upstream.close().await,
-            Link::Http(_) => shared.retire(Arc::clone(upstream), shared.patience_with_the_lost()),
+            Link::Http(_) => {
+                let patience = shared.patience_with_the_lost();
+                shared.retire(Arc::clone(upstream), loss, patience);
+            }
         }
         pause
     }
@@ -217,12 +224,16 @@ impl Shared {
     }
 
     /// Lets the calls on `upstream` come to their end, as long as the server says something within `limit`.
-    fn retire(&self, upstream: Arc<Upstream>, limit: Duration) {
+    ///
+    /// Whoever still has it in hand and asks it then is told of the `loss`.
+    fn retire(&self, upstream: Arc<Upstream>, loss: Option<UpstreamError>, limit: Duration) {
         upstream.stop.cancel();
         let stop = self.stop.clone();
         self.tasks.spawn(async move {
             let rest = upstream.life.at_rest(limit);
-            stop.run_until_cancelled(rest).await;
+            if let (Some(()), Some(loss)) = (stop.run_until_cancelled(rest).await, loss) {
+                upstream.life.end(loss);
+            }
             upstream.close().await;
         });
     }

@@ -126,6 +126,7 @@ fn says_unknown(answer: &Answer) -> bool {
 fn reached(upstream: &Upstream, error: UpstreamError) -> Pong {
     match error {
         UpstreamError::Unreachable { .. }
+        | UpstreamError::Unanswered { .. }
         | UpstreamError::BrokeOff { .. }
         | UpstreamError::Timeout { .. } => Pong::Unreachable(error),
         // It knew the question when it was connected to.
