@@ -5,6 +5,8 @@
     reason = "a vector that cannot be read is a test that fails"
 )]
 
+mod view_cases;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -29,6 +31,8 @@ use mcp_vary::variant::{Mistake, ServerVariant, VariantId, Variants, Warning};
 use mcp_vary::visibility::{Experience, Forward, compare, forward};
 use serde::Deserialize;
 use serde_json::{Value, json};
+
+use view_cases as view;
 
 /// A file of cases.
 #[derive(Deserialize)]
@@ -80,6 +84,20 @@ fn identifiers() {
             return json!("invalid");
         };
         json!({"prefix": id.prefix(), "name": id.name(), "reserved": id.is_reserved()})
+    });
+}
+
+/// SV-11: what a view makes of items and calls.
+#[test]
+fn views() {
+    holds("views.json", |input| match string(&input["form"]) {
+        "selection" => view::selected(input),
+        "name" => view::dialect(&input["dialect"])
+            .name(string(&input["name"]))
+            .into(),
+        "tool" => view::tool(input),
+        "prompt" => view::prompt(input),
+        other => unreachable!("{other} is no form"),
     });
 }
 

@@ -7,6 +7,7 @@
 )]
 
 mod overrides;
+mod page;
 #[path = "../derive/random.rs"]
 mod random;
 mod rules;

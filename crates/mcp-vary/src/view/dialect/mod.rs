@@ -169,8 +169,8 @@ fn hashed(text: &str, whole: &str) -> String {
 /// In characters, for both.
 const LONGEST_NAME: usize = 64;
 
-/// The fields of `google.ai.generativelanguage.v1beta.Schema`.
-const GEMINI: [&str; 22] = [
+/// Those fields of `google.ai.generativelanguage.v1beta.Schema` that are of use here.
+const GEMINI: [&str; 20] = [
     "anyOf",
     "default",
     "description",
@@ -180,11 +180,9 @@ const GEMINI: [&str; 22] = [
     "items",
     "maxItems",
     "maxLength",
-    "maxProperties",
     "maximum",
     "minItems",
     "minLength",
-    "minProperties",
     "minimum",
     "nullable",
     "pattern",
@@ -196,12 +194,11 @@ const GEMINI: [&str; 22] = [
 ];
 
 /// What OpenAI's guide to structured outputs names as supported.
-const OPENAI_STRICT: [&str; 21] = [
+const OPENAI_STRICT: [&str; 20] = [
     "$defs",
     "$ref",
     "additionalProperties",
     "anyOf",
-    "const",
     "description",
     "enum",
     "exclusiveMaximum",

@@ -1,0 +1,141 @@
+//! The cases of `spec/vectors/views.json`, as the library takes them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use mcp_vary::json::Json;
+use mcp_vary::view::{
+    ArgumentOverride, Candidate, Dialect, Fault, Hints, Mistake, PreparedPrompt, PreparedTool,
+    PromptOverride, Selection, Style, ToolOverride,
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+/// The names of the items that the selection shows.
+pub(crate) fn selected(input: &Value) -> Value {
+    let selection: Selection = read(&input["selection"]);
+    let items = input["items"].as_array().unwrap().iter();
+    let shown = items.filter(|item| {
+        let tool = item.get("annotations").map(|_| item.to_string());
+        selection.shows(Candidate {
+            name: item["name"].as_str().unwrap(),
+            server: item["server"].as_str().unwrap(),
+            hints: tool.as_deref().map(Hints::of_tool),
+        })
+    });
+    shown.map(|item| item["name"].clone()).collect()
+}
+
+pub(crate) fn dialect(name: &Value) -> Dialect {
+    read(name)
+}
+
+/// What is listed of a tool, and sent with calls.
+pub(crate) fn tool(input: &Value) -> Value {
+    let said = &input["override"];
+    let change = ToolOverride {
+        name: text(&said["name"]),
+        title: text(&said["title"]),
+        description: text(&said["description"]),
+        annotations: members(&said["annotations"])
+            .map(|(key, value)| (key, json(value)))
+            .collect(),
+        arguments: arguments(&said["arguments"]),
+    };
+    let definition = input["definition"].to_string();
+    let (tool, mistakes) = PreparedTool::new(&definition, &change, style(&input["style"])).unwrap();
+    outcome(input, tool.json(), &mistakes, |given| tool.arguments(given))
+}
+
+/// What is listed of a prompt, and sent with requests for it.
+pub(crate) fn prompt(input: &Value) -> Value {
+    let said = &input["override"];
+    let change = PromptOverride {
+        name: text(&said["name"]),
+        title: text(&said["title"]),
+        description: text(&said["description"]),
+        arguments: arguments(&said["arguments"]),
+    };
+    let definition = input["definition"].to_string();
+    let (prompt, mistakes) =
+        PreparedPrompt::new(&definition, &change, style(&input["style"])).unwrap();
+    outcome(input, prompt.json(), &mistakes, |given| {
+        prompt.arguments(given)
+    })
+}
+
+type Sent<'t> = Result<Cow<'t, str>, Vec<Fault>>;
+
+fn outcome(
+    input: &Value,
+    listed: Option<&str>,
+    mistakes: &[Mistake],
+    send: impl for<'t> Fn(&'t str) -> Sent<'t>,
+) -> Value {
+    let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    let told = |fault: &Fault| Value::from(fault.to_string());
+    let mut outcome = Map::new();
+    outcome.insert("listed".to_owned(), listed.map_or(Value::Null, value));
+    if let Some(calls) = input.get("calls").and_then(Value::as_array) {
+        let sent = calls.iter().map(|call| match send(&call.to_string()) {
+            Ok(sent) => value(&sent),
+            Err(faults) => faults.iter().map(told).collect(),
+        });
+        outcome.insert("sent".to_owned(), sent.collect());
+    }
+    if !mistakes.is_empty() {
+        let told = mistakes
+            .iter()
+            .map(|mistake| Value::from(mistake.to_string()));
+        outcome.insert("mistakes".to_owned(), told.collect());
+    }
+    outcome.into()
+}
+
+fn style(said: &Value) -> Style {
+    let or_default = |key: &str| said.get(key).cloned();
+    Style {
+        description: or_default("description")
+            .map(|value| read(&value))
+            .unwrap_or_default(),
+        schema: or_default("schema")
+            .map(|value| read(&value))
+            .unwrap_or_default(),
+        dialect: or_default("dialect").map(|value| read(&value)),
+        result: or_default("result")
+            .map(|value| read(&value))
+            .unwrap_or_default(),
+    }
+}
+
+fn arguments(said: &Value) -> BTreeMap<String, ArgumentOverride> {
+    let one = |(name, said): (String, &Value)| {
+        let change = ArgumentOverride {
+            name: text(&said["name"]),
+            description: text(&said["description"]),
+            hidden: said["hidden"] == json!(true),
+            fixed: said.get("fixed").map(json),
+            default: said.get("default").map(json),
+            required: said["required"] == json!(true),
+        };
+        (name, change)
+    };
+    members(said).map(one).collect()
+}
+
+fn members(value: &Value) -> impl Iterator<Item = (String, &Value)> {
+    let members = value.as_object().into_iter().flatten();
+    members.map(|(key, value)| (key.clone(), value))
+}
+
+fn json(value: &Value) -> Json<'static> {
+    Json::parse(&value.to_string()).unwrap().into_owned()
+}
+
+fn text(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+fn read<T: DeserializeOwned>(value: &Value) -> T {
+    serde_json::from_value(value.clone()).unwrap()
+}
