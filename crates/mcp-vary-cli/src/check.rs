@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use http::Uri;
+use mcp_vary::variant::VariantId;
+use mcp_vary::view::Mistake;
 use mcp_vary_gateway::config::File;
 use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
 
@@ -39,7 +41,13 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
     let config = config.starting_without_servers(patience);
     let gateway = connect(config, &mut stop).await?;
     let (servers, collisions) = (gateway.servers(), gateway.collisions());
-    let shown = format!("{opening}\n{}{}", standing(&servers), collided(&collisions));
+    let slips = gateway.slips();
+    let shown = format!(
+        "{opening}\n{}{}{}",
+        standing(&servers),
+        collided(&collisions),
+        slipped(&slips)
+    );
     let printed = print::data(&harmless(&shown));
     tokio::select! {
         () = gateway.close() => {}
@@ -47,7 +55,7 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
     }
     let all_up = servers.iter().all(|server| is_up(&server.state));
     printed.map(|()| {
-        if all_up {
+        if all_up && slips.is_empty() {
             Verdict::Fine
         } else {
             Verdict::Failed
@@ -59,6 +67,16 @@ async fn connect(config: Config, stop: &mut Stop) -> Result<Arc<Gateway>, Failur
     let count = plural(config.servers.len(), "server");
     let _progress = Progress::show(&format!("connecting to {count} ..."));
     serving::connected(config, stop).await
+}
+
+/// What the variants say of items that are not there, or call by one name.
+fn slipped(slips: &[(VariantId, Mistake)]) -> String {
+    let mut out = String::new();
+    for (variant, mistake) in slips {
+        let start = if out.is_empty() { "\n" } else { "" };
+        let _ = writeln!(out, "{start}variants.{variant}: {mistake}");
+    }
+    out
 }
 
 /// What reading the file told.

@@ -1,17 +1,19 @@
 //! One request on its way: what each method checks, and what it needs to be sent on.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
 use http::{HeaderName, HeaderValue};
 use mcp_vary::error::{Error, Identifier};
 use mcp_vary::json;
+use mcp_vary::view::{Fault, ResultFields};
 
 use crate::bridge::{self, Caching, Upward};
 use crate::catalog::Catalog;
 use crate::catalog::listing::ListKind;
 use crate::catalog::merge::Place;
-use crate::catalog::view::Tool;
+use crate::catalog::view::{Prompt, Tool};
 use crate::class::Class;
 use crate::client::Client;
 use crate::gateway::Gateway;
@@ -36,6 +38,20 @@ pub(crate) struct Call<'a> {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) asked: Asked<'a>,
     pub(crate) action: Action,
+}
+
+/// The result of a call whose arguments the tool does not take: the model that made them can make others.
+///
+/// > Tool Execution Errors contain actionable feedback that language models can use to self-correct.
+/// > (MCP 2025-11-25, server/tools, "Error Handling")
+fn refused_arguments(faults: &[Fault]) -> String {
+    let text = json::string(&sentence(faults));
+    format!(r#"{{"content":[{{"type":"text","text":{text}}}],"isError":true}}"#)
+}
+
+fn sentence(faults: &[Fault]) -> String {
+    let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
+    format!("invalid arguments: {}", faults.join("; "))
 }
 
 /// What a request needs beside its params to go upstream.
@@ -118,10 +134,17 @@ impl Call<'_> {
         if let Some(headers) = self.asked.headers {
             mcp_header::check_params(&tool.headers, headers, arguments)?;
         }
-        let headers = tool.headers.iter();
-        let headers = headers
-            .filter_map(|header| header.to_send(arguments))
-            .collect();
+        let prepared = tool.prepared.as_ref();
+        let own = prepared.map_or(Ok(Cow::Borrowed(arguments)), |it| it.arguments(arguments));
+        let own = match own {
+            Ok(own) => own.into_owned(),
+            Err(faults) => return Ok(self.answer(&refused_arguments(&faults))),
+        };
+        let headers = tool.own_headers.iter();
+        let headers = headers.filter_map(|header| header.to_send(&own)).collect();
+        if prepared.is_some() {
+            self.asked.params.members.set("arguments", own);
+        }
         // Whoever does not offer tasks processes the request normally (2025-11-25, basic/utilities/tasks).
         self.asked.params.members.remove("task");
         self.call_by_its_own_name(&name, &tool.place);
@@ -173,8 +196,15 @@ impl Call<'_> {
         self.requires("prompts")?;
         let name = self.asked.params.string("name")?;
         let variant = self.active()?;
-        let place = self.known_prompt(variant, &name).await?;
-        self.call_by_its_own_name(&name, &place);
+        let prompt = self.known_prompt(variant, &name).await?;
+        let place = &prompt.place;
+        if let Some(prepared) = &prompt.prepared {
+            let own = prepared.arguments(self.arguments()?);
+            let own = own.map_err(|faults| Failure::invalid_params(sentence(&faults)))?;
+            let own = own.into_owned();
+            self.asked.params.members.set("arguments", own);
+        }
+        self.call_by_its_own_name(&name, place);
         let forwarding = Forwarding {
             server: place.server,
             name: Some(place.own.to_string()),
@@ -222,7 +252,9 @@ impl Call<'_> {
             if self.is_before_one_server() && self.catalog.prompt(variant, &name).is_none() {
                 return Ok(0);
             }
-            let place = self.known_prompt(variant, &name).await?;
+            let prompt = self.known_prompt(variant, &name).await?;
+            self.complete_own_argument(&prompt)?;
+            let place = &prompt.place;
             if *place.own != *name {
                 let renamed = splice::set(&reference, "name", &json::string(&place.own));
                 let renamed = renamed.into_owned();
@@ -242,6 +274,23 @@ impl Call<'_> {
             self.not_found(variant, Identifier::Resource(uri.clone()))
         })
         .await
+    }
+
+    /// Puts the server's own name of the argument to complete in the place of the view's.
+    fn complete_own_argument(&mut self, prompt: &Prompt) -> Result<(), Failure> {
+        let Some(prepared) = &prompt.prepared else {
+            return Ok(());
+        };
+        let argument = self.asked.params.object("argument")?.to_owned();
+        let name = splice::get(&argument, "name").unwrap_or("null");
+        let name: String = serde_json::from_str(name).unwrap_or_default();
+        let own = prepared.own_argument(&name);
+        let own = own.ok_or_else(|| {
+            Failure::invalid_params("`argument.name` is no argument of the prompt")
+        })?;
+        let renamed = splice::set(&argument, "name", &json::string(own)).into_owned();
+        self.asked.params.members.set("argument", renamed);
+        Ok(())
     }
 
     fn repeats(&self, server: usize) -> bool {
@@ -269,7 +318,7 @@ impl Call<'_> {
         .await
     }
 
-    async fn known_prompt(&self, variant: usize, name: &str) -> Result<Place, Failure> {
+    async fn known_prompt(&self, variant: usize, name: &str) -> Result<Arc<Prompt>, Failure> {
         let find = |catalog: &Catalog| catalog.prompt(variant, name).cloned();
         self.find(ListKind::Prompts, find, || {
             self.not_found(variant, Identifier::Prompt(name.to_owned()))
@@ -298,10 +347,18 @@ impl Call<'_> {
     }
 
     fn shaping(&self, variant: usize, tool: &Tool) -> Option<Shaping> {
-        let features = self.client.features.clone()?;
+        let face = &self.gateway.faces.all[variant];
         let config = &self.gateway.config;
+        let own = face.features.as_ref().filter(|_| config.negotiation);
+        let features = self.client.features.as_ref().or(own).cloned();
+        let fields = face.style.result;
+        if features.is_none() && fields == ResultFields::Both {
+            return None;
+        }
         Some(Shaping {
             features,
+            report: self.client.features.is_some(),
+            fields,
             tool: tool.facts,
             always_both: config.always_both,
             lift_json_text: config.lift_json_text,

@@ -86,7 +86,7 @@ impl Classes {
         let servers: Vec<_> = configs.into_iter().map(Server::new).collect();
         let lines = servers.iter().map(Server::first_line).collect();
         Self {
-            base: open(lines, layout, &stop, &tasks).await,
+            base: open(lines, layout.clone(), &stop, &tasks).await,
             servers,
             layout,
             others: Mutex::default(),
@@ -142,7 +142,7 @@ impl Classes {
             .get_or_try_init(|| async {
                 let lines: Result<_, Failure> =
                     self.servers.iter().map(|server| server.line(key)).collect();
-                let class = open(lines?, self.layout, &self.stop, &self.tasks).await;
+                let class = open(lines?, self.layout.clone(), &self.stop, &self.tasks).await;
                 info!(
                     capabilities = &*key.capabilities,
                     own = key.session.is_some(),

@@ -16,7 +16,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::bridge::Caching;
-use crate::catalog::face;
+use crate::catalog::face::{self, Faces};
 use crate::catalog::merge::Collision;
 use crate::catalog::source::Source;
 use crate::catalog::view::Layout;
@@ -35,6 +35,7 @@ pub struct Gateway {
     pub(crate) classes: Classes,
     pub(crate) sessions: Sessions,
     pub(crate) variants: Variants,
+    pub(crate) faces: Arc<Faces>,
     pub(crate) cursor_keys: CursorKeys,
     pub(crate) known: Memo<Known>,
     pub(crate) links: Links,
@@ -111,7 +112,9 @@ impl Gateway {
     /// Begins to connect to the servers and returns at once. Until [`connected`](Self::connected) there is
     /// little to list; whoever will not wait for it closes the gateway, which ends in order what was begun.
     pub async fn open(config: Config) -> Arc<Self> {
+        let faces = Arc::clone(&config.faces);
         let layout = Layout {
+            faces: Arc::clone(&faces),
             naming: config.naming,
             page_size: config.page_size,
             caching: if config.variants {
@@ -131,7 +134,8 @@ impl Gateway {
             ["session", "cursor"].map(|label| derived_key(&config, label));
         let gateway = Arc::new(Self {
             sessions: Sessions::new(&config, vec![session_key]),
-            variants: face::built_in(),
+            variants: faces.variants.clone(),
+            faces,
             cursor_keys: CursorKeys::new(cursor_key),
             known: Memo::new(REMEMBERED_CLIENTS),
             links: Links::default(),
@@ -246,6 +250,21 @@ impl Gateway {
             .lists()
             .flat_map(|lists| lists.merged.collisions.clone());
         collisions.collect()
+    }
+
+    /// What is wrong with the variants' configuration, as far as the servers' lists show: the id of the
+    /// variant, and the mistake.
+    #[must_use]
+    pub fn slips(&self) -> Vec<(VariantId, mcp_vary::view::Mistake)> {
+        let catalog = self.classes.base().catalog.current();
+        let slips = catalog.lists().flat_map(|lists| {
+            let views = self.variants.iter().zip(&lists.views);
+            views.flat_map(|(variant, view)| {
+                let mistakes = view.mistakes.iter().cloned();
+                mistakes.map(|mistake| (variant.id.clone(), mistake))
+            })
+        });
+        slips.collect()
     }
 
     /// Cancelled when the gateway stops.

@@ -30,6 +30,7 @@ mod splice;
 pub mod upstream;
 pub mod wire;
 
+pub use catalog::face::{Base, VariantConfig};
 pub use catalog::merge::{Collision, Naming};
 pub use choose::{Choosing, ClientRule, Pattern};
 pub use config::{Config, Limits, Outside};

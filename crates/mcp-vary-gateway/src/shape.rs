@@ -4,16 +4,24 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_vary::feature::Features;
+use mcp_vary::json::{elements, string};
 use mcp_vary::shape::{Policy, Shaped, ToolFacts, tool_result};
 use mcp_vary::variant::VariantId;
+use mcp_vary::view::ResultFields;
 use tracing::debug;
 
 use crate::revision::Era;
+use crate::splice;
 
 /// What a result is shaped by.
 #[derive(Clone, Debug)]
 pub(crate) struct Shaping {
-    pub(crate) features: Arc<Features>,
+    /// What the client declared, or is taken to have declared.
+    pub(crate) features: Option<Arc<Features>>,
+    /// Whether the client is told what was applied.
+    pub(crate) report: bool,
+    /// Which fields clients of the variant get.
+    pub(crate) fields: ResultFields,
     pub(crate) tool: ToolFacts,
     pub(crate) always_both: bool,
     pub(crate) lift_json_text: bool,
@@ -24,19 +32,96 @@ pub(crate) struct Shaping {
 impl Shaping {
     /// The shaped result; the same bytes when nothing is to be done.
     pub(crate) fn apply<'a>(&self, result: &'a str) -> Cow<'a, str> {
+        let shaped = self.negotiated(result);
+        match self.fields {
+            ResultFields::Both => shaped,
+            ResultFields::Content => Cow::Owned(content_alone(&shaped).into_owned()),
+            ResultFields::Structured => Cow::Owned(structure_alone(&shaped).into_owned()),
+        }
+    }
+
+    fn negotiated<'a>(&self, result: &'a str) -> Cow<'a, str> {
+        let Some(features) = &self.features else {
+            return Cow::Borrowed(result);
+        };
         let policy = Policy {
             always_both: self.always_both,
             lift: self.lift_json_text,
             non_object_structured: self.era == Era::Modern,
-            report: true,
+            report: self.report,
             variant: self.variant.as_ref().map(VariantId::as_str),
         };
-        match tool_result(result, &self.features, self.tool, &policy) {
+        match tool_result(result, features, self.tool, &policy) {
             Shaped::Changed { result, applied } => {
                 debug!(?applied, "result shaped");
                 Cow::Owned(result)
             }
             _ => Cow::Borrowed(result),
+        }
+    }
+}
+
+const STRUCTURE: &str = "structuredContent";
+
+/// The result without `structuredContent`. What it said stands in `content`, as JSON where there is no text.
+fn content_alone(result: &str) -> Cow<'_, str> {
+    let Some(structure) = splice::get(result, STRUCTURE) else {
+        return Cow::Borrowed(result);
+    };
+    let blocks = splice::get(result, "content").and_then(|text| elements(text).ok());
+    let blocks = blocks.unwrap_or_default();
+    let cut = splice::cut(result, STRUCTURE);
+    if structure == "null" || blocks.iter().any(|block| is_text(block)) {
+        return cut;
+    }
+    let text = format!(r#"{{"type":"text","text":{}}}"#, string(structure));
+    let blocks: Vec<_> = blocks.into_iter().chain([text.as_str()]).collect();
+    let content = format!("[{}]", blocks.join(","));
+    Cow::Owned(splice::set(&cut, "content", &content).into_owned())
+}
+
+/// The result without the text beside `structuredContent`; images, audio and resources stay. An error keeps
+/// its text, and so does a result without structure.
+fn structure_alone(result: &str) -> Cow<'_, str> {
+    let has_structure = splice::get(result, STRUCTURE).is_some_and(|value| value != "null");
+    let is_error = splice::get(result, "isError") == Some("true");
+    let blocks = splice::get(result, "content").and_then(|text| elements(text).ok());
+    let (true, false, Some(blocks)) = (has_structure, is_error, blocks) else {
+        return Cow::Borrowed(result);
+    };
+    let kept: Vec<_> = blocks.into_iter().filter(|block| !is_text(block)).collect();
+    splice::set(result, "content", &format!("[{}]", kept.join(",")))
+}
+
+fn is_text(block: &str) -> bool {
+    splice::get(block, "type") == Some("\"text\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_field_alone_loses_no_image_and_no_error() {
+        let both = r#"{"content":[{"type":"text","text":"8"},{"type":"image"}], "structuredContent":{"a":1.0}}"#;
+        assert_eq!(
+            content_alone(both),
+            r#"{"content":[{"type":"text","text":"8"},{"type":"image"}]}"#
+        );
+        assert_eq!(
+            structure_alone(both),
+            r#"{"content":[{"type":"image"}], "structuredContent":{"a":1.0}}"#
+        );
+        let bare = r#"{"content":[{"type":"image"}],"structuredContent":{"a":1.0}}"#;
+        assert_eq!(
+            content_alone(bare),
+            r#"{"content":[{"type":"image"},{"type":"text","text":"{\"a\":1.0}"}]}"#
+        );
+        for kept in [
+            r#"{"content":[{"type":"text","text":"no"}],"structuredContent":{"a":1},"isError":true}"#,
+            r#"{"content":[{"type":"text","text":"8"}]}"#,
+        ] {
+            assert_eq!(structure_alone(kept), kept);
         }
     }
 }

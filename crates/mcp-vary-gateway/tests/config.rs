@@ -546,6 +546,18 @@ fn file_with(place: &str, key: &str, default: &str) -> String {
         "rule" => {
             format!("servers: {{{server}}}}}\nclients: [{{variant: compact, {key}: {default}}}]")
         }
+        "variant" => {
+            format!("servers: {{{server}}}}}\nvariants: {{standard: {{{key}: {default}}}}}")
+        }
+        "condition" => format!(
+            "servers: {{{server}}}}}\nvariants: {{standard: {{tools: [{{{key}: {default}}}]}}}}"
+        ),
+        "deprecation" => format!(
+            "servers: {{{server}}}}}\nvariants: {{standard: {{}}, old: {{deprecation: {{message: m, {key}: {default}}}}}}}"
+        ),
+        "argument" => format!(
+            "servers: {{{server}}}}}\nvariants: {{standard: {{overrides: {{tools: {{t: {{arguments: {{a: {{{key}: {default}}}}}}}}}}}}}}}"
+        ),
         "restart" => format!("servers: {{{server}, restart: {{{key}: {default}}}}}}}"),
         _ => format!("servers: {{{server}, {key}: {default}}}}}"),
     }
@@ -581,6 +593,10 @@ fn every_setting_is_in_the_reference() {
         ("server", "## A server"),
         ("restart", "| key of `restart`"),
         ("rule", "| key of a rule"),
+        ("variant", "| key of a variant"),
+        ("condition", "| key of a condition"),
+        ("deprecation", "| key of `deprecation`"),
+        ("argument", "| key of an argument"),
         ("limits", "## `limits`"),
     ] {
         let text = file_with(place, "zzzzzz", "1");
@@ -620,6 +636,70 @@ fn rules_for_clients_are_read_and_their_mistakes_said_at_once() {
             "3:36: `clients[1].variant` is no variant; there are `standard`, `compact`, `read-only`",
             "3:59: `clients[1].headers.a b` is no name of a header; write one, such as `X-Team`",
             "3:64: `clients[2]` is no table of keys; write {name: ..., variant: ...}",
+        ],
+    );
+}
+
+/// The variants of a file, as their configuration shows itself.
+fn variants_of(text: &str) -> String {
+    let text = format!("servers: {{a: {{command: x}}}}\nvariants:\n{text}");
+    format!("{:?}", read("vary.yaml", &text))
+}
+
+#[test]
+fn what_a_variant_does_not_say_is_as_where_it_starts_from() {
+    // The order of the file does not matter, and a start may have a start.
+    let said = variants_of(
+        "  c: {from: b, tools: [x]}\n  b: {from: read-only, result: content, description: d}\n  standard: {}\n",
+    );
+    let c = said.split("VariantConfig {").nth(1).unwrap();
+    for expected in ["base: ReadOnly", "result: Content", "description: \"d\""] {
+        assert!(c.contains(expected), "{expected}: {c}");
+    }
+    assert!(said.contains("Everything as the server describes it"));
+}
+
+#[test]
+fn every_mistake_of_a_variant_is_said_at_once() {
+    refuses(
+        "vary.yaml",
+        concat!(
+            "servers: {a: {command: x}}\n",
+            "variant: revewer\n",
+            "variants:\n",
+            "  reviewer:\n",
+            "    form: read-only\n",
+            "    status: stabel\n",
+            "    tools: [\"a{b\", {readOnlyHint: maybe}]\n",
+            "    features: [\"=x\"]\n",
+            "    deprecation: {replacement: x}\n",
+            "    overrides: {tools: {t: {arguments: {a: {hiden: true}}}}}\n",
+            "  other: {from: revewer}\n",
+            "  one: {from: two}\n",
+            "  two: {from: one}\n",
+        ),
+        &[
+            "2:10: `variant` is no variant; there are `standard`, `compact`, `read-only`",
+            "5:5: `variants.reviewer.form` is no setting; did you mean `from`?",
+            "6:13: `variants.reviewer.status` is `stabel`; did you mean `stable`?",
+            "7:13: `variants.reviewer.tools[0]` is no pattern: the pattern `a{b` cannot be read: unclosed alternate group; \
+             missing '}' (maybe escape '{' with '[{]'?); write `*` for anything, `{a,b}` for one of several",
+            "7:35: `variants.reviewer.tools[1].readOnlyHint` is `maybe`; there are `true`, `false`, `absent`",
+            "8:15: `variants.reviewer.features` has the tag =x, which says nothing: a key is missing before `=` or after `!`; write tags such as \
+             `human` or `format=markdown`",
+            "9:18: `variants.reviewer.deprecation` says nothing to clients; add `message: ...`",
+            "10:45: `variants.reviewer.overrides.tools.t.arguments.a.hiden` is no setting; did you mean `hidden`?",
+            "11:10: `variants.other` starts from `revewer`, which is no variant; did you mean `reviewer`?",
+            "12:8: `variants.one` starts from itself, by way of others; take out one `from`",
+            "13:8: `variants.two` starts from itself, by way of others; take out one `from`",
+        ],
+    );
+    refuses(
+        "vary.yaml",
+        "servers: {a: {command: x}}\nvariants: {a: {status: experimental}}\n",
+        &[
+            "2:11: `variants` cannot be offered: no variant is stable; the default must be: mark one as stable; \
+           see the variants above",
         ],
     );
 }

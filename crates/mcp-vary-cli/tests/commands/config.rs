@@ -52,6 +52,26 @@ fn a_check_shows_what_the_servers_offer() {
 }
 
 #[test]
+fn a_check_names_what_variants_say_of_nothing_and_fails() {
+    let path = configuration("check-slips.yaml", "as-needed", &["sky"]);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let variants = concat!(
+        "variants:\n  standard: {}\n  brief:\n    tools: ['get_*', 'git_*']\n",
+        "    overrides: {tools: {get_wether: {name: weather}}}\n",
+    );
+    std::fs::write(&path, text + variants).unwrap();
+    insta::assert_snapshot!(checks(&[], &path, 1), @r#"
+    check-slips.yaml reads well: 1 server
+
+    server  state  era     tools  resources  templates  prompts
+    sky     up     modern      2          1          0        1
+
+    variants.brief: `tools.get_wether` is in no list of this view; did you mean `get_weather`?
+    variants.brief: `tools.include`: `git_*` holds for nothing
+    "#);
+}
+
+#[test]
 fn a_check_names_servers_that_are_down_and_fails() {
     let path = configuration("check-down.yaml", "always", &["sky", "gone"]);
     insta::assert_snapshot!(checks(&[], &path, 1), @r#"

@@ -1,17 +1,91 @@
-//! The three variants that exist without any configuration.
+//! How a variant shows what the servers list: as the operator configured it, or one of the three that exist
+//! without any configuration.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use mcp_vary::feature::Features;
 use mcp_vary::rank::Weights;
-use mcp_vary::variant::{Date, ServerVariant, VariantId, Variants};
-use mcp_vary::view::derive;
+use mcp_vary::variant::{Date, Mistakes, ServerVariant, VariantId, Variants};
+use mcp_vary::view::{
+    Candidate, Hints, Mistake, PreparedPrompt, PreparedTool, PromptOverride, ResourceOverride,
+    Selection, Style, ToolOverride, derive,
+};
 
 use super::listing::ListKind;
+use super::merge::Item;
 
-/// How a built-in variant shows what the server lists.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Face {
+/// One variant: who it is for, what it shows, and as what.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::variant::ServerVariant;
+/// use mcp_vary_gateway::{Base, VariantConfig};
+///
+/// let variant = ServerVariant::new("review".parse()?, "For code review");
+/// let mut config = VariantConfig::new(variant).with_base(Base::ReadOnly);
+/// config.tools = serde_json::from_str(r#"{"exclude": ["admin_*"]}"#).unwrap();
+/// # Ok::<(), mcp_vary::variant::VariantIdError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct VariantConfig {
+    /// What clients are told of it.
+    pub variant: ServerVariant,
+    /// What it starts from.
+    pub base: Base,
+    /// Which tools it shows, by the names that `standard` has.
+    pub tools: Selection,
+    /// Which resources and templates, by URI.
+    pub resources: Selection,
+    /// Which prompts.
+    pub prompts: Selection,
+    /// How it shows all of them.
+    pub style: Style,
+    /// What it makes of single tools, by the names that `standard` has.
+    pub tool_overrides: BTreeMap<String, ToolOverride>,
+    /// What it makes of single prompts.
+    pub prompt_overrides: BTreeMap<String, PromptOverride>,
+    /// What it makes of single resources and templates, by URI.
+    pub resource_overrides: BTreeMap<String, ResourceOverride>,
+    /// What its clients are taken to have declared that declare no features.
+    pub features: Option<Arc<Features>>,
+}
+
+impl VariantConfig {
+    /// A variant that shows everything as it is.
+    #[must_use]
+    pub fn new(variant: ServerVariant) -> Self {
+        Self {
+            variant,
+            base: Base::default(),
+            tools: Selection::default(),
+            resources: Selection::default(),
+            prompts: Selection::default(),
+            style: Style::default(),
+            tool_overrides: BTreeMap::new(),
+            prompt_overrides: BTreeMap::new(),
+            resource_overrides: BTreeMap::new(),
+            features: None,
+        }
+    }
+
+    /// The same, from another start.
+    #[must_use]
+    pub fn with_base(mut self, base: Base) -> Self {
+        self.base = base;
+        self
+    }
+}
+
+/// What a variant starts from: one of those that exist without any configuration.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Base {
     /// As the server lists it.
+    #[default]
     Standard,
     /// First sentences, schemas without prose; the same inputs are accepted.
     Compact,
@@ -19,48 +93,13 @@ pub(crate) enum Face {
     ReadOnly,
 }
 
-impl Face {
-    /// All of them, in the order of declaration.
-    pub(crate) const ALL: [Self; 3] = [Self::Standard, Self::Compact, Self::ReadOnly];
-
-    /// The item as this face shows it; `None` when it does not.
-    pub(crate) fn show(self, kind: ListKind, item: &str) -> Option<Cow<'_, str>> {
+impl Base {
+    /// The item as it is started from; `None` when it is not shown.
+    fn show(self, kind: ListKind, item: &str) -> Option<Cow<'_, str>> {
         match (self, kind) {
             (Self::Compact, _) => Some(compact(kind, item)),
             (Self::ReadOnly, ListKind::Tools) if !derive::is_read_only(item) => None,
             (Self::Standard | Self::ReadOnly, _) => Some(Cow::Borrowed(item)),
-        }
-    }
-
-    const fn id(self) -> &'static str {
-        match self {
-            Self::Standard => "standard",
-            Self::Compact => "compact",
-            Self::ReadOnly => "read-only",
-        }
-    }
-
-    fn variant(self, id: VariantId) -> ServerVariant {
-        match self {
-            Self::Standard => ServerVariant::new(
-                id,
-                "Everything as the server describes it: all tools, full descriptions and schemas.",
-            )
-            .with_hint("contextSize", "standard"),
-            Self::Compact => ServerVariant::new(
-                id,
-                "All tools in few tokens: the first sentence of each description, schemas without \
-                 prose. Accepts the same arguments. For small context windows and execution; for \
-                 planning with unfamiliar tools prefer `standard`.",
-            )
-            .with_hint("contextSize", "compact"),
-            Self::ReadOnly => ServerVariant::new(
-                id,
-                "Only the tools that declare that they change nothing. For analysis and review. A \
-                 selection by the server's own word, no protection against the server.",
-            )
-            .with_hint("contextSize", "standard")
-            .with_hint("accessLevel", "readonly"),
         }
     }
 }
@@ -75,23 +114,222 @@ fn compact(kind: ListKind, item: &str) -> Cow<'_, str> {
     derived.map_or(Cow::Borrowed(item), Cow::Owned)
 }
 
-/// The built-in variants as the server declares them.
-pub(crate) fn built_in() -> Variants {
-    let declared = Face::ALL
-        .into_iter()
-        .filter_map(|face| Some(face.variant(face.id().parse().ok()?)))
-        .collect();
-    // None of them is deprecated, so that no date matters.
-    match Variants::new(declared, Date::from_unix(0)) {
-        Ok((variants, _)) => variants,
-        Err(mistakes) => unreachable!("the built-in variants are valid: {mistakes}"),
+/// One item as a variant shows it, and what it takes to call it.
+#[derive(Debug)]
+pub(crate) struct Shown<'a> {
+    pub(crate) item: &'a Item,
+    /// What the variant calls it.
+    pub(crate) id: Arc<str>,
+    pub(crate) json: Cow<'a, str>,
+    /// What becomes of a call, where it is not sent on as it is.
+    pub(crate) call: Option<Prepared>,
+}
+
+/// What becomes of a call of a tool or prompt that a variant shows otherwise.
+#[derive(Debug)]
+pub(crate) enum Prepared {
+    Tool(PreparedTool),
+    Prompt(PreparedPrompt),
+}
+
+impl VariantConfig {
+    /// Whether it shows everything byte for byte.
+    pub(crate) fn is_plain(&self) -> bool {
+        let nothing = Selection::default();
+        self.base == Base::Standard
+            && self.style == Style::default()
+            && [&self.tools, &self.resources, &self.prompts]
+                .iter()
+                .all(|selection| **selection == nothing)
+            && self.tool_overrides.is_empty()
+            && self.prompt_overrides.is_empty()
+            && self.resource_overrides.is_empty()
+    }
+
+    pub(crate) fn selection(&self, kind: ListKind) -> &Selection {
+        match kind {
+            ListKind::Tools => &self.tools,
+            ListKind::Resources | ListKind::Templates => &self.resources,
+            ListKind::Prompts => &self.prompts,
+        }
+    }
+
+    /// The ids of the items that are to be overridden.
+    pub(crate) fn overridden(&self, kind: ListKind) -> Vec<&str> {
+        match kind {
+            ListKind::Tools => self.tool_overrides.keys().map(String::as_str).collect(),
+            ListKind::Prompts => self.prompt_overrides.keys().map(String::as_str).collect(),
+            ListKind::Resources | ListKind::Templates => {
+                self.resource_overrides.keys().map(String::as_str).collect()
+            }
+        }
+    }
+
+    /// The item as this variant shows it; `None` when it does not.
+    pub(crate) fn show<'a>(
+        &self,
+        kind: ListKind,
+        item: &'a Item,
+        server: &str,
+        mistakes: &mut Vec<Mistake>,
+    ) -> Option<Shown<'a>> {
+        let candidate = candidate(kind, item, server);
+        let json = self.base.show(kind, &item.json)?;
+        if !self.selection(kind).shows(candidate) {
+            return None;
+        }
+        let mut shown = Shown {
+            item,
+            id: Arc::clone(&item.id),
+            json,
+            call: None,
+        };
+        match kind {
+            ListKind::Tools => self.show_tool(&mut shown, mistakes),
+            ListKind::Prompts => self.show_prompt(&mut shown, mistakes),
+            ListKind::Resources | ListKind::Templates => self.show_resource(&mut shown),
+        }
+        Some(shown)
+    }
+
+    fn show_tool(&self, shown: &mut Shown<'_>, mistakes: &mut Vec<Mistake>) {
+        let change = self.tool_overrides.get(&*shown.item.id);
+        if change.is_none() && self.style == Style::default() {
+            return;
+        }
+        let unchanged = ToolOverride::default();
+        let prepared = PreparedTool::new(&shown.json, change.unwrap_or(&unchanged), self.style);
+        // A tool that cannot be read is listed as it is.
+        let Ok((tool, found)) = prepared else { return };
+        mistakes.extend(found);
+        if let Some(json) = tool.json() {
+            shown.json = Cow::Owned(json.to_owned());
+        }
+        if tool.name() != &*shown.id {
+            shown.id = tool.name().into();
+        }
+        shown.call = (!tool.passes_arguments()).then_some(Prepared::Tool(tool));
+    }
+
+    fn show_prompt(&self, shown: &mut Shown<'_>, mistakes: &mut Vec<Mistake>) {
+        let change = self.prompt_overrides.get(&*shown.item.id);
+        if change.is_none() && self.style == Style::default() {
+            return;
+        }
+        let unchanged = PromptOverride::default();
+        let prepared = PreparedPrompt::new(&shown.json, change.unwrap_or(&unchanged), self.style);
+        let Ok((prompt, found)) = prepared else {
+            return;
+        };
+        mistakes.extend(found);
+        if let Some(json) = prompt.json() {
+            shown.json = Cow::Owned(json.to_owned());
+        }
+        if prompt.name() != &*shown.id {
+            shown.id = prompt.name().into();
+        }
+        let changes_arguments = change.is_some_and(|change| !change.arguments.is_empty());
+        shown.call = changes_arguments.then_some(Prepared::Prompt(prompt));
+    }
+
+    fn show_resource(&self, shown: &mut Shown<'_>) {
+        let change = self.resource_overrides.get(&*shown.item.id);
+        if change.is_none() && self.style == Style::default() {
+            return;
+        }
+        let unchanged = ResourceOverride::default();
+        let prepared = change
+            .unwrap_or(&unchanged)
+            .prepare(&shown.json, self.style);
+        if let Ok(Some(json)) = prepared {
+            shown.json = Cow::Owned(json);
+        }
     }
 }
 
-/// The ids of all variants, in the order of declaration.
-pub(crate) fn ids() -> Vec<VariantId> {
-    let all = built_in();
-    all.iter().map(|variant| variant.id.clone()).collect()
+/// What a selection knows of an item.
+pub(crate) fn candidate<'a>(kind: ListKind, item: &'a Item, server: &'a str) -> Candidate<'a> {
+    Candidate {
+        name: &item.id,
+        server,
+        hints: (kind == ListKind::Tools).then(|| Hints::of_tool(&item.json)),
+    }
+}
+
+/// All variants that a gateway offers.
+#[derive(Debug)]
+pub(crate) struct Faces {
+    pub(crate) variants: Variants,
+    /// In the order of [`variants`](Self::variants).
+    pub(crate) all: Vec<VariantConfig>,
+}
+
+impl Faces {
+    /// The variants of a configuration. `today` tells which removal dates are past.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with how they are declared.
+    pub(crate) fn new(all: Vec<VariantConfig>, today: Date) -> Result<Self, Mistakes> {
+        let declared = all.iter().map(|face| face.variant.clone()).collect();
+        let (variants, warnings) = Variants::new(declared, today)?;
+        for warning in warnings {
+            tracing::warn!(%warning, "a variant is declared oddly");
+        }
+        Ok(Self { variants, all })
+    }
+
+    /// The variants that exist without any configuration.
+    pub(crate) fn built_in() -> Self {
+        // None of them is deprecated, so that no date matters.
+        match Self::new(built_in(), Date::from_unix(0)) {
+            Ok(faces) => faces,
+            Err(mistakes) => unreachable!("the built-in variants are valid: {mistakes}"),
+        }
+    }
+
+    /// The ids of the variants, in the order of declaration.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = VariantId> {
+        self.variants.iter().map(|variant| variant.id.clone())
+    }
+}
+
+/// The variants that exist without any configuration.
+pub(crate) fn built_in() -> Vec<VariantConfig> {
+    let described = [
+        (
+            "standard",
+            "Everything as the server describes it: all tools, full descriptions and schemas.",
+            Base::Standard,
+        ),
+        (
+            "compact",
+            "All tools in few tokens: the first sentence of each description, schemas without \
+             prose. Accepts the same arguments. For small context windows and execution; for \
+             planning with unfamiliar tools prefer `standard`.",
+            Base::Compact,
+        ),
+        (
+            "read-only",
+            "Only the tools that declare that they change nothing. For analysis and review. A \
+             selection by the server's own word, no protection against the server.",
+            Base::ReadOnly,
+        ),
+    ];
+    let faces = described.into_iter().filter_map(|(id, description, base)| {
+        let variant = ServerVariant::new(id.parse().ok()?, description);
+        let size = if base == Base::Compact {
+            "compact"
+        } else {
+            "standard"
+        };
+        let mut variant = variant.with_hint("contextSize", size);
+        if base == Base::ReadOnly {
+            variant = variant.with_hint("accessLevel", "readonly");
+        }
+        Some(VariantConfig::new(variant).with_base(base))
+    });
+    faces.collect()
 }
 
 /// The SEP's weights, and one for the hint that tells `read-only` from the rest.

@@ -65,6 +65,8 @@ pub(crate) struct Merged {
     pub(crate) frame: Arc<str>,
     /// Why there are none, when no server's list could be read.
     pub(crate) items: Result<Vec<Item>, Failure>,
+    /// The names of the servers.
+    pub(crate) servers: Vec<Arc<str>>,
     pub(crate) collisions: Vec<Collision>,
 }
 
@@ -120,6 +122,7 @@ impl Merged {
             whole: None,
             frame: format!(r#"{{"{}":[]}}"#, kind.items_key()).into(),
             items: unreadable(parts).map_or(Ok(items), Err),
+            servers: parts.iter().map(|part| Arc::clone(&part.server)).collect(),
             collisions,
         }
     }
@@ -145,6 +148,7 @@ impl Merged {
             whole,
             frame,
             items,
+            servers: vec![Arc::clone(&part.server)],
             collisions: Vec::new(),
         }
     }

@@ -16,11 +16,10 @@ use tokio::sync::Mutex;
 use tracing::warn;
 
 use crate::reply::Failure;
-use face::Face;
 use listing::ListKind;
-use merge::{Merged, Place};
+use merge::Merged;
 use source::{Source, Told};
-use view::{Layout, Tool, View};
+use view::{Layout, Prompt, Tool, View};
 
 /// The lists of all servers and the views of the variants, all of one moment.
 #[derive(Debug)]
@@ -36,16 +35,14 @@ pub(crate) struct Catalog {
 #[derive(Debug)]
 pub(crate) struct Lists {
     pub(crate) merged: Merged,
-    /// One view per face, in the order of [`Face::ALL`].
-    views: Vec<View>,
+    /// One view per variant, in their order.
+    pub(crate) views: Vec<View>,
 }
 
 impl Lists {
-    fn new(merged: Merged, layout: Layout) -> Self {
-        let views = Face::ALL
-            .into_iter()
-            .map(|face| View::new(face, &merged, layout))
-            .collect();
+    fn new(merged: Merged, layout: &Layout) -> Self {
+        let faces = layout.faces.all.iter();
+        let views = faces.map(|face| View::new(face, &merged, layout)).collect();
         Self { merged, views }
     }
 }
@@ -77,8 +74,8 @@ impl Catalog {
         self.view(ListKind::Tools, variant)?.tool(name)
     }
 
-    pub(crate) fn prompt(&self, variant: usize, name: &str) -> Option<&Place> {
-        self.view(ListKind::Prompts, variant)?.place(name)
+    pub(crate) fn prompt(&self, variant: usize, name: &str) -> Option<&Arc<Prompt>> {
+        self.view(ListKind::Prompts, variant)?.prompt(name)
     }
 
     /// The server that lists the resource `uri`, or else one whose template may stand for it.
@@ -219,11 +216,11 @@ impl LiveCatalog {
                 .iter()
                 .map(|source| source.part(kind))
                 .collect();
-            let (layout, before) = (self.layout, lists.get(&kind).cloned());
+            let (layout, before) = (self.layout.clone(), lists.get(&kind).cloned());
             let made = tokio::task::spawn_blocking(move || {
                 let merged = Merged::new(kind, &parts, layout.naming);
                 report(&merged, before.as_ref().map(|lists| &lists.merged));
-                Lists::new(merged, layout)
+                Lists::new(merged, &layout)
             });
             match made.await {
                 Ok(made) => drop(lists.insert(kind, Arc::new(made))),

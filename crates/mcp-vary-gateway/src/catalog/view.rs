@@ -8,9 +8,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use mcp_vary::json::Members;
 use mcp_vary::shape::ToolFacts;
+use mcp_vary::view::{self, Mistake, PreparedPrompt, PreparedTool};
 use tracing::warn;
 
-use super::face::Face;
+use super::face::{Faces, Prepared, Shown, VariantConfig, candidate};
 use super::listing::ListKind;
 use super::merge::{Item, Merged, Naming, Place};
 use super::template::Template;
@@ -25,18 +26,34 @@ use crate::splice;
 pub(crate) struct View {
     places: BTreeMap<Arc<str>, Place>,
     tools: BTreeMap<Arc<str>, Arc<Tool>>,
+    prompts: BTreeMap<Arc<str>, Arc<Prompt>>,
     templates: Vec<(Template, Place)>,
     pages: Result<ByEra, Failure>,
+    /// What is wrong with the variant's configuration, as far as this list shows.
+    pub(crate) mistakes: Vec<Mistake>,
 }
 
 /// What a call needs to know of a tool, as this view lists it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Tool {
     pub(crate) place: Place,
     pub(crate) facts: ToolFacts,
+    /// The headers that the view's clients send.
     pub(crate) headers: Vec<ParamHeader>,
+    /// The headers that the server takes.
+    pub(crate) own_headers: Vec<ParamHeader>,
     /// Whether calling it twice does no more than calling it once, by its own word.
     pub(crate) idempotent: bool,
+    /// What becomes of the arguments; they are sent on as they are without it.
+    pub(crate) prepared: Option<PreparedTool>,
+}
+
+/// What a request needs to know of a prompt, as this view lists it.
+#[derive(Debug)]
+pub(crate) struct Prompt {
+    pub(crate) place: Place,
+    /// What becomes of the arguments; they are sent on as they are without it.
+    pub(crate) prepared: Option<PreparedPrompt>,
 }
 
 /// The pages of one list for either era.
@@ -70,44 +87,80 @@ impl Page {
     }
 }
 
-/// How lists are named, cut and cached.
-#[derive(Clone, Copy, Debug)]
+/// How lists are named, shown, cut and cached.
+#[derive(Clone, Debug)]
 pub(crate) struct Layout {
     pub(crate) naming: Naming,
+    pub(crate) faces: Arc<Faces>,
     pub(crate) page_size: Option<NonZeroUsize>,
     pub(crate) caching: Caching,
 }
 
 impl View {
-    pub(crate) fn new(face: Face, merged: &Merged, layout: Layout) -> Self {
+    pub(crate) fn new(face: &VariantConfig, merged: &Merged, layout: &Layout) -> Self {
         let kind = merged.kind;
-        let shown = seen(face, kind, merged.items());
-        let mut places = BTreeMap::new();
-        for (item, _) in &shown {
-            let place = places.entry(Arc::clone(&item.id));
-            place.or_insert_with(|| item.place.clone());
+        let mut mistakes = slips(face, merged);
+        let shown = seen(face, merged, &mut mistakes);
+        let pages = match &merged.items {
+            Ok(_) => Ok(ByEra::new(face, merged, &shown, layout)),
+            Err(failure) => Err(failure.clone()),
+        };
+        let mut view = Self {
+            places: BTreeMap::new(),
+            tools: BTreeMap::new(),
+            prompts: BTreeMap::new(),
+            templates: Vec::new(),
+            pages,
+            mistakes,
+        };
+        for shown in shown {
+            view.take(kind, shown);
         }
-        let mut tools = BTreeMap::new();
-        if kind == ListKind::Tools {
-            tools = Tool::all(merged.items());
-            tools.retain(|name, _| places.contains_key(name));
+        view
+    }
+
+    /// Takes one item that the view shows. Of several with one name the first is the one that is asked for.
+    fn take(&mut self, kind: ListKind, shown: Shown<'_>) {
+        let (id, place) = (shown.id, shown.item.place.clone());
+        if kind == ListKind::Templates {
+            // What it stands for is the server's, whatever the view calls it.
+            self.templates
+                .push((Template::new(&place.own), place.clone()));
         }
-        let templates = shown.iter().filter(|_| kind == ListKind::Templates);
-        let templates = templates.map(|(item, _)| (Template::new(&item.id), item.place.clone()));
-        Self {
-            templates: templates.collect(),
-            pages: match &merged.items {
-                Ok(_) => Ok(ByEra::new(face, merged, &shown, layout)),
-                Err(failure) => Err(failure.clone()),
-            },
-            places,
-            tools,
+        match (kind, shown.call) {
+            (ListKind::Tools, call) => {
+                let prepared = match call {
+                    Some(Prepared::Tool(prepared)) => Some(prepared),
+                    _ => None,
+                };
+                let tool = Tool::read(shown.item, &shown.json, prepared);
+                match self.tools.get_mut(&id).and_then(Arc::get_mut) {
+                    Some(first) => first.is_also(&tool),
+                    None => drop(self.tools.insert(Arc::clone(&id), Arc::new(tool))),
+                }
+            }
+            (ListKind::Prompts, call) if !self.prompts.contains_key(&id) => {
+                let prepared = match call {
+                    Some(Prepared::Prompt(prepared)) => Some(prepared),
+                    _ => None,
+                };
+                let place = place.clone();
+                let prompt = Arc::new(Prompt { place, prepared });
+                self.prompts.insert(Arc::clone(&id), prompt);
+            }
+            _ => {}
         }
+        self.places.entry(id).or_insert(place);
     }
 
     /// The tool that the view lists as `name`.
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
         self.tools.get(name)
+    }
+
+    /// The prompt that the view lists as `name`.
+    pub(crate) fn prompt(&self, name: &str) -> Option<&Arc<Prompt>> {
+        self.prompts.get(name)
     }
 
     /// Where what the view lists as `id` comes from.
@@ -135,46 +188,73 @@ impl View {
     }
 }
 
-/// The items that `face` shows, and as what. Of items with one name all must be for it to show.
-fn seen(face: Face, kind: ListKind, items: &[Item]) -> Vec<(&Item, Cow<'_, str>)> {
-    let hides = |item: &&Item| face.show(kind, &item.json).is_none();
-    let hidden: BTreeSet<_> = items.iter().filter(hides).map(|item| &item.id).collect();
-    items
+/// The items that `face` shows. Of items with one name all must be for it to show, and of two that it gives
+/// one name the first is shown.
+fn seen<'a>(
+    face: &VariantConfig,
+    merged: &'a Merged,
+    mistakes: &mut Vec<Mistake>,
+) -> Vec<Shown<'a>> {
+    let kind = merged.kind;
+    let (mut all, mut hidden) = (Vec::new(), BTreeSet::new());
+    for item in merged.items() {
+        match face.show(kind, item, &merged.servers[item.place.server], mistakes) {
+            Some(shown) => all.push(shown),
+            None => drop(hidden.insert(Arc::clone(&item.id))),
+        }
+    }
+    all.retain(|shown| !hidden.contains(&shown.item.id));
+    let mut owners: BTreeMap<Arc<str>, Arc<str>> = BTreeMap::new();
+    let named: Vec<_> = all
         .iter()
-        .filter(|item| !hidden.contains(&item.id))
-        .filter_map(|item| Some((item, face.show(kind, &item.json)?)))
-        .collect()
+        .map(|it| (Arc::clone(&it.item.id), Arc::clone(&it.id)))
+        .collect();
+    all.retain(|shown| {
+        let owner = owners.entry(Arc::clone(&shown.id));
+        *owner.or_insert_with(|| Arc::clone(&shown.item.id)) == shown.item.id
+    });
+    if all.len() < named.len() {
+        let pairs: BTreeSet<_> = named.iter().map(|(own, name)| (&**own, &**name)).collect();
+        mistakes.extend(view::collisions(kind.items_key(), pairs));
+    }
+    all
+}
+
+/// What the configuration of `face` says of items that are not there.
+fn slips(face: &VariantConfig, merged: &Merged) -> Vec<Mistake> {
+    let Ok(items) = &merged.items else {
+        return Vec::new();
+    };
+    let kind = merged.kind;
+    // Resources and templates share their part of the configuration; which one is meant is not known.
+    if matches!(kind, ListKind::Resources | ListKind::Templates) || items.is_empty() {
+        return Vec::new();
+    }
+    let names: Vec<_> = items.iter().map(|item| &*item.id).collect();
+    let mut mistakes = view::unknown_items(kind.items_key(), face.overridden(kind), &names);
+    let candidates = items
+        .iter()
+        .map(|item| candidate(kind, item, &merged.servers[item.place.server]));
+    let candidates: Vec<_> = candidates.collect();
+    let selection = face.selection(kind);
+    for (key, rules) in [
+        ("include", &selection.include),
+        ("exclude", &selection.exclude),
+    ] {
+        let idle = |rule: &&view::Rule| !candidates.iter().any(|it| rule.holds(*it));
+        mistakes.extend(rules.iter().filter(idle).map(|rule| Mistake::Idle {
+            key: format!("{}.{key}", kind.items_key()),
+            rule: rule.to_string(),
+        }));
+    }
+    mistakes
 }
 
 impl Tool {
-    /// Nobody knows which of two tools with one name a client or the server means: what either promises
-    /// is kept.
-    fn all(items: &[Item]) -> BTreeMap<Arc<str>, Arc<Self>> {
-        let mut tools: BTreeMap<Arc<str>, Self> = BTreeMap::new();
-        for item in items {
-            let tool = Self::read(item);
-            match tools.get_mut(&item.id) {
-                Some(first) => {
-                    first.facts.output_schema |= tool.facts.output_schema;
-                    first.facts.ui |= tool.facts.ui;
-                    first.idempotent &= tool.idempotent;
-                }
-                None => drop(tools.insert(Arc::clone(&item.id), tool)),
-            }
-        }
-        let shared = tools.into_iter().map(|(name, tool)| (name, Arc::new(tool)));
-        shared.collect()
-    }
-
-    /// Reads the server's own definition, whatever the view shows of it: SDK clients hold a result against
+    /// Reads the server's own definition beside what the view shows of it: SDK clients hold a result against
     /// the schema that they saw first, in whichever variant that was.
-    fn read(item: &Item) -> Self {
+    fn read(item: &Item, shown: &str, prepared: Option<PreparedTool>) -> Self {
         let members = Members::parse(&item.json).unwrap_or_default();
-        let schema = members.get("inputSchema").unwrap_or("{}");
-        let headers = param_headers(schema).unwrap_or_else(|why| {
-            warn!(tool = &*item.id, why, "annotations of the tool ignored");
-            Vec::new()
-        });
         let ui = members
             .get("_meta")
             .and_then(|meta| Members::parse(meta).ok())
@@ -186,10 +266,28 @@ impl Tool {
         Self {
             place: item.place.clone(),
             facts,
-            headers,
+            headers: headers_of(&item.id, shown),
+            own_headers: headers_of(&item.id, &item.json),
             idempotent: is_idempotent(&members),
+            prepared,
         }
     }
+
+    /// Nobody knows which of two tools with one name a client or the server means: what either promises
+    /// is kept.
+    fn is_also(&mut self, other: &Self) {
+        self.facts.output_schema |= other.facts.output_schema;
+        self.facts.ui |= other.facts.ui;
+        self.idempotent &= other.idempotent;
+    }
+}
+
+fn headers_of(name: &str, tool: &str) -> Vec<ParamHeader> {
+    let schema = splice::get(tool, "inputSchema").unwrap_or("{}");
+    param_headers(schema).unwrap_or_else(|why| {
+        warn!(tool = name, why, "annotations of the tool ignored");
+        Vec::new()
+    })
 }
 
 /// > If true, calling the tool repeatedly with the same arguments will have no additional effect on its
@@ -207,9 +305,9 @@ fn is_idempotent(tool: &Members<'_>) -> bool {
 }
 
 impl ByEra {
-    fn new(face: Face, merged: &Merged, shown: &[(&Item, Cow<'_, str>)], layout: Layout) -> Self {
-        let texts: Vec<_> = shown.iter().map(|(_, json)| json.as_ref()).collect();
-        let complete = face == Face::Standard && layout.page_size.is_none();
+    fn new(face: &VariantConfig, merged: &Merged, shown: &[Shown<'_>], layout: &Layout) -> Self {
+        let texts: Vec<_> = shown.iter().map(|shown| shown.json.as_ref()).collect();
+        let complete = face.is_plain() && layout.page_size.is_none();
         let whole = merged.whole.as_deref().filter(|_| complete);
         let legacy_texts = legacy_items(merged.kind, shown);
         let untouched = legacy_texts
@@ -228,12 +326,12 @@ impl ByEra {
 }
 
 /// Legacy clients know output schemas of objects only; a modern server may list others.
-fn legacy_items<'a>(kind: ListKind, shown: &'a [(&Item, Cow<'_, str>)]) -> Vec<Cow<'a, str>> {
+fn legacy_items<'a>(kind: ListKind, shown: &'a [Shown<'_>]) -> Vec<Cow<'a, str>> {
     let shown = shown.iter();
     shown
-        .map(|(item, json)| match (kind, item.era) {
-            (ListKind::Tools, Era::Modern) => without_foreign_schema(json),
-            _ => Cow::Borrowed(json.as_ref()),
+        .map(|shown| match (kind, shown.item.era) {
+            (ListKind::Tools, Era::Modern) => without_foreign_schema(&shown.json),
+            _ => Cow::Borrowed(shown.json.as_ref()),
         })
         .collect()
 }
@@ -253,7 +351,7 @@ fn pages(
     items: &[&str],
     frame: &str,
     whole: Option<&str>,
-    layout: Layout,
+    layout: &Layout,
 ) -> Vec<Page> {
     if let Some(whole) = whole {
         let result = downward(whole, era, layout.caching);
@@ -296,7 +394,7 @@ impl Page {
 mod tests {
     use super::*;
 
-    fn items(texts: &[&str]) -> Vec<Item> {
+    fn merged(texts: &[&str]) -> Merged {
         let item = |text: &&str| Item {
             id: "x".into(),
             json: (*text).into(),
@@ -306,7 +404,24 @@ mod tests {
             },
             era: Era::Legacy,
         };
-        texts.iter().map(item).collect()
+        Merged {
+            kind: ListKind::Tools,
+            whole: None,
+            frame: r#"{"tools":[]}"#.into(),
+            items: Ok(texts.iter().map(item).collect()),
+            servers: vec!["a".into()],
+            collisions: Vec::new(),
+        }
+    }
+
+    fn layout() -> Layout {
+        let faces = Faces::built_in();
+        Layout {
+            naming: Naming::Never,
+            faces: Arc::new(faces),
+            page_size: None,
+            caching: Caching::Never,
+        }
     }
 
     const READS: &str = r#"{"name":"x","annotations":{"readOnlyHint":true}}"#;
@@ -314,7 +429,11 @@ mod tests {
 
     #[test]
     fn a_name_that_writes_too_is_not_read_only() {
-        let shown = |texts: &[&str]| seen(Face::ReadOnly, ListKind::Tools, &items(texts)).len();
+        let layout = layout();
+        let shown = |texts: &[&str]| {
+            let merged = merged(texts);
+            seen(&layout.faces.all[2], &merged, &mut Vec::new()).len()
+        };
         assert_eq!(shown(&[READS, READS]), 2);
         assert_eq!(shown(&[READS, WRITES]), 0);
         assert_eq!(shown(&[WRITES, READS]), 0);
@@ -322,8 +441,10 @@ mod tests {
 
     #[test]
     fn what_one_of_two_tools_promises_is_kept() {
+        let layout = layout();
         for order in [[READS, WRITES], [WRITES, READS]] {
-            assert!(Tool::all(&items(&order))["x"].facts.output_schema);
+            let view = View::new(&layout.faces.all[0], &merged(&order), &layout);
+            assert!(view.tool("x").unwrap().facts.output_schema);
         }
     }
 }

@@ -3,16 +3,23 @@
 use http::HeaderName;
 use mcp_vary::variant::VariantId;
 
-use super::mistake::nearest;
+use super::mistake::{Mistake, Position, nearest};
 use super::reader::{Field, Reader, Setting, did_you_mean, quoted};
 use super::tree::Value;
-use crate::catalog::face;
 use crate::choose::{ClientRule, Pattern};
 
 const EXAMPLE: &str = "[{name: \"claude*\", variant: compact}]";
 
+/// Where a variant is named, by what key, and which.
+type Named = (Position, String, VariantId);
+
 /// Reads the list of rules; those in which something is wrong are left out.
-pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Vec<ClientRule>) {
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    field: &Field<'_>,
+    into: &mut Vec<ClientRule>,
+    named: &mut Vec<Named>,
+) {
     let Value::List(items) = &field.node.value else {
         return reader.wrong(field, "is no list", &format!("write {EXAMPLE}"));
     };
@@ -21,24 +28,40 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Vec<Cl
         let item = Field { path, node };
         let mut draft = Draft::default();
         reader.settings(&item, &[SETTINGS], &mut draft, "{name: ..., variant: ...}");
+        named.append(&mut draft.named);
         into.extend(draft.finish(reader, &item));
     }
 }
 
-/// The id of a variant that there is.
-pub(super) fn variant(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<VariantId> {
+/// The id of a variant, which is to be [checked](check) when all are known.
+pub(super) fn variant(
+    reader: &mut Reader<'_>,
+    field: &Field<'_>,
+    named: &mut Vec<Named>,
+) -> Option<VariantId> {
     let word = reader.word(field)?;
-    let ids = face::ids();
-    let id = ids.iter().find(|id| id.as_str() == word);
-    if id.is_none() {
-        let names: Vec<_> = ids.iter().map(VariantId::as_str).collect();
-        let fix = match nearest(&word, &names) {
+    let id: VariantId = match word.parse() {
+        Ok(id) => id,
+        Err(_) => {
+            reader.wrong(field, "is no variant", "write the id of one");
+            return None;
+        }
+    };
+    named.push((field.node.at, field.path.clone(), id.clone()));
+    Some(id)
+}
+
+/// Says which of the variants that were named are not declared.
+pub(super) fn check(reader: &mut Reader<'_>, named: &[Named], ids: &[VariantId]) {
+    let names: Vec<_> = ids.iter().map(VariantId::as_str).collect();
+    for (at, key, id) in named.iter().filter(|(_, _, id)| !ids.contains(id)) {
+        let fix = match nearest(id.as_str(), &names) {
             Some(meant) => did_you_mean(meant),
             None => format!("there are {}", quoted(&names)),
         };
-        reader.wrong(field, "is no variant", &fix);
+        let mistake = Mistake::new(*at, key.as_str(), "is no variant");
+        reader.mistakes.push(mistake.with_fix(fix));
     }
-    id.cloned()
 }
 
 /// A rule while it is read.
@@ -50,6 +73,7 @@ struct Draft {
     variant: Option<VariantId>,
     /// Whether `variant` was given, whatever it was worth.
     says_variant: bool,
+    named: Vec<Named>,
 }
 
 impl Draft {
@@ -98,7 +122,7 @@ const SETTINGS: &[Setting<Draft>] = &[
         key: "variant",
         read: |reader, field, draft| {
             draft.says_variant = true;
-            draft.variant = variant(reader, field);
+            draft.variant = variant(reader, field, &mut draft.named);
         },
     },
 ];

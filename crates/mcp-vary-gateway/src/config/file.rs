@@ -1,13 +1,18 @@
 //! The configuration file as a value.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
+
+use mcp_vary::variant::VariantId;
 
 use super::mistake::{Mistake, Mistakes, Position};
 use super::reader::{Field, MOST, Reader, Setting};
 use super::server::{self, Servers};
 use super::tree::{self, Node};
+use super::variants::{self, Declared};
 use super::{Config, Limits, Outside, clients, mcp_json};
+use crate::catalog::face::Faces;
 use crate::catalog::merge::Naming;
 use crate::choose::Choosing;
 use crate::upstream::UpstreamConfig;
@@ -51,6 +56,8 @@ pub struct File {
     pub listen: Option<String>,
     /// Whether server variants are offered.
     pub variants: bool,
+    /// The variants, where the file declares any.
+    faces: Option<Arc<Faces>>,
     /// Which variant clients get that name none.
     pub choosing: Choosing,
     /// Whether content is negotiated.
@@ -75,6 +82,9 @@ impl File {
             .with_choosing(self.choosing)
             .with_negotiation(self.negotiation)
             .with_limits(self.limits);
+        if let Some(faces) = self.faces {
+            config.faces = faces;
+        }
         config.page_size = self.page_size;
         config.session_lifetime = self.session_lifetime.unwrap_or(config.session_lifetime);
         config
@@ -170,6 +180,7 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
             reader.mistakes.push(mistake.with_fix(FIRST_LINES));
         }
     }
+    clients::check(reader, &draft.named, &draft.variants.ids());
     Some(draft.finish())
 }
 
@@ -181,6 +192,9 @@ pub(super) fn is_setting(key: &str) -> bool {
 /// A file while it is read.
 struct Draft {
     servers: Servers,
+    variants: Declared,
+    /// Where a variant is named that must be declared somewhere, and which.
+    named: Vec<(Position, String, VariantId)>,
     file: File,
 }
 
@@ -188,12 +202,15 @@ impl Default for Draft {
     fn default() -> Self {
         Self {
             servers: Servers::default(),
+            variants: Declared::default(),
+            named: Vec::new(),
             file: File {
                 servers: Vec::new(),
                 disabled: Vec::new(),
                 naming: Naming::default(),
                 listen: None,
                 variants: true,
+                faces: None,
                 choosing: Choosing::default(),
                 negotiation: true,
                 page_size: None,
@@ -210,6 +227,8 @@ impl Draft {
         File {
             servers: self.servers.enabled,
             disabled: self.servers.disabled,
+            variants: self.variants.on,
+            faces: self.variants.faces,
             ..self.file
         }
     }
@@ -246,18 +265,20 @@ const SETTINGS: &[Setting<Draft>] = &[
     },
     Setting {
         key: "variants",
-        read: |reader, field, draft| reader.switch(field, &mut draft.file.variants),
+        read: |reader, field, draft| variants::read(reader, field, &mut draft.variants),
     },
     Setting {
         key: "variant",
         read: |reader, field, draft| {
-            draft.file.choosing.default = clients::variant(reader, field);
+            let variant = clients::variant(reader, field, &mut draft.named);
+            draft.file.choosing.default = variant;
         },
     },
     Setting {
         key: "clients",
         read: |reader, field, draft| {
-            clients::read(reader, field, &mut draft.file.choosing.rules);
+            let rules = &mut draft.file.choosing.rules;
+            clients::read(reader, field, rules, &mut draft.named);
         },
     },
     Setting {

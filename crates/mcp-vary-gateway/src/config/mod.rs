@@ -12,13 +12,17 @@ mod server;
 mod tree;
 mod units;
 mod variables;
+mod variants;
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::file::{File, Source};
 pub use self::mistake::{Mistake, Mistakes, Position};
-use crate::catalog::face;
+use mcp_vary::variant::{self, Date};
+
+use crate::catalog::face::{Faces, VariantConfig};
 use crate::catalog::merge::Naming;
 use crate::choose::Choosing;
 use crate::upstream::UpstreamConfig;
@@ -48,6 +52,8 @@ pub struct Config {
     pub start_patience: Duration,
     /// Whether the extension server-variants is offered; on by default (EXT-3).
     pub variants: bool,
+    /// The variants; `standard`, `compact` and `read-only` unless others are set.
+    pub(crate) faces: Arc<Faces>,
     /// How the default variant of a client is chosen, beside its hints.
     pub choosing: Choosing,
     /// Whether the extension content-negotiation is offered; on by default (EXT-3).
@@ -90,6 +96,7 @@ impl Config {
             start_without_servers: false,
             start_patience: Duration::from_secs(60),
             variants: true,
+            faces: Arc::new(Faces::built_in()),
             choosing: Choosing::default(),
             negotiation: true,
             always_both: false,
@@ -123,13 +130,27 @@ impl Config {
         self
     }
 
+    /// Offers these variants in place of the built-in ones.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with how they are declared.
+    pub fn with_variants_of(
+        mut self,
+        faces: Vec<VariantConfig>,
+    ) -> Result<Self, variant::Mistakes> {
+        let today = Date::from_unix((self.outside.now)());
+        self.faces = Arc::new(Faces::new(faces, today)?);
+        Ok(self)
+    }
+
     /// Makes a variant the default of clients that no rule is about, whatever their hints.
     ///
     /// # Errors
     ///
     /// When there is no such variant; it says which there are.
     pub fn with_default_variant(mut self, id: &str) -> Result<Self, String> {
-        let ids = face::ids();
+        let ids: Vec<_> = self.faces.ids().collect();
         let found = ids.iter().find(|known| known.as_str() == id);
         let names: Vec<_> = ids.iter().map(|id| format!("`{id}`")).collect();
         let found = found

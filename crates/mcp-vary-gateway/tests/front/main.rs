@@ -25,3 +25,4 @@ mod sessions;
 mod stdio;
 mod support;
 mod variants;
+mod views;

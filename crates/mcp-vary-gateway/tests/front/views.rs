@@ -1,0 +1,329 @@
+//! Variants as an operator configures them: what each shows, and what becomes of calls to it.
+
+use mcp_vary::json::Json;
+use mcp_vary::variant::ServerVariant;
+use mcp_vary::view::{
+    ArgumentOverride, Description, Dialect, PromptOverride, ResultFields, SchemaStyle, ToolOverride,
+};
+use mcp_vary_gateway::{Base, VariantConfig};
+use serde_json::{Value, json};
+
+use crate::http_peer::{Peer, Reply, Seen};
+use crate::support::{House, Way, features, names, tool, under};
+
+/// A server with issues, that says what it was asked.
+async fn issues() -> Peer {
+    Peer::start(answer).await
+}
+
+fn answer(seen: &Seen) -> Option<Reply> {
+    let params = &seen.body["params"];
+    let schema = json!({
+        "type": "object", "required": ["owner", "query"],
+        "properties": {
+            "owner": {"type": "string", "description": "Whose."},
+            "query": {"type": "string", "minLength": 2, "description": "What to look for."},
+            "limit": {"type": "integer"},
+        },
+    });
+    let tool = |name: &str, reads: bool| {
+        json!({"name": name, "title": "T", "description": format!("Does {name}. In many ways."),
+            "inputSchema": schema, "annotations": {"readOnlyHint": reads},
+            "outputSchema": {"type": "object"}})
+    };
+    let result = match seen.method() {
+        "initialize" => json!({
+            "protocolVersion": "2025-11-25", "serverInfo": {"name": "issues", "version": "1"},
+            "capabilities": {"tools": {}, "prompts": {}, "resources": {}, "completions": {}},
+        }),
+        "tools/list" => json!({"tools": [
+            tool("search_issues", true), tool("close_issue", false), tool("admin_purge", false),
+        ]}),
+        "tools/call" => json!({
+            "said": params,
+            "content": [{"type": "text", "text": "two"}, {"type": "image", "data": "", "mimeType": "image/png"}],
+            "structuredContent": {"found": 2},
+        }),
+        "resources/list" => json!({"resources": [
+            {"uri": "doc:a", "name": "a"}, {"uri": "log:b", "name": "b"},
+        ]}),
+        "prompts/list" => json!({"prompts": [
+            {"name": "triage", "arguments": [{"name": "repository", "required": true}, {"name": "tone"}]},
+            {"name": "report"},
+        ]}),
+        "prompts/get" | "completion/complete" => {
+            json!({"messages": [], "completion": {"values": []}, "said": params})
+        }
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+fn variant(id: &str) -> VariantConfig {
+    VariantConfig::new(ServerVariant::new(id.parse().unwrap(), "For tests."))
+}
+
+fn text(value: &'static str) -> Option<Json<'static>> {
+    Some(Json::String(value.into()))
+}
+
+/// The variants of these tests.
+fn variants() -> Vec<VariantConfig> {
+    let mut finder = variant("finder");
+    finder.tools =
+        serde_json::from_str(r#"{"include": ["*_issue*"], "exclude": ["close*"]}"#).unwrap();
+    finder.prompts = serde_json::from_str(r#"{"include": ["triage"]}"#).unwrap();
+    finder.resources = serde_json::from_str(r#"{"exclude": ["log:*"]}"#).unwrap();
+    let mut change = ToolOverride {
+        name: Some("find".into()),
+        description: Some("Finds issues of ours.".into()),
+        ..ToolOverride::default()
+    };
+    let argument = |name: Option<&str>, fixed, default| ArgumentOverride {
+        name: name.map(str::to_owned),
+        fixed,
+        default,
+        ..ArgumentOverride::default()
+    };
+    change
+        .arguments
+        .insert("query".into(), argument(Some("q"), None, None));
+    change
+        .arguments
+        .insert("owner".into(), argument(None, text("acme"), None));
+    finder.tool_overrides.insert("search_issues".into(), change);
+    let mut triage = PromptOverride::default();
+    triage
+        .arguments
+        .insert("repository".into(), argument(Some("repo"), None, None));
+    finder.prompt_overrides.insert("triage".into(), triage);
+
+    let mut words = variant("words").with_base(Base::ReadOnly);
+    words.style.description = Description::FirstSentence;
+    words.style.result = ResultFields::Content;
+
+    let mut program = variant("program");
+    program.style.schema = SchemaStyle::Compact;
+    program.style.result = ResultFields::Structured;
+
+    let mut gemini = variant("gemini");
+    gemini.style.dialect = Some(Dialect::Gemini);
+
+    let mut casual = variant("casual");
+    casual.features = Some(
+        mcp_vary::feature::Features::from_tags(["human", "format=markdown"])
+            .0
+            .into(),
+    );
+    vec![variant("all"), finder, words, program, gemini, casual]
+}
+
+async fn house() -> House {
+    House::behind_one(issues().await, |config| {
+        config.with_variants_of(variants()).unwrap()
+    })
+    .await
+}
+
+async fn ask(house: &House, variant: &str, method: &str, params: Value) -> Value {
+    Way::HttpModern
+        .ask(house, &json!({}), method, under(variant, params))
+        .await
+}
+
+/// SV-11: a variant chooses what it shows, and how.
+#[tokio::test]
+async fn a_variant_shows_what_it_selects() {
+    let house = house().await;
+    for (variant, tools) in [
+        ("all", &["search_issues", "close_issue", "admin_purge"][..]),
+        ("finder", &["find"]),
+        ("words", &["search_issues"]),
+    ] {
+        for way in Way::ALL {
+            let list = way
+                .ask(&house, &json!({}), "tools/list", under(variant, json!({})))
+                .await;
+            assert_eq!(names(&list), tools, "{variant} {way:?}");
+        }
+    }
+    let list = ask(&house, "finder", "resources/list", json!({})).await;
+    assert_eq!(
+        list["result"]["resources"],
+        json!([{"uri": "doc:a", "name": "a"}])
+    );
+    let list = ask(&house, "finder", "prompts/list", json!({})).await;
+    assert_eq!(list["result"]["prompts"].as_array().unwrap().len(), 1);
+    let list = ask(&house, "words", "tools/list", json!({})).await;
+    assert_eq!(
+        list["result"]["tools"][0]["description"],
+        "Does search_issues."
+    );
+}
+
+/// SV-12: the names of another view lead nowhere.
+#[tokio::test]
+async fn what_a_variant_calls_otherwise_exists_only_so() {
+    let house = house().await;
+    for (variant, name) in [
+        ("finder", "search_issues"),
+        ("all", "find"),
+        ("words", "close_issue"),
+    ] {
+        let answer = ask(&house, variant, "tools/call", tool(name)).await;
+        assert_eq!(answer["error"]["code"], -32602, "{variant} {name}");
+        assert_eq!(answer["error"]["data"]["activeVariant"], variant);
+    }
+}
+
+#[tokio::test]
+async fn a_call_reaches_the_server_in_its_own_words() {
+    let house = house().await;
+    let list = ask(&house, "finder", "tools/list", json!({})).await;
+    let listed = &list["result"]["tools"][0];
+    assert_eq!(listed["description"], "Finds issues of ours.");
+    let schema = &listed["inputSchema"];
+    let properties: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(properties, ["q", "limit"]);
+    assert_eq!(schema["required"], json!(["q"]));
+    for way in Way::ALL {
+        let call = under(
+            "finder",
+            json!({"name": "find", "arguments": {"q": "é", "limit": 1.0}}),
+        );
+        let answer = way.ask(&house, &json!({}), "tools/call", call).await;
+        let said = &answer["result"]["said"];
+        assert_eq!(said["name"], "search_issues", "{way:?} {answer}");
+        assert_eq!(
+            said["arguments"],
+            json!({"query": "é", "limit": 1.0, "owner": "acme"})
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_argument_that_a_view_does_not_have_is_an_error_that_a_model_can_act_on() {
+    let house = house().await;
+    let call = json!({"name": "find", "arguments": {"q": "x", "owner": "evil"}});
+    let answer = ask(&house, "finder", "tools/call", call).await;
+    let result = &answer["result"];
+    assert_eq!(result["isError"], true, "{answer}");
+    assert_eq!(
+        result["content"][0]["text"],
+        "invalid arguments: there is no argument `owner`; leave it out"
+    );
+    assert!(house.peer.of("tools/call").is_empty());
+}
+
+#[tokio::test]
+async fn prompts_and_their_completions_are_asked_in_the_servers_words() {
+    let house = house().await;
+    let get = json!({"name": "triage", "arguments": {"repo": "x"}});
+    let answer = ask(&house, "finder", "prompts/get", get).await;
+    assert_eq!(
+        answer["result"]["said"]["arguments"],
+        json!({"repository": "x"})
+    );
+    let get = json!({"name": "triage", "arguments": {"repository": "x"}});
+    let answer = ask(&house, "finder", "prompts/get", get).await;
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    let reference = json!({"type": "ref/prompt", "name": "triage"});
+    let complete = json!({"ref": reference, "argument": {"name": "repo", "value": "v"}});
+    let answer = ask(&house, "finder", "completion/complete", complete).await;
+    assert_eq!(
+        answer["result"]["said"]["argument"],
+        json!({"name": "repository", "value": "v"})
+    );
+}
+
+/// A dialect's arguments are held against the server's own schema before they go on.
+#[tokio::test]
+async fn a_dialect_lists_what_its_models_take_and_checks_what_the_server_takes() {
+    let house = house().await;
+    let good = json!({"name": "close_issue", "arguments": {"owner": "o", "query": "long"}});
+    let answer = ask(&house, "gemini", "tools/call", good).await;
+    assert_eq!(
+        answer["result"]["said"]["arguments"],
+        json!({"owner": "o", "query": "long"})
+    );
+    let bad = json!({"name": "close_issue", "arguments": {"owner": "o", "query": "x"}});
+    let answer = ask(&house, "gemini", "tools/call", bad).await;
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    let why = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(why.contains("`/query`") || why.contains("query"), "{why}");
+}
+
+#[tokio::test]
+async fn a_variant_decides_which_field_its_clients_read() {
+    let house = house().await;
+    let call = json!({"name": "search_issues", "arguments": {}});
+    let image = json!({"type": "image", "data": "", "mimeType": "image/png"});
+    let words = ask(&house, "words", "tools/call", call.clone()).await;
+    assert_eq!(words["result"].get("structuredContent"), None);
+    assert_eq!(words["result"]["content"].as_array().unwrap().len(), 2);
+    let program = ask(&house, "program", "tools/call", call).await;
+    assert_eq!(program["result"]["structuredContent"], json!({"found": 2}));
+    assert_eq!(program["result"]["content"], json!([image]));
+    for (variant, has) in [("words", false), ("program", true)] {
+        let list = ask(&house, variant, "tools/list", json!({})).await;
+        let tool = &list["result"]["tools"][0];
+        assert_eq!(tool.get("outputSchema").is_some(), has, "{variant}");
+    }
+}
+
+#[tokio::test]
+async fn a_variants_features_are_for_clients_that_declare_none() {
+    let house = house().await;
+    let call = || under("casual", json!({"name": "search_issues", "arguments": {}}));
+    let plain = Way::HttpModern
+        .ask(&house, &json!({}), "tools/call", call())
+        .await;
+    let text = plain["result"]["content"][0]["text"].as_str().unwrap();
+    assert_ne!(text, "{\"found\":2}");
+    // CN-19: only who declared something is told what became of it.
+    assert_eq!(plain["result"].get("_meta"), None, "{plain}");
+    let declared = features(&["agent", "format=json"]);
+    let json = Way::HttpModern
+        .ask(&house, &declared, "tools/call", call())
+        .await;
+    assert!(
+        json["result"]["_meta"]["vary/applied"].is_object(),
+        "{json}"
+    );
+}
+
+#[tokio::test]
+async fn slips_of_a_configuration_are_found_when_the_lists_are_there() {
+    let mut slipped = variants();
+    slipped[1]
+        .tools
+        .include
+        .push(serde_json::from_str(r#""serch_*""#).unwrap());
+    let unknown = ToolOverride::default();
+    slipped[1]
+        .tool_overrides
+        .insert("close_isue".into(), unknown);
+    let renamed = |name: &str| ToolOverride {
+        name: Some(name.into()),
+        ..ToolOverride::default()
+    };
+    slipped[0]
+        .tool_overrides
+        .insert("close_issue".into(), renamed("search_issues"));
+    let house = House::behind_one(issues().await, |config| {
+        config.with_variants_of(slipped).unwrap()
+    })
+    .await;
+    let slips = house.gateway.slips();
+    let said: Vec<_> = slips
+        .iter()
+        .map(|(id, slip)| format!("{id}: {slip}"))
+        .collect();
+    assert_eq!(said.len(), 3, "{said:#?}");
+    assert!(said[0].starts_with("all: ") && said[0].contains("both called `search_issues`"));
+    assert!(said[1].contains("did you mean `close_issue`?"), "{said:?}");
+    assert!(said[2].contains("`serch_*` holds for nothing"), "{said:?}");
+    // Of two with one name the first is shown and reached.
+    let list = ask(&house, "all", "tools/list", json!({})).await;
+    assert_eq!(names(&list), ["search_issues", "admin_purge"]);
+}
