@@ -17,6 +17,7 @@ use mcp_vary::shape::{
     Role, Shaped, ToolFacts, compact_tool_result, prompt_result, resource_result, tool_result,
 };
 use mcp_vary::variant::{ServerVariant, Status, VariantId};
+use mcp_vary::view::{Dialect, PreparedPrompt, PreparedTool, PromptOverride, Style, ToolOverride};
 use mcp_vary::visibility::{Experience, Forward, MAX_NAMED, compare, forward};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -33,6 +34,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ("cursor", cursor),
     ("json", json),
     ("result", result),
+    ("view", view),
 ];
 
 /// A tag prints as it was read, and is made of its parts.
@@ -266,5 +268,60 @@ fn once(text: &str, shape: impl Fn(&str) -> Shaped) {
     if let Shaped::Changed { result, .. } = shape(text) {
         assert!(Members::parse(&result).is_ok());
         assert_eq!(shape(&result), Shaped::Unchanged);
+    }
+}
+
+/// A definition in the first line, arguments in the second: what is listed is JSON with no keyword that the
+/// dialect refuses, what is sent is JSON, and what is told is bounded.
+pub(crate) fn view(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let (definition, arguments) = text.split_once('\n').unwrap_or((text, "{}"));
+    for dialect in Dialect::ALL {
+        let style = Style {
+            dialect: Some(dialect),
+            ..Style::default()
+        };
+        let prompt = PreparedPrompt::new(definition, &PromptOverride::default(), style);
+        if let Ok((prompt, _)) = prompt {
+            assert!(
+                prompt
+                    .json()
+                    .is_none_or(|json| Members::parse(json).is_ok())
+            );
+        }
+        let tool = PreparedTool::new(definition, &ToolOverride::default(), style);
+        let Ok((tool, mistakes)) = tool else {
+            continue;
+        };
+        assert!(mistakes.is_empty());
+        if let Some(json) = tool.json() {
+            let listed = Members::parse(json).expect("what is listed is an object");
+            let schema = Json::parse(listed.get("inputSchema").expect("with a schema"));
+            has_only(dialect, &schema.expect("that can be read"));
+        }
+        match tool.arguments(arguments) {
+            Ok(sent) => assert!(Members::parse(&sent).is_ok()),
+            Err(faults) => assert!(faults.iter().all(|fault| fault.to_string().len() < 2_500)),
+        }
+    }
+}
+
+fn has_only(dialect: Dialect, schema: &Json<'_>) {
+    for (keyword, value) in schema.as_object().expect("a schema is an object") {
+        assert!(dialect.keywords().contains(&keyword.as_ref()), "{keyword}");
+        match (keyword.as_ref(), value) {
+            ("properties" | "$defs", Json::Object(named)) => {
+                named
+                    .iter()
+                    .for_each(|(_, schema)| has_only(dialect, schema));
+            }
+            ("anyOf", Json::Array(schemas)) => {
+                schemas.iter().for_each(|schema| has_only(dialect, schema));
+            }
+            ("items", schema) => has_only(dialect, schema),
+            _ => {}
+        }
     }
 }

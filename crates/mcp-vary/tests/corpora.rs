@@ -78,6 +78,10 @@ fn the_corpora_reach_both_outcomes() {
     parsed("result", |text| {
         mcp_vary::visibility::forward(text, mcp_vary::visibility::Experience::Program).is_ok()
     });
+    parsed("view", |text| {
+        let definition = text.lines().next().unwrap_or_default();
+        mcp_vary::view::Dialect::Gemini.rewrite(definition).is_ok()
+    });
     parsed("cursor", |text| {
         let variant = "compact".parse().expect("a valid identifier");
         let binding = mcp_vary::cursor::Binding {

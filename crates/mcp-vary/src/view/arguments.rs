@@ -92,8 +92,7 @@ impl Arguments {
                 });
                 continue;
             }
-            let said = changed.contradictions();
-            mistakes.extend(said.map(|said| Mistake::Contradiction {
+            mistakes.extend(changed.contradictions().map(|said| Mistake::Contradiction {
                 key: key(name, ""),
                 said,
             }));
@@ -104,38 +103,47 @@ impl Arguments {
             }
             arguments.overrides.insert(name.clone(), changed.clone());
         }
-        let mut taken: BTreeSet<&str> = names.iter().copied().collect();
-        // What is gone or renamed leaves its name to others.
-        taken.retain(|name| {
-            arguments
-                .overrides
-                .get(*name)
-                .is_none_or(|o| !o.is_gone() && o.name.is_none())
-        });
-        for name in names {
-            let changed = arguments.overrides.get_mut(*name);
-            let renamed = changed.as_ref().and_then(|changed| changed.name.clone());
-            if let (Some(changed), Some(new)) = (changed, renamed.filter(|new| new != name)) {
-                let free = !taken.contains(new.as_str()) && !arguments.own.contains_key(&new);
-                if free && !changed.is_gone() {
-                    arguments.own.insert(new, (*name).to_owned());
-                } else if !free {
-                    mistakes.push(Mistake::ArgumentTaken {
-                        key: key(name, ".name"),
-                        name: new,
-                    });
-                    changed.name = None;
-                }
-            }
-            if arguments
-                .overrides
-                .get(*name)
-                .is_none_or(|changed| !changed.is_gone())
-            {
-                arguments.known.push(arguments.shown(name).to_owned());
-            }
+        while let Err((own, name)) = arguments.name(names) {
+            mistakes.push(Mistake::ArgumentTaken {
+                key: key(&own, ".name"),
+                name,
+            });
         }
+        let nothing = ArgumentOverride::default();
+        arguments.overrides.retain(|_, changed| *changed != nothing);
         (arguments, mistakes)
+    }
+
+    /// Gives the arguments their names in the view, or takes back the first that another has already:
+    /// that argument's own name, and the one that it should have had.
+    fn name(&mut self, names: &[&str]) -> Result<(), (String, String)> {
+        self.own.clear();
+        self.known.clear();
+        let mut taken = BTreeSet::new();
+        let renamed = |arguments: &Self, name: &str| {
+            let changed = arguments.overrides.get(name)?;
+            changed.name.clone().filter(|new| new != name)
+        };
+        let is_gone = |arguments: &Self, name: &str| {
+            let changed = arguments.overrides.get(name);
+            changed.is_some_and(ArgumentOverride::is_gone)
+        };
+        // What keeps its name comes first, wherever it stands.
+        let mut listed: Vec<&str> = names.to_vec();
+        listed.retain(|name| !is_gone(self, name));
+        listed.sort_by_key(|name| renamed(self, name).is_some());
+        for name in listed {
+            let new = renamed(self, name);
+            if !taken.insert(new.clone().unwrap_or_else(|| name.to_owned())) {
+                let changed = self.overrides.get_mut(name);
+                let taken_back = changed.and_then(|changed| changed.name.take());
+                return Err((name.to_owned(), taken_back.unwrap_or_default()));
+            }
+            self.known
+                .push(new.clone().unwrap_or_else(|| name.to_owned()));
+            self.own.extend(new.map(|new| (new, name.to_owned())));
+        }
+        Ok(())
     }
 
     /// Whether a call's arguments are the server's as they are.
@@ -362,72 +370,73 @@ impl Arguments {
         let Json::Object(members) = schema else {
             return;
         };
-        let gone = |value: &Json<'_>| {
-            self.overrides
-                .iter()
-                .any(|(name, o)| o.is_gone() && mentions(value, name))
-        };
-        let negative = ["if", "then", "else", "not"];
+        let negative = |key: &str| ["if", "then", "else", "not"].contains(&key);
         let drops = members
             .iter()
-            .any(|(key, value)| negative.contains(&key.as_ref()) && gone(value));
+            .any(|(key, value)| negative(key) && self.is_about_gone(value));
         members.retain(|(key, value)| match key.as_ref() {
-            "if" | "then" | "else" | "not" => !drops,
-            "dependentRequired" | "dependentSchemas" | "dependencies" => !gone(value),
-            _ => true,
+            "dependentRequired" | "dependentSchemas" | "dependencies" => !self.is_about_gone(value),
+            key => !(drops && negative(key)),
         });
         for (key, value) in members.iter_mut() {
             match (key.as_ref(), value) {
-                ("properties", Json::Object(properties)) if !root => {
-                    properties.retain(|(name, _)| {
-                        !self
-                            .overrides
-                            .get(name.as_ref())
-                            .is_some_and(ArgumentOverride::is_gone)
-                    });
-                    properties
-                        .iter_mut()
-                        .for_each(|(name, _)| self.rename(name));
-                }
-                ("required", Json::Array(names)) if !root => {
-                    let is_gone = |name: &Json<'_>| {
-                        let changed = name.as_str().and_then(|name| self.overrides.get(name));
-                        changed.is_some_and(|changed| changed.filled().is_some() || changed.hidden)
-                    };
-                    names.retain(|name| !is_gone(name));
-                    names.iter_mut().for_each(|name| self.rename_text(name));
-                }
-                ("dependentRequired", Json::Object(named)) => {
-                    named.iter_mut().for_each(|(name, value)| {
-                        self.rename(name);
-                        if let Json::Array(names) = value {
-                            names.iter_mut().for_each(|name| self.rename_text(name));
-                        }
-                    })
-                }
-                ("dependentSchemas" | "dependencies", Json::Object(named)) => {
-                    named.iter_mut().for_each(|(name, value)| {
-                        self.rename(name);
-                        match value {
-                            Json::Array(names) => {
-                                names.iter_mut().for_each(|name| self.rename_text(name))
-                            }
-                            schema => self.elsewhere(schema, false),
-                        }
-                    })
+                ("properties", Json::Object(named)) if !root => self.rename_properties(named),
+                ("required", Json::Array(names)) if !root => self.rename_required(names),
+                (
+                    "dependentRequired" | "dependentSchemas" | "dependencies",
+                    Json::Object(named),
+                ) => {
+                    self.rename_dependent(named);
                 }
                 ("allOf" | "anyOf" | "oneOf", Json::Array(schemas)) => {
                     // Two branches may come to say the same, of which then both hold.
-                    let loosened = key == "oneOf" && schemas.iter().any(&gone);
+                    let loosened = schemas.iter().any(|schema| self.is_about_gone(schema));
                     schemas
                         .iter_mut()
                         .for_each(|schema| self.elsewhere(schema, false));
-                    if loosened {
+                    if loosened && key == "oneOf" {
                         *key = Cow::Borrowed("anyOf");
                     }
                 }
-                ("if" | "then" | "else" | "not", schema) => self.elsewhere(schema, false),
+                (key, schema) if negative(key) => self.elsewhere(schema, false),
                 _ => {}
+            }
+        }
+    }
+
+    fn is_about_gone(&self, json: &Json<'_>) -> bool {
+        let mut gone = self
+            .overrides
+            .iter()
+            .filter(|(_, changed)| changed.is_gone());
+        gone.any(|(name, _)| mentions(json, name))
+    }
+
+    fn rename_properties(&self, named: &mut Vec<(Cow<'_, str>, Json<'_>)>) {
+        let is_gone = |name: &str| {
+            self.overrides
+                .get(name)
+                .is_some_and(ArgumentOverride::is_gone)
+        };
+        named.retain(|(name, _)| !is_gone(name));
+        named.iter_mut().for_each(|(name, _)| self.rename(name));
+    }
+
+    fn rename_required(&self, names: &mut Vec<Json<'_>>) {
+        names.retain(|name| {
+            let changed = name.as_str().and_then(|name| self.overrides.get(name));
+            changed.is_none_or(|changed| !changed.is_gone() && changed.filled().is_none())
+        });
+        names.iter_mut().for_each(|name| self.rename_text(name));
+    }
+
+    /// Names or schemas, by the name that they depend on.
+    fn rename_dependent(&self, named: &mut [(Cow<'_, str>, Json<'_>)]) {
+        for (name, value) in named {
+            self.rename(name);
+            match value {
+                Json::Array(names) => names.iter_mut().for_each(|name| self.rename_text(name)),
+                schema => self.elsewhere(schema, false),
             }
         }
     }

@@ -88,7 +88,7 @@ pub(super) fn nearest<'a>(written: &str, known: impl Iterator<Item = &'a str>) -
     let near = known
         .take(MOST_COMPARED)
         .map(|name| (distance(written, name), name))
-        .filter(|(distance, name)| *distance <= (name.len().min(written.len()) / 3).max(1));
+        .filter(|(distance, name)| *distance <= name.len().min(written.len()) / 3);
     near.min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }
@@ -141,9 +141,10 @@ mod tests {
         means("querry", Some("query"));
         means("perPage", Some("per_page"));
         means("per-page", Some("per_page"));
-        means("y", Some("x"));
+        means("y", None);
+        means("X", Some("x"));
         means("title", None);
-        means("", Some("x"));
+        means("", None);
     }
 
     #[test]

@@ -96,7 +96,7 @@ fn arguments_are_listed_as_the_view_says_and_arrive_as_the_server_does() {
             ),
             (
                 r#"{"o": "x"}"#,
-                Err("there is no argument `o`; did you mean `q`?"),
+                Err("there is no argument `o`; leave it out"),
             ),
             ("[]", Err("the arguments are no JSON object")),
             (
@@ -124,6 +124,16 @@ fn two_arguments_can_change_names() {
         r#"{"properties": {"b": {"type": "string"}, "a": {"type": "integer"}}, "required": ["b"]}"#,
         &[(r#"{"a":1,"b":"x"}"#, Ok(r#"{"b":1,"a":"x"}"#))],
     );
+}
+
+#[test]
+fn a_name_that_is_taken_is_nobody_elses() {
+    let schema = r#"{"properties": {"a": {}, "b": {}, "c": {}}}"#;
+    let overrides = json!({"a": {"name": "b"}, "c": {"name": "a"}});
+    let (tool, mistakes) = tool(schema, &overrides, Style::default());
+    assert_eq!(mistakes.len(), 2, "{mistakes:?}");
+    assert_eq!(tool.json(), None);
+    assert!(tool.passes_arguments());
 }
 
 #[test]
