@@ -388,3 +388,29 @@ async fn works_again(
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn is_fine(code: i64, message: &str, fine: bool) {
+        let message = message.to_owned();
+        let said = Said::Error { code, message };
+        assert_eq!(is_told(&said, DOWN).is_ok(), fine, "{said}");
+    }
+
+    #[test]
+    fn an_error_has_its_code_names_the_server_and_says_why() {
+        is_fine(-32603, "server `notes` ended (exit status: 3)", true);
+        is_fine(-32600, "server `notes` ended (exit status: 3)", false);
+        is_fine(-32603, "server `other` ended (exit status: 3)", false);
+        is_fine(-32603, "server `notes` is sad", false);
+    }
+
+    #[test]
+    fn no_answer_and_two_answers_are_not_fine() {
+        assert!(is_told(&Said::Nothing("notes ended".to_owned()), DOWN).is_err());
+        assert!(is_told(&Said::Several(2), DOWN).is_err());
+    }
+}

@@ -49,7 +49,7 @@ pub(crate) fn descriptors(process: u32) -> Result<usize, String> {
     Ok(entries.count())
 }
 
-/// The children of a process that have not been waited for, and the threads that it has.
+/// How many children a process has, the dead that it did not wait for among them.
 pub(crate) fn children(process: u32) -> Result<usize, String> {
     let entries = fs::read_dir("/proc").map_err(|error| format!("/proc: {error}"))?;
     let stats =

@@ -54,7 +54,7 @@ impl Report {
     pub fn table(&self) -> String {
         let mut table = String::new();
         for Seen { name, means, rows } in &self.seen {
-            let _ = writeln!(table, "### {name}\n\n{means}\n");
+            let _ = writeln!(table, "### {name}\n\n{}\n", wrapped(means));
             table.push_str("| when | server | client | it sees | after |\n|---|---|---|---|--:|\n");
             for line in lines(rows) {
                 table.push_str(&line);
@@ -172,6 +172,27 @@ fn timeless(said: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
+/// `text` in lines as pages have them.
+fn wrapped(text: &str) -> String {
+    let mut lines = String::new();
+    let mut width = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if width > 0 && width + length >= WIDTH {
+            lines.push('\n');
+            width = 0;
+        } else if width > 0 {
+            lines.push(' ');
+            width += 1;
+        }
+        lines.push_str(word);
+        width += length;
+    }
+    lines
+}
+
+const WIDTH: usize = 130;
+
 /// The first of many letters.
 fn cut(said: &str) -> String {
     match said.char_indices().nth(CUT) {
@@ -221,6 +242,13 @@ mod tests {
             timeless("HTTP 500 and 3 servers of 10s."),
             "HTTP 500 and 3 servers of … s."
         );
+    }
+
+    #[test]
+    fn long_text_is_wrapped_between_words() {
+        let text = wrapped(&["word"; 60].join(" "));
+        assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
+        assert_eq!(text.replace('\n', " "), ["word"; 60].join(" "));
     }
 
     #[test]

@@ -234,3 +234,22 @@ pub(super) fn once_each(calls: &[String], arrived: &[String]) -> Result<(), Stri
         format!("the call {again:?} was made twice"),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn once(arrived: &[&str], fine: bool) {
+        let arrived: Vec<String> = arrived.iter().map(|call| (*call).to_owned()).collect();
+        let calls = ["a", "b"].map(str::to_owned);
+        assert_eq!(once_each(&calls, &arrived).is_ok(), fine, "{arrived:?}");
+    }
+
+    #[test]
+    fn a_call_that_arrives_twice_is_noticed() {
+        once(&["b", "a"], true);
+        once(&["again", "a", "again"], true);
+        once(&["a", "b", "a"], false);
+    }
+}

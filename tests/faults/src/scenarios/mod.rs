@@ -32,19 +32,23 @@ pub(crate) type Verdict<'a> = Pin<Box<dyn Future<Output = Result<(), String>> + 
 pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "Killed while calls are in flight",
-        means: "The calls that the server had are lost, and their clients know at once: whether they ask again is theirs to decide. What comes next waits for the new process. What the dead one had started is ended with it.",
+        means: "The calls that the server had are lost, and their clients know at once: whether they ask again \
+                is theirs to decide. What comes next waits for the new process. What the dead one had started \
+                is ended with it.",
         servers: &Transport::BOTH,
         run: |case| Box::pin(dying::killed(case)),
     },
     Scenario {
         name: "Killed while calls are in flight that may be repeated",
-        means: "With `repeat: idempotent` a call of a tool that declares `readOnlyHint` or `idempotentHint` is sent once more; others are not, and without that setting none is.",
+        means: "With `repeat: idempotent` a call of a tool that declares `readOnlyHint` or `idempotentHint` is \
+                sent once more; others are not, and without that setting none is.",
         servers: &Transport::BOTH,
         run: |case| Box::pin(dying::repeats(case)),
     },
     Scenario {
         name: "Ends by itself during a call",
-        means: "As before; the exit code is in the error. The call is not made again of the next process, which it might end, too.",
+        means: "As before; the exit code is in the error. The call is not made again of the next process, which \
+                it might end, too.",
         servers: &Transport::BOTH,
         run: |case| Box::pin(dying::ends_itself(case)),
     },
@@ -56,7 +60,8 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "Killed with 256 calls in flight and 744 waiting for their turn",
-        means: "256 is what a server gets at once by default. What it had is lost; what waited goes to the next process.",
+        means: "256 is what a server gets at once by default. What it had is lost; what waited goes to the next \
+                process.",
         servers: &Transport::BOTH,
         run: |case| Box::pin(dying::thousand_in_turn(case)),
     },
@@ -68,13 +73,15 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "Killed and started again",
-        means: "A process is started again by Vary, an endpoint by whoever runs it. Sessions of clients outlive both.",
+        means: "A process is started again by Vary, an endpoint by whoever runs it. Sessions of clients outlive \
+                both.",
         servers: &Transport::BOTH,
         run: |case| Box::pin(returning::comes_back(case)),
     },
     Scenario {
         name: "Replaced by another program for a while",
-        means: "A web server has the endpoint's port, or the command starts a shell. Until that ends, calls say so.",
+        means: "A web server has the endpoint's port, or the command starts a shell. Until that ends, calls say \
+                so.",
         servers: &Transport::BOTH,
         run: |case| Box::pin(returning::another_program(case)),
     },
@@ -86,7 +93,8 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "Replaced between two calls",
-        means: "Nobody finds it down, and its list is read again all the same: the stream on which it would tell of changes broke.",
+        means: "Nobody finds it down, and its list is read again all the same: the stream on which it would \
+                tell of changes broke.",
         servers: &[Transport::Http],
         run: |case| Box::pin(returning::unnoticed(case)),
     },
@@ -98,7 +106,8 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "Flaps: ends at once three times",
-        means: "The pauses grow from `restart.first` to `restart.longest` (here 100 ms and 800 ms). A call that comes in a pause is told so at once.",
+        means: "The pauses grow from `restart.first` to `restart.longest` (here 100 ms and 800 ms). A call that \
+                comes in a pause is told so at once.",
         servers: &[Transport::Stdio],
         run: |case| Box::pin(starting::flaps(case)),
     },
@@ -110,19 +119,22 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "Starts and says nothing",
-        means: "Calls wait for `patience` (here 1.5 s); the process has until `start-timeout` (here 3 s), then it is ended and another one started.",
+        means: "Calls wait for `patience` (here 1.5 s); the process has until `start-timeout` (here 3 s), then \
+                it is ended and another one started.",
         servers: &[Transport::Stdio],
         run: |case| Box::pin(starting::silent(case)),
     },
     Scenario {
         name: "Leaves twice after the handshake",
-        means: "A server that greets and goes counts as one that failed: it is not started again without a pause.",
+        means: "A server that greets and goes counts as one that failed: it is not started again without a \
+                pause.",
         servers: &[Transport::Stdio],
         run: |case| Box::pin(starting::leaves(case)),
     },
     Scenario {
         name: "Down beside another server",
-        means: "The other one is not disturbed, and the list stays whole: the last good one is served for the server that is down.",
+        means: "The other one is not disturbed, and the list stays whole: the last good one is served for the \
+                server that is down.",
         servers: &Transport::BOTH,
         run: |case| Box::pin(starting::down_beside(case)),
     },
@@ -152,7 +164,8 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "Never answers a call",
-        means: "The call ends after `timeout` (here 1 s, by default 10 min) without any sign of life; the server is told that it is cancelled, and goes on.",
+        means: "The call ends after `timeout` (here 1 s, by default 10 min) without any sign of life; the \
+                server is told that it is cancelled, and goes on.",
         servers: &Transport::BOTH,
         run: |case| Box::pin(hanging::never_answers(case)),
     },
@@ -164,19 +177,24 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "Stopped by SIGSTOP during a call",
-        means: "The call ends after `timeout` (here 1 s). Then the server is asked whether it is there, and is ended after `hung` (here 0.7 s); a process that does not leave by itself is killed 4 s later, and another one started. An endpoint counts as down until it answers again.",
+        means: "The call ends after `timeout` (here 1 s). Then the server is asked whether it is there, and is \
+                ended after `hung` (here 0.7 s); a process that does not leave by itself is killed 4 s later, \
+                and another one started. An endpoint counts as down until it answers again.",
         servers: &Transport::BOTH,
         run: |case| Box::pin(hanging::stopped(case)),
     },
     Scenario {
         name: "Stopped by SIGSTOP while nobody calls",
-        means: "A server that was silent for `ping` (here 0.3 s) is asked whether it is there, so that the next client does not find it hung.",
+        means: "A server that was silent for `ping` (here 0.3 s) is asked whether it is there, so that the next \
+                client does not find it hung.",
         servers: &[Transport::Stdio],
         run: |case| Box::pin(hanging::stopped_unnoticed(case)),
     },
     Scenario {
         name: "Talks nonsense besides its answers",
-        means: "Banners, logs, answers to nobody: passed over, with a warning in Vary's log. Of a line that is longer than `max-message` nobody can tell whose answer it was, so that every call in flight fails.",
+        means: "Banners, logs, answers to nobody: passed over, with a warning in Vary's log. Of a line that is \
+                longer than `max-message` nobody can tell whose answer it was, so that every call in flight \
+                fails.",
         servers: &[Transport::Stdio],
         run: |case| Box::pin(talking::besides(case)),
     },
@@ -218,7 +236,8 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "SIGTERM before a server that does not want to end",
-        means: "A process that ignores the end of its input has 2 s, one that ignores `SIGTERM`, too, 2 s more; then it is killed with all that it started.",
+        means: "A process that ignores the end of its input has 2 s, one that ignores `SIGTERM`, too, 2 s more; \
+                then it is killed with all that it started.",
         servers: &[Transport::Stdio],
         run: |case| Box::pin(stopping::stubborn(case)),
     },
