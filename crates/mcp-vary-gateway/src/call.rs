@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use http::{HeaderName, HeaderValue};
 use mcp_vary::error::{Error, Identifier};
 use mcp_vary::json;
-use mcp_vary::view::{Fault, ResultFields};
+use mcp_vary::view::{Candidate, Fault, ResultFields};
 
 use crate::bridge::{self, Caching, Upward};
 use crate::catalog::Catalog;
@@ -137,12 +137,12 @@ impl Call<'_> {
         let prepared = tool.prepared.as_ref();
         let own = prepared.map_or(Ok(Cow::Borrowed(arguments)), |it| it.arguments(arguments));
         let own = match own {
-            Ok(own) => own.into_owned(),
+            Ok(own) => own,
             Err(faults) => return Ok(self.answer(&refused_arguments(&faults))),
         };
         let headers = tool.own_headers.iter();
         let headers = headers.filter_map(|header| header.to_send(&own)).collect();
-        if prepared.is_some() {
+        if let Cow::Owned(own) = own {
             self.asked.params.members.set("arguments", own);
         }
         // Whoever does not offer tasks processes the request normally (2025-11-25, basic/utilities/tasks).
@@ -226,16 +226,31 @@ impl Call<'_> {
         self.forward(variant, forwarding).await
     }
 
-    /// The server to read `uri` from: of several the one that lists it, whose template may stand for it,
-    /// or that pointed to it.
+    /// The server to read `uri` from: the one that lists it, whose template may stand for it, or that pointed
+    /// to it. Of a single server a variant that does not select among resources shows whatever there is.
     async fn server_of_resource(&self, variant: usize, uri: &str) -> Result<usize, Failure> {
-        if self.is_before_one_server() {
+        let face = &self.gateway.faces.all[variant];
+        if self.is_before_one_server() && !face.selects_resources() {
             return Ok(0);
         }
+        let servers = &self.gateway.config.servers;
+        let shows = |server: &usize| {
+            let candidate = Candidate {
+                name: uri,
+                server: &servers[*server].name,
+                hints: None,
+            };
+            face.resources.shows(candidate)
+        };
         let links = &self.gateway.links;
         let find = |catalog: &Catalog| {
-            let listed = catalog.resource(variant, uri);
-            listed.or_else(|| links.server(uri))
+            let listed = catalog.view(ListKind::Resources, variant)?.place(uri);
+            let found = listed.map(|place| place.server);
+            // What is not listed must be selected by its own URI, too.
+            found.or_else(|| {
+                let template = catalog.resource(variant, uri).filter(shows);
+                template.or_else(|| links.server(uri).filter(shows))
+            })
         };
         self.find(ListKind::Resources, find, || {
             self.not_found(variant, Identifier::Resource(uri.to_owned()))

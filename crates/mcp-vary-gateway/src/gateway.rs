@@ -16,7 +16,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use crate::bridge::Caching;
-use crate::catalog::face::{self, Faces};
+use crate::catalog::face::{self, Faces, VariantConfig};
 use crate::catalog::merge::Collision;
 use crate::catalog::source::Source;
 use crate::catalog::view::Layout;
@@ -265,6 +265,11 @@ impl Gateway {
             })
         });
         slips.collect()
+    }
+
+    /// Whether what a result points to decides where, or whether, it can be read.
+    pub(crate) fn follows_links(&self) -> bool {
+        self.classes.servers() > 1 || self.faces.all.iter().any(VariantConfig::selects_resources)
     }
 
     /// Cancelled when the gateway stops.

@@ -216,7 +216,7 @@ impl Running {
         self.end();
         Step::Done(match outcome {
             Ok(result) => {
-                if self.gateway.classes.servers() > 1 {
+                if self.gateway.follows_links() {
                     self.gateway.links.note(self.finish.server, result);
                 }
                 self.finish.result(result)

@@ -146,6 +146,11 @@ impl VariantConfig {
             && self.resource_overrides.is_empty()
     }
 
+    /// Whether it shows some resources and hides others.
+    pub(crate) fn selects_resources(&self) -> bool {
+        self.resources != Selection::default()
+    }
+
     pub(crate) fn selection(&self, kind: ListKind) -> &Selection {
         match kind {
             ListKind::Tools => &self.tools,

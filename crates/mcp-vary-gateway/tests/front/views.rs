@@ -42,11 +42,16 @@ fn answer(seen: &Seen) -> Option<Reply> {
         "tools/call" => json!({
             "said": params,
             "content": [{"type": "text", "text": "two"}, {"type": "image", "data": "", "mimeType": "image/png"}],
+
             "structuredContent": {"found": 2},
         }),
         "resources/list" => json!({"resources": [
             {"uri": "doc:a", "name": "a"}, {"uri": "log:b", "name": "b"},
         ]}),
+        "resources/templates/list" => json!({"resourceTemplates": [
+            {"uriTemplate": "doc:{name}", "name": "d"}, {"uriTemplate": "any:{name}", "name": "a"},
+        ]}),
+        "resources/read" => json!({"contents": [], "said": params}),
         "prompts/list" => json!({"prompts": [
             {"name": "triage", "arguments": [{"name": "repository", "required": true}, {"name": "tone"}]},
             {"name": "report"},
@@ -73,7 +78,8 @@ fn variants() -> Vec<VariantConfig> {
     finder.tools =
         serde_json::from_str(r#"{"include": ["*_issue*"], "exclude": ["close*"]}"#).unwrap();
     finder.prompts = serde_json::from_str(r#"{"include": ["triage"]}"#).unwrap();
-    finder.resources = serde_json::from_str(r#"{"exclude": ["log:*"]}"#).unwrap();
+    finder.resources =
+        serde_json::from_str(r#"{"exclude": ["log:*", "any:x*", "see:secret"]}"#).unwrap();
     let mut change = ToolOverride {
         name: Some("find".into()),
         description: Some("Finds issues of ours.".into()),
@@ -159,6 +165,33 @@ async fn a_variant_shows_what_it_selects() {
         list["result"]["tools"][0]["description"],
         "Does search_issues."
     );
+}
+
+/// SV-14: a URI exists in a view that lists it or has a template for it.
+#[tokio::test]
+async fn a_resource_that_a_variant_does_not_show_cannot_be_read_in_it() {
+    let house = house().await;
+    for (variant, uri, exists) in [
+        ("finder", "doc:a", true),
+        ("finder", "doc:z", true),
+        ("finder", "any:y", true),
+        ("finder", "any:x1", false),
+        ("finder", "log:b", false),
+        ("finder", "no:where", false),
+        ("all", "log:b", true),
+        ("all", "no:where", true),
+    ] {
+        let answer = ask(&house, variant, "resources/read", json!({"uri": uri})).await;
+        assert_eq!(
+            answer["result"].is_object(),
+            exists,
+            "{variant} {uri} {answer}"
+        );
+        if !exists {
+            assert_eq!(answer["error"]["code"], -32602);
+            assert_eq!(answer["error"]["data"]["activeVariant"], "finder");
+        }
+    }
 }
 
 /// SV-12: the names of another view lead nowhere.
