@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use super::dialect::WayBack;
 use super::fault::{Fault, cut, nearest};
@@ -19,7 +20,9 @@ use crate::json::{Json, JsonError, Members, elements, string, write_string};
 /// | `fixed` | it is not there | nor may it be given; this value is sent |
 /// | `default` | the schema has this `default`, and it is not required | this value is sent where it is left out |
 /// | `required` | it is required | |
-#[derive(Clone, Debug, Default, PartialEq)]
+///
+/// Shown for debugging, the values are left out: one may be a secret.
+#[derive(Clone, Default, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "written out by hand")]
 pub struct ArgumentOverride {
     /// What it is called.
@@ -34,6 +37,19 @@ pub struct ArgumentOverride {
     pub default: Option<Json<'static>>,
     /// Whether it is required.
     pub required: bool,
+}
+
+impl fmt::Debug for ArgumentOverride {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ArgumentOverride")
+            .field("name", &self.name)
+            .field("description", &self.description)
+            .field("hidden", &self.hidden)
+            .field("fixed", &self.fixed.as_ref().map(|_| "…"))
+            .field("default", &self.default.as_ref().map(|_| "…"))
+            .field("required", &self.required)
+            .finish()
+    }
 }
 
 /// The overrides of one item's arguments, by the server's names, as far as there are such arguments.
@@ -246,7 +262,7 @@ impl Arguments {
         }
     }
 
-    /// The fault in the view's names.
+    /// The fault in the view's names, without what a call could not give.
     pub(super) fn fault(&self, fault: Fault) -> Fault {
         let Fault::Value {
             path,
@@ -256,16 +272,23 @@ impl Arguments {
         else {
             return fault;
         };
-        let mut tokens = path.splitn(3, '/');
-        let (first, own, rest) = (tokens.next(), tokens.next(), tokens.next());
-        let path = match (first, own, rest) {
-            (Some(""), Some(own), rest) => {
-                let own = own.replace("~1", "/").replace("~0", "~");
-                let name = crate::json::pointer("", self.shown(&own));
-                rest.map_or(name.clone(), |rest| format!("{name}/{rest}"))
-            }
-            _ => path,
+        let Some(tokens) = path.strip_prefix('/') else {
+            return Fault::Value {
+                path,
+                expected,
+                given,
+            };
         };
+        let (own, rest) = tokens.split_at(tokens.find('/').unwrap_or(tokens.len()));
+        let own = own.replace("~1", "/").replace("~0", "~");
+        if self
+            .overrides
+            .get(&own)
+            .is_some_and(ArgumentOverride::is_gone)
+        {
+            return Fault::Fixed;
+        }
+        let path = format!("{}{rest}", crate::json::pointer("", self.shown(&own)));
         Fault::Value {
             path,
             expected,

@@ -6,7 +6,8 @@ use std::fmt;
 ///
 /// # Properties
 ///
-/// At most about 600 bytes, whatever schema and arguments hold. The names are those that the view lists.
+/// At most 800 characters, whatever schema and arguments hold. The names are those that the view lists, and
+/// what the view fixes is not told.
 ///
 /// # Examples
 ///
@@ -43,6 +44,8 @@ pub enum Fault {
         /// What was given, cut.
         given: String,
     },
+    /// A value that the view fixes or fills in is not what the server takes.
+    Fixed,
     /// There are more faults than are told.
     More(usize),
 }
@@ -68,6 +71,9 @@ impl fmt::Display for Fault {
                 expected,
                 given,
             } => write!(f, "`{path}`: expected {expected}, got {given}"),
+            Self::Fixed => f.write_str(
+                "a value that is fixed here is not what the server takes; only the operator can change it",
+            ),
             Self::More(count) => write!(f, "and {count} more"),
         }
     }

@@ -77,7 +77,7 @@ impl PreparedPrompt {
             .map(elements)
             .transpose()?
             .unwrap_or_default();
-        let listed: Vec<Listed<'_>> = listed.into_iter().filter_map(Listed::read).collect();
+        let listed: Vec<Listed<'_>> = listed.into_iter().map(Listed::read).collect();
         let (arguments, mut mistakes) = overrides(&listed, change, &key);
         let name = named(
             &own,
@@ -156,14 +156,14 @@ struct Listed<'t> {
 }
 
 impl<'t> Listed<'t> {
-    fn read(written: &'t str) -> Option<Self> {
-        let members = Members::parse(written).ok()?;
-        let name = members.get_str("name")?;
-        Some(Self {
+    /// What is no argument stays as it is written.
+    fn read(written: &'t str) -> Self {
+        let members = Members::parse(written).unwrap_or_default();
+        Self {
             written,
-            name,
+            name: members.get_str("name").unwrap_or_default(),
             members,
-        })
+        }
     }
 
     /// As the view lists it; nothing where it does not.

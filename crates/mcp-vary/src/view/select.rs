@@ -8,6 +8,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use serde::{Deserialize, Serialize};
 
 use super::hint::{Hint, Hints, Wanted};
+use super::mistake::Mistake;
 use crate::ignored::shown;
 
 /// How many bytes a pattern may have.
@@ -232,13 +233,17 @@ impl Selection {
         (self.include.is_empty() || any(&self.include)) && !any(&self.exclude)
     }
 
-    /// The rules that hold for none of `items`: most likely slips.
-    pub fn idle<'s, 'i>(
-        &'s self,
-        items: impl Iterator<Item = Candidate<'i>> + Clone,
-    ) -> impl Iterator<Item = &'s Rule> {
-        let rules = self.include.iter().chain(&self.exclude);
-        rules.filter(move |rule| !items.clone().any(|item| rule.holds(item)))
+    /// The rules that hold for none of `items`: most likely slips. `key` is that of the selection: `tools`.
+    #[must_use]
+    pub fn mistakes(&self, key: &str, items: &[Candidate<'_>]) -> Vec<Mistake> {
+        let rules = self.include.iter().map(|rule| ("include", rule));
+        let rules = rules.chain(self.exclude.iter().map(|rule| ("exclude", rule)));
+        let idle = rules.filter(|(_, rule)| !items.iter().any(|item| rule.holds(*item)));
+        idle.map(|(list, rule)| Mistake::Idle {
+            key: format!("{key}.{list}"),
+            rule: rule.to_string(),
+        })
+        .collect()
     }
 }
 
@@ -398,11 +403,12 @@ mod tests {
             server: "a",
             hints: None,
         }];
-        let idle: Vec<String> = selection
-            .idle(items.into_iter())
-            .map(ToString::to_string)
-            .collect();
-        assert_eq!(idle, ["server: x, readOnlyHint: true"]);
+        let mistakes = selection.mistakes("tools", &items);
+        let mistakes: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            mistakes,
+            ["`tools.include`: `server: x, readOnlyHint: true` holds for nothing"]
+        );
     }
 
     #[test]

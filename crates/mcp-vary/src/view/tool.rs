@@ -331,23 +331,19 @@ fn unfit(schema: &str, arguments: &Arguments, key: &str) -> Vec<Mistake> {
         let alone = format!("{{{}:{}}}", string(name), value.to_json());
         let path = crate::json::pointer("", name);
         let mut faults = check.faults(&alone).into_iter();
+        // The value itself may be a secret.
         let why = faults.find_map(|fault| match fault {
             Fault::Value {
-                path: at,
-                expected,
-                given,
+                path: at, expected, ..
             } => {
                 let within = at.strip_prefix(&path)?;
+                let place = if within.is_empty() {
+                    String::new()
+                } else {
+                    format!("`{within}`: ")
+                };
                 let own = within.is_empty() || within.starts_with('/');
-                let path = within.to_owned();
-                own.then(|| {
-                    Fault::Value {
-                        path,
-                        expected,
-                        given,
-                    }
-                    .to_string()
-                })
+                own.then(|| format!("{place}expected {expected}"))
             }
             _ => None,
         })?;

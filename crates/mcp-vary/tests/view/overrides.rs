@@ -204,7 +204,7 @@ fn a_tool_is_named_described_and_annotated_as_the_view_says() {
 /// SV-11: prompts and their arguments, by which they are also completed.
 #[test]
 fn a_prompt_is_listed_and_asked_for_as_the_view_says() {
-    let definition = r#"{"name": "plan", "description": "Plans. Well.", "arguments": [{"name": "for", "description": "Who. Whom.", "required": true}, {"name": "by"}, {"name": "in", "title":  "In"}]}"#;
+    let definition = r#"{"name": "plan", "description": "Plans. Well.", "arguments": [{"name": "for", "description": "Who. Whom.", "required": true}, {"name": "by"}, {"name": "in", "title":  "In"}, 7]}"#;
     let overrides = json!({"for": {"name": "whom", "default": "all"}, "by": {"fixed": "me"}});
     let change = PromptOverride {
         name: Some("design".into()),
@@ -220,7 +220,7 @@ fn a_prompt_is_listed_and_asked_for_as_the_view_says() {
     assert_eq!(
         prompt.json(),
         Some(
-            r#"{"name":"design","description":"Plans.","arguments":[{"name":"whom","description":"Who. Default: \"all\"."},{"name": "in", "title":  "In"}]}"#
+            r#"{"name":"design","description":"Plans.","arguments":[{"name":"whom","description":"Who. Default: \"all\"."},{"name": "in", "title":  "In"},7]}"#
         )
     );
     let sent = |given| prompt.arguments(given).map(|sent| sent.into_owned());
@@ -280,6 +280,28 @@ fn a_dialect_is_about_the_arguments_of_the_view() {
     );
 }
 
+/// SV-11: what a view fixes is not told to who calls, nor in a mistake.
+#[test]
+fn what_is_fixed_stays_a_secret() {
+    let schema = r#"{"type": "object", "properties": {"key": {"type": "string", "pattern": "^k"}, "n": {"type": "integer"}}}"#;
+    let style = Style {
+        dialect: Some(Dialect::Gemini),
+        ..Style::default()
+    };
+    let (tool, mistakes) = tool(schema, &json!({"key": {"fixed": "s3cret"}}), style);
+    assert_eq!(
+        lines(&mistakes),
+        "`tools.t.arguments.key.fixed` is not what the server takes: expected a text that matches ^k"
+    );
+    let faults = lines(&tool.arguments(r#"{"n": 1}"#).unwrap_err());
+    assert_eq!(
+        faults,
+        "a value that is fixed here is not what the server takes; only the operator can change it"
+    );
+    assert!(!lines(&tool.arguments(r#"{"key": "x"}"#).unwrap_err()).contains("s3cret"));
+    assert!(!format!("{tool:?}").contains("s3cret"));
+}
+
 /// SV-11: everything that is wrong with overrides is told at once, with the key and the fix.
 #[test]
 fn mistakes_are_told_at_once() {
@@ -297,7 +319,7 @@ fn mistakes_are_told_at_once() {
     `tools.t.arguments.querry` is no argument; did you mean `query`?
     `tools.t.arguments.query.hidden`: the server requires the argument; give it a `fixed` value or a `default`
     `tools.t.arguments.sort` has `default` and `required`; take out one of them
-    `tools.t.arguments.limit.fixed` is not what the server takes: expected at most 9, got 10
+    `tools.t.arguments.limit.fixed` is not what the server takes: expected at most 9
     "#);
     let taken = json!({"sort": {"name": "query"}});
     let (_, mistakes) = tool(schema, &taken, Style::default());

@@ -2,7 +2,7 @@
 //! written as text are objects again.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::json::Json;
 
@@ -100,7 +100,7 @@ impl WayBack {
         let Ok(value) = Json::parse(written) else {
             return Some(Cow::Borrowed(written));
         };
-        let returned = self.value(value.clone(), &[&field.back]);
+        let returned = self.value(value.clone(), &self.resolved(&[&field.back]));
         Some(if returned == value {
             Cow::Borrowed(written)
         } else {
@@ -108,11 +108,11 @@ impl WayBack {
         })
     }
 
+    /// What becomes of a value in a place where one of `backs` applies.
     fn value<'t>(&self, value: Json<'t>, backs: &[&Back]) -> Json<'t> {
-        let backs = self.resolved(backs);
         match value {
             Json::Object(members) => {
-                let objects = meant(&members, &backs);
+                let objects = meant(&members, backs);
                 let members = members.into_iter().filter_map(|(name, value)| {
                     let value = self.member(&name, value, &objects)?;
                     Some((name, value))
@@ -127,12 +127,13 @@ impl WayBack {
                         _ => None,
                     })
                     .collect();
+                let items = self.resolved(&items);
                 let elements = elements
                     .into_iter()
                     .map(|element| self.value(element, &items));
                 Json::Array(elements.collect())
             }
-            Json::String(text) => untexted(text, &backs),
+            Json::String(text) => untexted(text, backs),
             other => other,
         }
     }
@@ -149,18 +150,17 @@ impl WayBack {
             return None;
         }
         let backs: Vec<&Back> = fields.iter().map(|field| &field.back).collect();
-        Some(self.value(value, &backs))
+        Some(self.value(value, &self.resolved(&backs)))
     }
 
     /// What definitions and choices come down to, each once.
     fn resolved<'b>(&'b self, backs: &[&'b Back]) -> Vec<&'b Back> {
         let mut pending: Vec<&Back> = backs.to_vec();
-        let (mut seen, mut resolved) = (Vec::new(), Vec::new());
+        let (mut seen, mut resolved) = (BTreeSet::new(), Vec::new());
         while let Some(back) = pending.pop() {
-            if seen.iter().any(|known| std::ptr::eq(*known, back)) || seen.len() >= MOST {
+            if seen.len() >= MOST || !seen.insert(std::ptr::from_ref(back)) {
                 continue;
             }
-            seen.push(back);
             match back {
                 Back::Any(all) => pending.extend(all),
                 Back::Definition(number) => pending.extend(self.definitions.get(*number)),
