@@ -3,8 +3,8 @@
 use mcp_vary::error::Era;
 use mcp_vary::predicate::Predicate;
 use mcp_vary::shape::{
-    Answer, Policy, PromptAlternative, Report, Representations, Shaped, prompt_result,
-    resource_result, tool_result,
+    Answer, META_APPLIED, Policy, PromptAlternative, Report, Representations, Shaped,
+    prompt_result, resource_result, tool_result,
 };
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, GetPromptResult, ReadResourceResult, ResultType};
@@ -57,6 +57,7 @@ impl Features {
             Ok(mut result) => {
                 result.result_type = Some(ResultType::COMPLETE);
                 result.is_error = Some(false);
+                self.log(result.meta.as_ref().and_then(|meta| meta.get(META_APPLIED)));
                 result
             }
             Err(error) => {
@@ -142,6 +143,15 @@ impl Features {
         shaped(result, |text| {
             prompt_result(text, self, alternatives, self.report())
         })
+    }
+
+    /// "Negotiation is logged": which tags there were, and what came of them.
+    fn log(&self, applied: Option<&Value>) {
+        if self.is_negotiated() && tracing::enabled!(tracing::Level::DEBUG) {
+            let tags: Vec<_> = self.tags().map(|tag| tag.as_str()).collect();
+            let applied = applied.unwrap_or(&Value::Null);
+            tracing::debug!(tags = tags.join(","), %applied, "content negotiated");
+        }
     }
 
     fn policy(&self) -> Policy<'_> {

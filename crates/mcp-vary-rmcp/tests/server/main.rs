@@ -4,6 +4,7 @@
 
 mod choosing;
 mod handlers;
+mod logging;
 mod negotiation;
 mod notifications;
 mod shop;
