@@ -1,6 +1,6 @@
 //! Whether arguments are what a server's schema says, in time that is known before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{PatternOptions, ValidationError, Validator};
@@ -79,7 +79,7 @@ fn fault(error: &ValidationError<'_>) -> Fault {
     }
 }
 
-/// Of the branches of a choice the one that came furthest: its error says more than that none fits.
+/// Of the branches of a choice the one that is meant, if that is plain: its error says more than that none fits.
 fn nearest_branch<'e, 'v>(mut error: &'e ValidationError<'v>) -> &'e ValidationError<'v> {
     // What is nested deeper is told as it is.
     for _ in 0..4 {
@@ -88,22 +88,43 @@ fn nearest_branch<'e, 'v>(mut error: &'e ValidationError<'v>) -> &'e ValidationE
         else {
             break;
         };
-        let own = error.instance_path().as_str().len();
-        let deeper = context.iter().flatten().filter(|inner| {
-            inner.instance_path().as_str().len() > own
-                || !matches!(
-                    inner.kind(),
-                    ValidationErrorKind::Type { .. }
-                        | ValidationErrorKind::Constant { .. }
-                        | ValidationErrorKind::Enum { .. }
-                )
-        });
-        let Some(inner) = deeper.max_by_key(|inner| inner.instance_path().as_str().len()) else {
+        let Some(branch) = meant(context, error.instance_path().as_str()) else {
+            break;
+        };
+        let Some(inner) = branch.first() else {
             break;
         };
         error = inner;
     }
     error
+}
+
+type Branch = Vec<ValidationError<'static>>;
+
+/// The only branch that is about values of the given kind, or of those the only one whose constants fit.
+fn meant<'b>(branches: &'b [Branch], at: &str) -> Option<&'b Branch> {
+    use ValidationErrorKind as Is;
+    let other_kind = |error: &ValidationError<'_>| {
+        error.instance_path().as_str() == at
+            && matches!(
+                error.kind(),
+                Is::Type { .. } | Is::Constant { .. } | Is::Enum { .. }
+            )
+    };
+    let other_constant =
+        |error: &ValidationError<'_>| matches!(error.kind(), Is::Constant { .. } | Is::Enum { .. });
+    let of_kind = || {
+        branches
+            .iter()
+            .filter(|branch| !branch.iter().any(other_kind))
+    };
+    let constant = of_kind().filter(|branch| !branch.iter().any(other_constant));
+    only(of_kind()).or_else(|| only(constant))
+}
+
+fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    let first = all.next()?;
+    all.next().is_none().then_some(first)
 }
 
 /// What the schema takes, in words.
@@ -136,7 +157,9 @@ fn expected(error: &ValidationError<'_>) -> String {
         Is::UniqueItems => "elements that differ from each other".to_owned(),
         Is::Pattern { pattern } => format!("a text that matches {pattern}"),
         Is::Format { format } => format!("a text of the format {format}"),
-        Is::AnyOf { context } | Is::OneOfNotValid { context } => branches(context),
+        Is::AnyOf { context } | Is::OneOfNotValid { context } => {
+            branches(context, error.instance_path().as_str())
+        }
         Is::OneOfMultipleValid { .. } => "what only one of the alternatives takes".to_owned(),
         Is::FalseSchema => "nothing".to_owned(),
         Is::PropertyNames { error } => format!("other names of properties: {}", expected(error)),
@@ -144,11 +167,20 @@ fn expected(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// What each branch of a choice takes first.
-fn branches(context: &[Vec<ValidationError<'_>>]) -> String {
+/// What each branch of a choice takes first, and where below `at`.
+fn branches(context: &[Branch], at: &str) -> String {
     let firsts = context.iter().take(8).filter_map(|errors| errors.first());
-    let mut all: Vec<String> = firsts.map(|error| cut(&expected(error), 80)).collect();
-    all.dedup();
+    let mut all: Vec<String> = firsts
+        .map(|error| {
+            let path = error.instance_path().as_str();
+            match path.strip_prefix(at).filter(|below| !below.is_empty()) {
+                Some(below) => cut(&format!("`{below}`: {}", expected(error)), 80),
+                None => cut(&expected(error), 80),
+            }
+        })
+        .collect();
+    let mut seen = BTreeSet::new();
+    all.retain(|text| seen.insert(text.clone()));
     all.join(", or ")
 }
 
@@ -185,10 +217,14 @@ fn given(error: &ValidationError<'_>) -> String {
         return "nothing".to_owned();
     }
     match error.instance().as_ref() {
-        Value::Object(members) => format!("an object of {} properties", members.len()),
-        Value::Array(elements) => format!("an array of {} elements", elements.len()),
+        Value::Object(members) => counted("an object", members.len(), ["property", "properties"]),
+        Value::Array(elements) => counted("an array", elements.len(), ["element", "elements"]),
         scalar => cut(&scalar.to_string(), 80),
     }
+}
+
+fn counted(what: &str, count: usize, [one, many]: [&str; 2]) -> String {
+    format!("{what} of {count} {}", if count == 1 { one } else { many })
 }
 
 fn depth(value: &Value) -> usize {
@@ -393,6 +429,31 @@ mod tests {
             schema,
             r#"{"q": "ok", "by": 7}"#,
             &["`/by`: expected an object, or a string, got 7"],
+        );
+    }
+
+    #[test]
+    fn of_a_choice_the_branch_that_is_meant_is_told() {
+        let schema = r#"{"properties": {"f": {"oneOf": [
+            {"type": "object", "properties": {"kind": {"const": "all"}, "n": {"type": "integer"}}, "required": ["kind"]},
+            {"type": "object", "properties": {"kind": {"const": "one"}, "id": {"type": "string"}}, "required": ["kind", "id"]}
+        ]}}, "anyOf": [{"required": ["f"]}, {"required": ["g"]}]}"#;
+        says(
+            schema,
+            r#"{"f": {"kind": "one", "id": 7}}"#,
+            &["`/f/id`: expected a string, got 7"],
+        );
+        says(
+            schema,
+            r#"{"f": {"kind": "two", "id": "7"}}"#,
+            &[
+                "`/f`: expected `/kind`: \"all\", or `/kind`: \"one\", got an object of 2 properties",
+            ],
+        );
+        says(
+            schema,
+            "{}",
+            &["expected the property \"f\", or the property \"g\", got an object of 0 properties"],
         );
     }
 

@@ -41,6 +41,9 @@ pub(super) struct Definition<'j> {
 
 type Members<'j> = &'j [(std::borrow::Cow<'j, str>, Json<'j>)];
 
+/// The lists of choices of which one is read.
+type Taken<'t, 'j> = &'t [*const Json<'j>];
+
 /// The schemas that all have to hold in one place.
 struct All<'j> {
     schemas: Vec<Members<'j>>,
@@ -191,18 +194,18 @@ impl<'j> Reader<'j> {
     }
 
     /// Reads the schemas, one choice after the other of those that they leave.
-    fn read(&mut self, all: &All<'j>, taken: &[*const Json<'j>], depth: usize) -> Told<'j> {
+    fn read(&mut self, all: &All<'j>, taken: Taken<'_, 'j>, depth: usize) -> Told<'j> {
         self.left = self.left.saturating_sub(1);
         let choice =
             choices(&all.schemas).find(|choice| !taken.contains(&std::ptr::from_ref(*choice)));
         let Some(choice) = choice.filter(|_| taken.len() < MOST_CHOICES && self.left > 0) else {
-            return self.plain(all, depth);
+            return self.plain(all, taken, depth);
         };
         let limited = all.schemas.iter().flat_map(|members| members.iter());
         let limited = limited.filter(|(keyword, _)| limits(keyword)).count() > 0;
         let branches = choice.as_array().unwrap_or_default();
         if limited && branches.len() > MOST_BRANCHES {
-            return self.plain(all, depth);
+            return self.plain(all, taken, depth);
         }
         let mut taken = taken.to_vec();
         taken.push(std::ptr::from_ref(choice));
@@ -239,7 +242,7 @@ impl<'j> Reader<'j> {
     }
 
     /// Reads schemas that leave no choice but of kinds.
-    fn plain(&mut self, all: &All<'j>, depth: usize) -> Told<'j> {
+    fn plain(&mut self, all: &All<'j>, taken: Taken<'_, 'j>, depth: usize) -> Told<'j> {
         let schemas = &all.schemas;
         let mut told = Told {
             title: text(schemas, "title"),
@@ -270,7 +273,7 @@ impl<'j> Reader<'j> {
             add(Some(Kind::Array(self.array(schemas, depth))));
         }
         if kinds.object {
-            add(Some(Kind::Object(self.object(schemas, depth))));
+            add(Some(Kind::Object(self.object(schemas, taken, depth))));
         }
         told
     }
@@ -313,8 +316,13 @@ impl<'j> Reader<'j> {
         }
     }
 
-    fn object(&mut self, schemas: &[Members<'j>], depth: usize) -> Object<'j> {
-        let named = Named::of(schemas);
+    fn object(
+        &mut self,
+        schemas: &[Members<'j>],
+        taken: Taken<'_, 'j>,
+        depth: usize,
+    ) -> Object<'j> {
+        let named = Named::of(schemas, taken);
         let mut properties = Vec::new();
         for (name, schemas) in named.properties {
             let told = self.told(&schemas, depth + 1);
@@ -343,7 +351,7 @@ struct Named<'j> {
 }
 
 impl<'j> Named<'j> {
-    fn of(schemas: &[Members<'j>]) -> Self {
+    fn of(schemas: &[Members<'j>], taken: Taken<'_, 'j>) -> Self {
         let mut named = Self {
             properties: Vec::new(),
             required: BTreeMap::new(),
@@ -353,7 +361,7 @@ impl<'j> Named<'j> {
             named.add(properties, &mut places, true);
         }
         // What stands there under a condition may stand there.
-        for part in conditional(schemas) {
+        for part in conditional(schemas, taken) {
             if let Some(properties) = part.get("properties") {
                 named.add(properties, &mut places, false);
             }
@@ -390,8 +398,8 @@ impl<'j> Named<'j> {
     }
 }
 
-/// The schemas that hold for some values only.
-fn conditional<'j>(schemas: &[Members<'j>]) -> Vec<&'j Json<'j>> {
+/// The schemas that hold for some values only, but for the choices that are made.
+fn conditional<'j>(schemas: &[Members<'j>], taken: Taken<'_, 'j>) -> Vec<&'j Json<'j>> {
     let mut parts: Vec<&Json<'j>> = ["if", "then", "else"]
         .iter()
         .flat_map(|keyword| all(schemas, keyword))
@@ -404,7 +412,8 @@ fn conditional<'j>(schemas: &[Members<'j>]) -> Vec<&'j Json<'j>> {
             .flatten()
             .map(|(_, schema)| schema),
     );
-    parts.extend(choices(schemas).filter_map(Json::as_array).flatten());
+    let left = choices(schemas).filter(|choice| !taken.contains(&std::ptr::from_ref(*choice)));
+    parts.extend(left.filter_map(Json::as_array).flatten());
     parts.truncate(MOST_TOGETHER);
     parts
 }
