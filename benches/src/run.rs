@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use tokio::task::LocalSet;
 
-use crate::load::{Goal, Load, Method, Sample, Script, Until};
+use crate::load::{CLIENTS, Crowd, Goal, Load, Method, Sample, Script, Until};
 use crate::machine::{Cores, Usage, pin};
 use crate::report::{Cell, Measured, Report};
 use crate::rows::{self, Row};
@@ -58,6 +58,8 @@ pub(crate) struct Options {
 struct Pace {
     rounds: usize,
     span: Span,
+    /// How many modern clients there are.
+    clients: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -145,14 +147,17 @@ impl Options {
             (true, _) => Pace {
                 rounds: 1,
                 span: Span::Requests(5),
+                clients: 48,
             },
             (_, true) => Pace {
                 rounds: 1,
                 span: Span::Time(Duration::from_millis(200)),
+                clients: CLIENTS,
             },
             _ => Pace {
                 rounds: self.rounds.max(1),
                 span: Span::Time(Duration::from_secs_f64(self.seconds)),
+                clients: CLIENTS,
             },
         }
     }
@@ -176,7 +181,7 @@ async fn one_row(programs: &Programs, row: &Row, pace: Pace) -> io::Result<Vec<C
         } else {
             &upstream
         };
-        match begin(programs, row, subject, behind).await {
+        match begin(programs, row, subject, behind, pace).await {
             Ok(begun) => asked.push(begun),
             // A peer that cannot do it is a result; for ours it is a fault.
             Err(error) if subject.is_peer() => cells.push(Cell::failed(subject, &error)),
@@ -214,15 +219,16 @@ async fn begin(
     row: &Row,
     subject: Subject,
     upstream: &Upstream,
+    pace: Pace,
 ) -> io::Result<Asked> {
     let (running, goal) = match subject {
         Subject::Fixed => {
-            let size = size_of_list(programs, row).await?;
+            let size = size_of_list(programs, row, pace).await?;
             (programs.fixed(size)?, Goal::Fixed { size })
         }
         _ => (programs.proxy(subject, upstream)?, row.goal()),
     };
-    let load = Rc::new(row.load(subject, &running, goal));
+    let load = Rc::new(row.load(subject, &running, goal, pace.clients));
     if row.sessions > 0 && !subject.is_limit() {
         sessions::open(&load.place, row.sessions).await?;
     }
@@ -245,10 +251,10 @@ async fn ask_everything(load: &Rc<Load>, connections: usize) -> io::Result<Sampl
 }
 
 /// How many bytes Vary's answer has, in the mean over all clients.
-async fn size_of_list(programs: &Programs, row: &Row) -> io::Result<usize> {
+async fn size_of_list(programs: &Programs, row: &Row, pace: Pace) -> io::Result<usize> {
     let upstream = programs.upstream(row.behind)?;
     let running = programs.proxy(Subject::Vary, &upstream)?;
-    let load = Rc::new(row.load(Subject::Vary, &running, row.goal()));
+    let load = Rc::new(row.load(Subject::Vary, &running, row.goal(), pace.clients));
     let sample = ask_everything(&load, row.connections).await?;
     let count = sample.latencies.len().max(1) as u64;
     Ok(usize::try_from(sample.bytes / count).unwrap_or_default())
@@ -295,7 +301,7 @@ impl Row {
         }
     }
 
-    fn load(&self, subject: Subject, running: &Running, goal: Goal) -> Load {
+    fn load(&self, subject: Subject, running: &Running, goal: Goal, clients: usize) -> Load {
         let tool = match subject {
             // It names every tool after its server, even if there is one.
             Subject::McpProxy => format!("{}_{}", server_name(0), tools::ECHO),
@@ -305,7 +311,12 @@ impl Row {
             _ => tools::ECHO.to_owned(),
         };
         let place = running.place.clone();
-        let script = Script::new(self.era, self.method, &place, &tool, self.arguments);
+        let crowd = Crowd {
+            clients,
+            // Where there are no variants, to select one is an error.
+            selects: subject != Subject::Negotiating,
+        };
+        let script = Script::new(self.era, self.method, &place, &tool, self.arguments, crowd);
         Load::new(place, script, goal)
     }
 }

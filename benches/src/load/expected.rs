@@ -209,4 +209,78 @@ mod tests {
         assert!(!learned.is(br#"{"id":10000001,"text":"10000002 x"}"#, b"10000002"));
         assert!(!learned.is(br#"{"id":10000002,"text":"10000002 xy"}"#, b"10000002"));
     }
+
+    #[track_caller]
+    fn understands(goal: Goal, body: &str, expected: Result<(), &str>) {
+        let messages = messages(body.as_bytes()).unwrap();
+        let understood = goal.understand(10_000_001, &messages);
+        assert_eq!(
+            understood.as_ref().map_err(String::as_str),
+            expected.as_ref().map_err(|why| *why),
+            "{body}"
+        );
+    }
+
+    #[test]
+    fn an_answer_to_another_or_with_another_text_is_wrong() {
+        let echo = Goal::Echo { size: 2, steps: 0 };
+        let answer = |id: &str, text: &str| {
+            format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[{{"type":"text","text":"{text}"}}]}}}}"#
+            )
+        };
+        let text = format!("10000001 {TEXT}");
+        understands(echo, &answer("10000001", &format!("{text}xx")), Ok(()));
+        let wrong = Err("not the answer to 10000001");
+        understands(echo, &answer("10000002", &format!("{text}xx")), wrong);
+        understands(echo, &answer("10000001", "10000002"), Err("another text"));
+        let short = format!("a text of {} bytes, not {}", text.len(), text.len() + 2);
+        understands(echo, &answer("10000001", &text), Err(&short));
+    }
+
+    #[test]
+    fn progress_that_is_missing_or_is_about_another_request_is_wrong() {
+        let streamed = Goal::Echo { size: 0, steps: 1 };
+        let stream = |token: &str| {
+            format!(
+                "event: message\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":\
+                 {{\"progressToken\":{token},\"progress\":1}}}}\n\ndata: {{\"jsonrpc\":\"2.0\",\"id\":10000001,\
+                 \"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"10000001 {TEXT}\"}}]}}}}\n\n"
+            )
+        };
+        understands(streamed, &stream("10000001"), Ok(()));
+        understands(streamed, &stream("10000002"), Err("0 steps, not 1"));
+    }
+
+    #[test]
+    fn a_list_has_all_tools_or_all_that_only_read() {
+        let list = |names: &[&str]| {
+            let tools: Vec<_> = names
+                .iter()
+                .map(|name| format!("{{\"name\":\"{name}\"}}"))
+                .collect();
+            format!(
+                r#"{{"jsonrpc":"2.0","id":10000001,"result":{{"tools":[{}]}}}}"#,
+                tools.join(",")
+            )
+        };
+        let three = Goal::List { tools: 3 };
+        understands(three, &list(&["echo", "record_001", "record_002"]), Ok(()));
+        understands(
+            three,
+            &list(&["a_echo", "a_record_001", "a_record_002", "own"]),
+            Ok(()),
+        );
+        understands(three, &list(&["echo", "record_002"]), Ok(()));
+        understands(
+            three,
+            &list(&["echo", "record_001"]),
+            Err("`record_002` is not listed"),
+        );
+        understands(
+            three,
+            &list(&["echo", "record_002", "x"]),
+            Err("3 tools of 3"),
+        );
+    }
 }

@@ -33,6 +33,14 @@ pub(crate) struct Arguments {
     pub(crate) steps: usize,
 }
 
+/// Modern clients, all different.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Crowd {
+    pub(crate) clients: usize,
+    /// Whether some of them select a variant.
+    pub(crate) selects: bool,
+}
+
 /// Requests, each with the number left open.
 #[derive(Debug)]
 pub(crate) struct Script {
@@ -53,16 +61,17 @@ struct Template {
 const SLOT: &str = "98765432";
 
 /// Modern clients that differ in what they say of themselves.
-const CLIENTS: usize = 1200;
+pub(crate) const CLIENTS: usize = 1200;
 
 impl Script {
-    /// Requests of one legacy client, or of many modern ones.
+    /// Requests of one legacy client, or of a crowd of modern ones.
     pub(crate) fn new(
         era: Era,
         method: Method,
         place: &Place,
         tool: &str,
         arguments: Arguments,
+        crowd: Crowd,
     ) -> Self {
         let name = match method {
             Method::Call => Some(tool),
@@ -74,8 +83,8 @@ impl Script {
         };
         let templates = match era {
             Era::Legacy => vec![template(token(arguments))],
-            Era::Modern => (0..CLIENTS)
-                .map(|client| template(Some(meta(client, arguments))))
+            Era::Modern => (0..crowd.clients)
+                .map(|client| template(Some(meta(client, arguments, crowd.selects))))
                 .collect(),
         };
         Self { era, templates }
@@ -203,7 +212,7 @@ fn token(arguments: Arguments) -> Option<Value> {
 
 /// What one of many modern clients says of itself: all differ in their features and hints, and some
 /// name a variant.
-fn meta(client: usize, arguments: Arguments) -> Value {
+fn meta(client: usize, arguments: Arguments, selects: bool) -> Value {
     let pick = |options: &[&'static str], by: usize| options[client / by % options.len()];
     let form = pick(
         &["format=json", "format=text", "format=markdown", "x-plain"],
@@ -241,7 +250,7 @@ fn meta(client: usize, arguments: Arguments) -> Value {
             },
         },
     });
-    if !client.is_multiple_of(4) {
+    if selects && !client.is_multiple_of(4) {
         let variant = pick(&["standard", "compact", "read-only"], 4);
         meta["io.modelcontextprotocol/server-variant"] = variant.into();
     }
