@@ -113,8 +113,7 @@ impl<'a> Members<'a> {
     /// The value of `key` when it is a string.
     #[must_use]
     pub fn get_str(&self, key: &str) -> Option<String> {
-        self.get(key)
-            .and_then(|text| serde_json::from_str(text).ok())
+        unquoted(self.get(key)?).map(Cow::into_owned)
     }
 
     /// Whether `key` is there.
@@ -277,6 +276,16 @@ pub fn elements(text: &str) -> Result<Vec<&str>, JsonError> {
     let all = (&mut json).deserialize_seq(Elements)?;
     json.end()?;
     Ok(all)
+}
+
+/// The text of a valid JSON value that is a string, borrowed where it holds no escape; `None` when it is
+/// none, or holds what no text can.
+pub(crate) fn unquoted(value: &str) -> Option<Cow<'_, str>> {
+    let inner = value.strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        return serde_json::from_str(value).ok().map(Cow::Owned);
+    }
+    Some(Cow::Borrowed(inner))
 }
 
 /// Writes `text` as a JSON string, quotes included.

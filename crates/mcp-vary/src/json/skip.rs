@@ -271,21 +271,44 @@ pub(super) fn next_special(bytes: &[u8], mut at: usize) -> usize {
     }
 }
 
-/// The first place from `at` on that may hold something else than a plain byte of a string; eight bytes at
-/// a time.
+/// The first place from `at` on that may hold something else than a plain byte of a string. Most strings
+/// are short: a word at a time at first, and blocks only where it goes on.
 fn plain(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(eight) = bytes
-        .get(at..at + 8)
-        .and_then(|eight| eight.try_into().ok())
-    {
-        let special = special(u64::from_le_bytes(eight));
+    let short = at + 2 * WORD;
+    while let Some(word) = word_at(bytes, at) {
+        let special = special(word);
         if special != 0 {
             return at + special.trailing_zeros() as usize / 8;
         }
-        at += 8;
+        at += WORD;
+        if at == short {
+            at = plain_blocks(bytes, at);
+        }
     }
     at
 }
+
+const WORD: usize = size_of::<u64>();
+
+fn word_at(bytes: &[u8], at: usize) -> Option<u64> {
+    let word = bytes.get(at..at + WORD)?.try_into().ok()?;
+    Some(u64::from_le_bytes(word))
+}
+
+/// The first place from `at` on whose block is not all plain.
+fn plain_blocks(bytes: &[u8], mut at: usize) -> usize {
+    // Without a branch inside, so that the compiler can compare many bytes at once.
+    let is_plain = |block: &[u8]| {
+        let special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
+        !block.iter().fold(false, |found, byte| found | special(*byte))
+    };
+    while bytes.get(at..at + BLOCK).is_some_and(is_plain) {
+        at += BLOCK;
+    }
+    at
+}
+
+const BLOCK: usize = 64;
 
 /// The highest bit of the first byte that is a quote, a backslash or a control character, if there is one;
 /// bits above it mean nothing.
