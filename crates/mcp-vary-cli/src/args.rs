@@ -196,7 +196,8 @@ pub(crate) enum ConfigCommand {
 /// Say what is wrong with a configuration, and what its servers offer
 ///
 /// Every mistake is named at once, with its line and what to write. When there is none, the servers are connected to:
-/// what each offers, and which names or URIs of two collide. Exit code 1 when there is a mistake, or a server is down.
+/// what each offers, and which names or URIs of two collide. Exit code 1 when there is a mistake, a
+/// server is down, or a variant names what is not there.
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:\n  \
     vary config check vary.yaml\n  \
@@ -214,7 +215,12 @@ pub(crate) struct Check {
 #[derive(Debug, Parser)]
 pub(crate) struct ClientArgs {
     /// Vary in front of the servers of this configuration, or of the file in which a client keeps them
-    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        visible_alias = "mcp-json",
+        conflicts_with = "command"
+    )]
     pub(crate) config: Option<PathBuf>,
     /// Only this variant
     #[arg(long, value_name = "ID")]

@@ -146,8 +146,12 @@ fn ended(served: io::Result<()>) -> Result<Verdict, Failure> {
     }
 }
 
-/// Who is behind, a line for each server.
+/// Who is behind, a line for each server, and what is odd about the variants.
 fn introduction(gateway: &Gateway) -> String {
+    behind(gateway) + &slips(gateway)
+}
+
+fn behind(gateway: &Gateway) -> String {
     let servers = gateway.servers();
     if let [server] = &servers[..] {
         return harmless(&format!("in front of {}", said(server)));
@@ -165,6 +169,17 @@ fn introduction(gateway: &Gateway) -> String {
         ));
     }
     harmless(out.trim_end())
+}
+
+/// What the variants say of things that are not there, in one line.
+fn slips(gateway: &Gateway) -> String {
+    match gateway.slips().len() {
+        0 => String::new(),
+        slips => format!(
+            "\n{} in `variants`; `vary config check` shows what is wrong",
+            plural(slips, "slip")
+        ),
+    }
 }
 
 /// What a server says of itself, or why it says nothing.

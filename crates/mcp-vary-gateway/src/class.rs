@@ -4,6 +4,7 @@
 //! its clients can do: of their capabilities what the operator lets through, sanitised.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::catalog::source::Source;
 use crate::catalog::view::Layout;
 use crate::reply::Failure;
 use crate::session::{ClientId, NO_CLASS};
-use crate::upstream::{Isolation, Line, UpstreamConfig};
+use crate::upstream::{Isolation, Line, Places, UpstreamConfig};
 
 /// What tells one class from another. Clients that can do nothing particular have none.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -50,6 +51,8 @@ pub(crate) struct Classes {
     /// The extensions that some server may be told of.
     mirrored: BTreeSet<String>,
     is_isolated: bool,
+    /// Whether there was no room for the last class that was asked for.
+    is_full: AtomicBool,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -58,6 +61,8 @@ pub(crate) struct Classes {
 #[derive(Debug)]
 struct Server {
     config: UpstreamConfig,
+    /// Places for calls, on all connections together.
+    places: Arc<Places>,
     lines: Mutex<BTreeMap<LineKey, Weak<Line>>>,
 }
 
@@ -69,6 +74,8 @@ type LineKey = (String, Option<ClientId>);
 const MAX_SHARED: usize = 8;
 /// Classes of one session each, over all servers; what a server allows is checked before.
 const MAX_OWN: usize = 4096;
+const TOO_MANY_OWN: &str =
+    "too many sessions use servers that are not shared; end a session, or try again later";
 
 impl Classes {
     /// Begins to connect to the servers.
@@ -92,6 +99,7 @@ impl Classes {
             others: Mutex::default(),
             mirrored,
             is_isolated,
+            is_full: AtomicBool::new(false),
             stop,
             tasks,
         }
@@ -132,28 +140,45 @@ impl Classes {
     ///
     /// When a server that is not shared has no connection left.
     pub(crate) async fn of(&self, key: Option<&ClassKey>) -> Result<Arc<Class>, Failure> {
-        let Some(cell) = key.and_then(|key| self.cell(key)) else {
-            return Ok(Arc::clone(&self.base));
-        };
         let Some(key) = key else {
             return Ok(Arc::clone(&self.base));
         };
-        let class = cell
-            .get_or_try_init(|| async {
-                let lines: Result<_, Failure> =
-                    self.servers.iter().map(|server| server.line(key)).collect();
-                let class = open(lines?, self.layout.clone(), &self.stop, &self.tasks).await;
-                info!(
-                    capabilities = &*key.capabilities,
-                    own = key.session.is_some(),
-                    "class of clients opened"
-                );
-                class.first_readings(self.patience()).await;
-                Ok::<_, Failure>(class)
-            })
-            .await?;
+        let Some(cell) = self.cell(key) else {
+            return match key.session {
+                None => Ok(Arc::clone(&self.base)),
+                Some(_) => Err(Failure::internal(TOO_MANY_OWN)),
+            };
+        };
+        let class = cell.get_or_try_init(|| self.open(key)).await;
+        let class = match class {
+            Ok(class) => Arc::clone(class),
+            Err(failure) => {
+                drop(cell);
+                self.give_up(key);
+                return Err(failure);
+            }
+        };
         *lock(&class.used) = Instant::now();
-        Ok(Arc::clone(class))
+        Ok(class)
+    }
+
+    async fn open(&self, key: &ClassKey) -> Result<Arc<Class>, Failure> {
+        let lines: Result<_, Failure> =
+            self.servers.iter().map(|server| server.line(key)).collect();
+        let class = open(lines?, self.layout.clone(), &self.stop, &self.tasks).await;
+        let (capabilities, own) = (&*key.capabilities, key.session.is_some());
+        info!(capabilities, own, "class of clients opened");
+        class.first_readings(self.patience()).await;
+        Ok(class)
+    }
+
+    /// Frees the place of a class that could not be made, unless somebody else is about to make it.
+    fn give_up(&self, key: &ClassKey) {
+        let mut others = lock(&self.others);
+        let is_free = |cell: &Arc<OnceCell<_>>| Arc::strong_count(cell) == 1 && !cell.initialized();
+        if others.get(key).is_some_and(is_free) {
+            others.remove(key);
+        }
     }
 
     /// The place of a class; none when there are too many.
@@ -162,21 +187,22 @@ impl Classes {
         if let Some(cell) = others.get(key) {
             return Some(Arc::clone(cell));
         }
+        let is_own = key.session.is_some();
         let like_it = others
             .keys()
-            .filter(|other| other.session.is_some() == key.session.is_some());
-        let most = if key.session.is_some() {
-            MAX_OWN
-        } else {
-            MAX_SHARED - 1
-        };
+            .filter(|other| other.session.is_some() == is_own);
+        let most = if is_own { MAX_OWN } else { MAX_SHARED - 1 };
         if like_it.count() >= most {
-            warn!(
-                most,
-                "too many classes of clients; one is served as if it could do nothing particular"
-            );
+            // Said once, until there was room again.
+            if !self.is_full.swap(true, Ordering::Relaxed) {
+                warn!(
+                    most,
+                    "too many classes of clients; further ones share what the others have, or are refused"
+                );
+            }
             return None;
         }
+        self.is_full.store(false, Ordering::Relaxed);
         let cell = Arc::default();
         others.insert(key.clone(), Arc::clone(&cell));
         Some(cell)
@@ -283,6 +309,7 @@ async fn open(
 impl Server {
     fn new(config: UpstreamConfig) -> Self {
         Self {
+            places: Arc::new(Places::new(&config.limits)),
             config,
             lines: Mutex::default(),
         }
@@ -290,7 +317,7 @@ impl Server {
 
     /// The connection for clients that can do nothing particular.
     fn first_line(&self) -> Arc<Line> {
-        let line = Line::open(self.config.clone());
+        let line = Line::sharing(self.config.clone(), Arc::clone(&self.places));
         let key = (self.config.capabilities.clone(), None);
         lock(&self.lines).insert(key, Arc::downgrade(&line));
         line
@@ -316,7 +343,8 @@ impl Server {
             let shared = found(&config.capabilities, None).filter(|_| session.is_none());
             return shared.ok_or_else(|| no_connection_left(config));
         }
-        let line = Line::open(config.clone().with_capabilities(capabilities.clone()));
+        let config = config.clone().with_capabilities(capabilities.clone());
+        let line = Line::sharing(config, Arc::clone(&self.places));
         lines.insert((capabilities, session), Arc::downgrade(&line));
         Ok(line)
     }

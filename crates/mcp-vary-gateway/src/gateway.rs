@@ -19,7 +19,7 @@ use crate::bridge::Caching;
 use crate::catalog::face::{self, Faces, VariantConfig};
 use crate::catalog::merge::Collision;
 use crate::catalog::source::Source;
-use crate::catalog::view::Layout;
+use crate::catalog::view::{Layout, View};
 use crate::class::Classes;
 use crate::client::{Declared, Memo};
 use crate::config::Config;
@@ -226,20 +226,29 @@ impl Gateway {
             .collect()
     }
 
-    /// Everything that the variant `standard` offers, and which server it belongs to.
+    /// Everything that some variant offers by whatever name, and which server it belongs to.
     #[must_use]
     pub fn served(&self) -> Vec<Served> {
         let catalog = self.classes.base().catalog.current();
-        let items = catalog.lists().flat_map(|lists| {
+        let mut served = Vec::new();
+        for lists in catalog.lists() {
             let list = lists.merged.kind.method();
-            lists.merged.items().iter().map(move |item| Served {
-                list,
-                id: item.id.to_string(),
-                server: self.config.servers[item.place.server].name.clone(),
-                own: item.place.own.to_string(),
-            })
-        });
-        items.collect()
+            let mut known = BTreeSet::new();
+            let items = lists.merged.items().iter();
+            let items = items.map(|item| (&item.id, &item.place));
+            let views = lists.views.iter().flat_map(View::places);
+            for (id, place) in items.chain(views) {
+                if known.insert((id, place.server, &place.own)) {
+                    served.push(Served {
+                        list,
+                        id: id.to_string(),
+                        server: self.config.servers[place.server].name.clone(),
+                        own: place.own.to_string(),
+                    });
+                }
+            }
+        }
+        served
     }
 
     /// What several servers offer by the same name or URI, so that only the first one is reached.

@@ -51,8 +51,16 @@ pub struct Collision {
 pub(crate) struct Part {
     pub(crate) server: Arc<str>,
     pub(crate) era: Era,
+    /// Whether it was ever connected to.
+    pub(crate) is_known: bool,
     /// `None` when the server has no such list.
     pub(crate) listing: Option<Result<Arc<Listing>, Failure>>,
+}
+
+impl Part {
+    fn is_read(&self) -> bool {
+        self.is_known && !matches!(self.listing, Some(Err(_)))
+    }
 }
 
 /// One list over all servers.
@@ -67,6 +75,8 @@ pub(crate) struct Merged {
     pub(crate) items: Result<Vec<Item>, Failure>,
     /// The names of the servers.
     pub(crate) servers: Vec<Arc<str>>,
+    /// Whether the lists of all servers could be read.
+    pub(crate) is_complete: bool,
     pub(crate) collisions: Vec<Collision>,
 }
 
@@ -123,6 +133,7 @@ impl Merged {
             frame: format!(r#"{{"{}":[]}}"#, kind.items_key()).into(),
             items: unreadable(parts).map_or(Ok(items), Err),
             servers: parts.iter().map(|part| Arc::clone(&part.server)).collect(),
+            is_complete: parts.iter().all(Part::is_read),
             collisions,
         }
     }
@@ -149,6 +160,7 @@ impl Merged {
             frame,
             items,
             servers: vec![Arc::clone(&part.server)],
+            is_complete: part.is_read(),
             collisions: Vec::new(),
         }
     }
@@ -282,6 +294,7 @@ mod tests {
         Part {
             server: server.into(),
             era: Era::Legacy,
+            is_known: true,
             listing: Some(Ok(listing.into())),
         }
     }

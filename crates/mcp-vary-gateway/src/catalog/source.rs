@@ -107,6 +107,7 @@ impl Source {
         Part {
             server: self.name().into(),
             era: told.era(),
+            is_known: told.hello.is_some(),
             listing: told.listings.get(&kind).cloned(),
         }
     }

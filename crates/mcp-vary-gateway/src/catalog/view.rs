@@ -163,6 +163,11 @@ impl View {
         self.prompts.get(name)
     }
 
+    /// Everything that the view lists, and where it comes from.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (&Arc<str>, &Place)> {
+        self.places.iter()
+    }
+
     /// Where what the view lists as `id` comes from.
     pub(crate) fn place(&self, id: &str) -> Option<&Place> {
         self.places.get(id)
@@ -226,6 +231,10 @@ fn slips(face: &VariantConfig, merged: &Merged) -> Vec<Mistake> {
         return Vec::new();
     };
     let kind = merged.kind;
+    // What is not there now may be a server's that is down.
+    if !merged.is_complete {
+        return Vec::new();
+    }
     // Resources and templates share their part of the configuration; which one is meant is not known.
     if matches!(kind, ListKind::Resources | ListKind::Templates) || items.is_empty() {
         return Vec::new();
@@ -410,6 +419,7 @@ mod tests {
             frame: r#"{"tools":[]}"#.into(),
             items: Ok(texts.iter().map(item).collect()),
             servers: vec!["a".into()],
+            is_complete: true,
             collisions: Vec::new(),
         }
     }

@@ -405,6 +405,10 @@ const OURS: &[Setting<Draft>] = &[
         read: |reader, field, draft| draft.mirrored = Some(reader.words(field)),
     },
     Setting {
+        key: "unused",
+        read: |reader, field, draft| reader.duration(field, &mut draft.limits.unused),
+    },
+    Setting {
         key: "connections",
         read: |reader, field, draft| reader.count(field, 1..=MOST, &mut draft.limits.connections),
     },

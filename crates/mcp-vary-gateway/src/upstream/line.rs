@@ -15,7 +15,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use self::keep::keep;
-use self::place::Places;
+pub(crate) use self::place::Places;
 use super::error::{ConnectError, UpstreamError};
 use super::message::Event;
 use super::{EVENTS, Upstream, UpstreamConfig};
@@ -48,7 +48,7 @@ use super::{EVENTS, Upstream, UpstreamConfig};
 #[derive(Debug)]
 pub struct Line {
     shared: Arc<Shared>,
-    places: Places,
+    places: Arc<Places>,
     _stop_when_dropped: DropGuard,
 }
 
@@ -77,6 +77,12 @@ impl Line {
     /// Begins to connect to the server and returns at once.
     #[must_use]
     pub fn open(config: UpstreamConfig) -> Arc<Self> {
+        let places = Arc::new(Places::new(&config.limits));
+        Self::sharing(config, places)
+    }
+
+    /// The same with places for calls that other lines to the server have, too.
+    pub(crate) fn sharing(config: UpstreamConfig, places: Arc<Places>) -> Arc<Self> {
         let (events, _) = broadcast::channel(EVENTS);
         let stop = CancellationToken::new();
         let shared = Arc::new(Shared {
@@ -89,7 +95,7 @@ impl Line {
         });
         shared.tasks.spawn(keep(Arc::clone(&shared)));
         Arc::new(Self {
-            places: Places::new(&shared.config.limits),
+            places,
             shared,
             _stop_when_dropped: stop.drop_guard(),
         })

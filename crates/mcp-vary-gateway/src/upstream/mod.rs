@@ -31,6 +31,7 @@ pub use self::error::{ConnectError, UpstreamError};
 pub use self::hello::Hello;
 pub(crate) use self::level::UpstreamLevel;
 use self::life::{Life, Running};
+pub(crate) use self::line::Places;
 pub use self::line::{Line, State};
 use self::message::Purpose;
 pub use self::message::{Answer, Event, Kind, Message, Owner, Request, header_value};

@@ -9,7 +9,7 @@ use mcp_vary_gateway::{Collision, Config, Naming, Target, UpstreamConfig};
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
-use crate::support::{House, Legacy, Way, config, names, soon, tool, under};
+use crate::support::{House, Legacy, Post, Way, config, modern, names, soon, tool, under};
 
 const UI: &str = "io.modelcontextprotocol/ui";
 
@@ -33,6 +33,7 @@ fn answer(name: &str, era: Era, seen: &Seen) -> Option<Reply> {
             "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities(),
         }),
         ("tools/list", _) => json!({"tools": tools}),
+        ("tools/call", _) if params["arguments"]["stay"] == true => return Some(Reply::silence()),
         ("tools/call", _) => json!({"by": name, "ui": of_ui, "said": params, "content": [
             {"type": "resource_link", "uri": format!("linked:{name}"), "name": "x"},
         ]}),
@@ -333,6 +334,34 @@ async fn classes_are_few_and_closed_when_nobody_uses_them() {
 }
 
 #[tokio::test]
+async fn the_calls_of_all_classes_count_together() {
+    let peer = named("git", Era::Legacy).await;
+    let house = House::behind_one(peer, |mut config| {
+        config.servers[0].limits.concurrency = 1;
+        config.servers[0].limits.patience = Duration::from_millis(20);
+        config
+    })
+    .await;
+    let mut busy = house.connect().await;
+    let stay = json!({"name": "who", "arguments": {"stay": true}});
+    let post = Post::modern(&modern(json!(1), "tools/call", stay, &json!({})));
+    busy.send(&post.bytes()).await;
+    soon(house.peer.saw("tools/call", 1)).await;
+    let answer = Way::HttpModern
+        .ask(&house, &with_ui(), "tools/call", tool("show"))
+        .await;
+    let why = answer["error"]["message"].as_str().unwrap();
+    assert!(why.contains("server `peer`"), "{why}");
+    // Who leaves makes room.
+    drop(busy);
+    soon(house.peer.saw_abandoned(1)).await;
+    let answer = Way::HttpModern
+        .ask(&house, &with_ui(), "tools/call", tool("show"))
+        .await;
+    assert_eq!(answer["result"]["ui"], true, "{answer}");
+}
+
+#[tokio::test]
 async fn a_server_may_have_a_connection_for_each_session() {
     let peer = named("git", Era::Legacy).await;
     let house = House::behind_one(peer, |mut config| {
@@ -364,6 +393,13 @@ async fn a_server_may_have_a_connection_for_each_session() {
         ids[0] == ids[1] && ids[2] == ids[3] && ids[0] != ids[2],
         "{ids:?}"
     );
+    for _ in 0..3 {
+        let again = clients[2].ask("tools/call", tool("who")).await.json();
+        assert_eq!(
+            again["error"]["code"], -32603,
+            "never on a connection of others"
+        );
+    }
     let refused = clients[2].ask("tools/call", tool("who")).await.json();
     let why = refused["error"]["message"].as_str().unwrap();
     assert!(

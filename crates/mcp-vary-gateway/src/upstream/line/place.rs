@@ -11,7 +11,7 @@ use crate::upstream::error::UpstreamError;
 
 /// The places of calls at one server. Whoever waits longest is next.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(crate) struct Places {
     free: Arc<Semaphore>,
     limit: usize,
     waiting: AtomicUsize,
@@ -19,7 +19,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: &Limits) -> Self {
         let limit = limits.concurrency.clamp(1, Semaphore::MAX_PERMITS);
         Self {
             free: Arc::new(Semaphore::new(limit)),
