@@ -7,14 +7,14 @@ use futures_util::future::join_all;
 use http::{HeaderName, HeaderValue};
 use mcp_vary::error::{Error, Identifier};
 use mcp_vary::json;
-use mcp_vary::view::{Candidate, Fault, ResultFields};
+use mcp_vary::view::{Candidate, Fault, ResultFields, Selection};
 
 use crate::bridge::{self, Caching, Upward};
 use crate::catalog::Catalog;
 use crate::catalog::listing::ListKind;
 use crate::catalog::merge::Place;
 use crate::catalog::view::{Prompt, Tool};
-use crate::class::Class;
+use crate::class::{Class, InUse};
 use crate::client::Client;
 use crate::gateway::Gateway;
 use crate::log_level::{level_from_name, level_name};
@@ -263,8 +263,12 @@ impl Call<'_> {
     async fn server_of_reference(&mut self, variant: usize) -> Result<usize, Failure> {
         let reference = self.asked.params.object("ref")?.to_owned();
         let text = |key| serde_json::from_str::<String>(splice::get(&reference, key)?).ok();
+        let face = &self.gateway.faces.all[variant];
         if let Some(name) = text("name") {
-            if self.is_before_one_server() && self.catalog.prompt(variant, &name).is_none() {
+            let shows_all =
+                face.prompts == Selection::default() && face.prompt_overrides.is_empty();
+            let is_listed = self.catalog.prompt(variant, &name).is_some();
+            if self.is_before_one_server() && shows_all && !is_listed {
                 return Ok(0);
             }
             let prompt = self.known_prompt(variant, &name).await?;
@@ -277,7 +281,7 @@ impl Call<'_> {
             }
             return Ok(place.server);
         }
-        if self.is_before_one_server() {
+        if self.is_before_one_server() && !face.selects_resources() {
             return Ok(0);
         }
         let uri = text("uri").unwrap_or_default();
@@ -407,7 +411,7 @@ impl Call<'_> {
         let again = forwarding.repeatable.then(|| Again {
             line: Arc::clone(&source.line),
             request: request.clone(),
-            revision: upstream.hello().revision,
+            upstream: Arc::clone(&upstream),
             since: None,
         });
         let exchange = upstream.request(request).await?;
@@ -425,6 +429,7 @@ impl Call<'_> {
             progress,
         };
         let mut running = Running::new(Arc::clone(gateway), exchange, turn, finish);
+        running.keep_open(InUse::new(&self.class));
         if let Some(again) = again {
             running.repeat_with(again);
         }

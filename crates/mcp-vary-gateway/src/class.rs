@@ -41,6 +41,22 @@ pub(crate) struct Class {
     _following: DropGuard,
 }
 
+/// A class in use: it stays open, and counts as used until this is dropped.
+#[derive(Debug)]
+pub(crate) struct InUse(Arc<Class>);
+
+impl InUse {
+    pub(crate) fn new(class: &Arc<Class>) -> Self {
+        Self(Arc::clone(class))
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        *lock(&self.0.used) = Instant::now();
+    }
+}
+
 /// The classes that there are.
 #[derive(Debug)]
 pub(crate) struct Classes {
@@ -93,7 +109,7 @@ impl Classes {
         let servers: Vec<_> = configs.into_iter().map(Server::new).collect();
         let lines = servers.iter().map(Server::first_line).collect();
         Self {
-            base: open(lines, layout.clone(), &stop, &tasks).await,
+            base: open(lines, &[], layout.clone(), &stop, &tasks).await,
             servers,
             layout,
             others: Mutex::default(),
@@ -143,6 +159,9 @@ impl Classes {
         let Some(key) = key else {
             return Ok(Arc::clone(&self.base));
         };
+        if self.stop.is_cancelled() {
+            return Err(Failure::internal("the gateway stops"));
+        }
         let Some(cell) = self.cell(key) else {
             return match key.session {
                 None => Ok(Arc::clone(&self.base)),
@@ -165,7 +184,8 @@ impl Classes {
     async fn open(&self, key: &ClassKey) -> Result<Arc<Class>, Failure> {
         let lines: Result<_, Failure> =
             self.servers.iter().map(|server| server.line(key)).collect();
-        let class = open(lines?, self.layout.clone(), &self.stop, &self.tasks).await;
+        let known = self.base.sources();
+        let class = open(lines?, known, self.layout.clone(), &self.stop, &self.tasks).await;
         let (capabilities, own) = (&*key.capabilities, key.session.is_some());
         info!(capabilities, own, "class of clients opened");
         class.first_readings(self.patience()).await;
@@ -284,16 +304,26 @@ impl Class {
     }
 }
 
-/// Opens a class on its connections and begins to follow them.
+/// Opens a class on its connections and begins to follow them; what is `known` of them already need not be
+/// waited for.
 async fn open(
     lines: Vec<Arc<Line>>,
+    known: &[Arc<Source>],
     layout: Layout,
     stop: &CancellationToken,
     tasks: &TaskTracker,
 ) -> Arc<Class> {
-    let sources = lines.into_iter().map(|line| Arc::new(Source::new(line)));
+    let sources = lines.into_iter().map(|line| {
+        let known = known.iter().find(|known| Arc::ptr_eq(&known.line, &line));
+        Arc::new(match known {
+            Some(known) => Source::knowing(line, known),
+            None => Source::new(line),
+        })
+    });
     let catalog = Arc::new(LiveCatalog::new(sources.collect(), layout));
     let following = stop.child_token();
+    // Whoever asked for the class may be gone before it is made.
+    let following_ends = following.clone().drop_guard();
     for source in &catalog.sources {
         let follow = Arc::clone(&catalog).follow(Arc::clone(source));
         tasks.spawn(following.clone().run_until_cancelled_owned(follow));
@@ -302,7 +332,7 @@ async fn open(
     Arc::new(Class {
         catalog,
         used: Mutex::new(Instant::now()),
-        _following: following.drop_guard(),
+        _following: following_ends,
     })
 }
 
@@ -338,6 +368,11 @@ impl Server {
         };
         if let Some(line) = found(&capabilities, session) {
             return Ok(line);
+        }
+        // Where sessions share nothing, clients without one share the first connection, whatever they can do.
+        if config.isolation == Isolation::Session && session.is_none() {
+            let first = found(&config.capabilities, None);
+            return first.ok_or_else(|| no_connection_left(config));
         }
         if lines.len() >= config.limits.connections.max(1) {
             let shared = found(&config.capabilities, None).filter(|_| session.is_none());

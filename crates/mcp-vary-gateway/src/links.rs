@@ -7,7 +7,7 @@ use mcp_vary::json::elements;
 
 use crate::splice;
 
-/// Which server pointed to a URI last.
+/// Which server pointed to a URI; of several the one that was configured first.
 ///
 /// Two generations bound the memory: when the young one is full it becomes the old one.
 #[derive(Debug, Default)]
@@ -43,8 +43,12 @@ impl Links {
         if seen.young.len() + found.len() > MOST {
             seen.old = std::mem::take(&mut seen.young);
         }
-        seen.young
-            .extend(found.into_iter().map(|uri| (uri, server)));
+        for uri in found {
+            // As with what is listed, the server that was configured first is asked.
+            let before = seen.young.get(&uri).or_else(|| seen.old.get(&uri)).copied();
+            let server = before.map_or(server, |before| before.min(server));
+            seen.young.insert(uri, server);
+        }
     }
 
     /// The server that pointed to `uri`.
@@ -101,12 +105,13 @@ mod tests {
     }
 
     #[test]
-    fn the_last_to_point_to_something_is_asked_for_it() {
+    fn the_first_server_that_points_to_something_is_asked_for_it() {
         let links = Links::default();
         let link =
             |uri: &str| format!(r#"{{"content":[{{"type":"resource_link","uri":"{uri}"}}]}}"#);
-        links.note(0, &link("a:1"));
-        links.note(1, &link("a:1"));
+        for server in [2, 1, 3] {
+            links.note(server, &link("a:1"));
+        }
         assert_eq!((links.server("a:1"), links.server("a:2")), (Some(1), None));
         for n in 0..2 * MOST {
             links.note(0, &link(&format!("b:{n}")));

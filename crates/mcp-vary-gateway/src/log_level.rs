@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tracing::warn;
 
 use crate::catalog::source::Source;
@@ -40,6 +41,8 @@ pub(crate) fn level_name(level: u8) -> &'static str {
 
 /// How long the server may take to set its level.
 const LIMIT: Duration = Duration::from_secs(10);
+/// How long a server that did not set its level is not asked again for the sake of a call.
+const RETRY: Duration = Duration::from_secs(60);
 
 impl Source {
     /// Makes a legacy server log from `level` on, if it logs at all and does not do so yet.
@@ -57,23 +60,34 @@ impl Source {
         if hello.era() == Era::Modern || !self.told().capabilities().contains("logging") {
             return Ok(());
         }
-        let _asking = state.asking.lock().await;
+        let mut failed = state.asking.lock().await;
         if asked() {
             return Ok(());
         }
         let limited = tokio::time::timeout(LIMIT, set_level(&upstream, level)).await;
-        limited.unwrap_or_else(|_| {
+        let set = limited.unwrap_or_else(|_| {
             let server = self.name();
             Err(Failure::internal(format!(
                 "server `{server}` did not answer logging/setLevel"
             )))
-        })?;
+        });
+        *failed = set.is_err().then(Instant::now);
+        set?;
         state.taken.store(level, Ordering::Release);
         Ok(())
     }
 
-    /// The same for a call, which does not fail because its logs may be missing.
+    /// The same for a call, which does not fail because its logs may be missing, nor waits for what was just
+    /// asked or has just failed.
     pub(crate) async fn log_from_if_possible(&self, level: u8) {
+        let Some(upstream) = self.line.up() else {
+            return;
+        };
+        match upstream.level().asking.try_lock().as_deref() {
+            Ok(Some(failed)) if failed.elapsed() < RETRY => return,
+            Ok(_) => {}
+            Err(_) => return,
+        }
         if let Err(failure) = self.log_from(level).await {
             let (server, error) = (self.name(), failure.message());
             warn!(server, error, "the server's log level was not set");

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
 use crate::bridge::{self, Caching};
+use crate::class::InUse;
 use crate::client::Client;
 use crate::gateway::Gateway;
 use crate::log_level::level_from_name;
@@ -20,12 +21,12 @@ use crate::reply::{
     self, Failure, HEADER_MISMATCH, INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, RESOURCE_NOT_FOUND,
     Reply, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED,
 };
-use crate::revision::{Era, Revision};
+use crate::revision::Era;
 use crate::route::Action;
 use crate::session::Place;
 use crate::shape::Shaping;
 use crate::splice;
-use crate::upstream::{Exchange, Line, Message, Request, UpstreamError};
+use crate::upstream::{Exchange, Line, Message, Request, Upstream, UpstreamError};
 use crate::wire;
 
 /// A request that was forwarded and is not answered yet.
@@ -37,6 +38,8 @@ pub(crate) struct Running {
     /// What it takes to send it once more, where that does no harm and nothing was passed on yet.
     again: Option<Again>,
     finish: Finish,
+    /// Keeps the connection open for as long as the server works.
+    class: Option<InUse>,
     /// The place in the client's session, by which the client can cancel; none for modern HTTP.
     place: Option<Place>,
     gateway: Arc<Gateway>,
@@ -47,8 +50,8 @@ pub(crate) struct Running {
 pub(crate) struct Again {
     pub(crate) line: Arc<Line>,
     pub(crate) request: Request,
-    /// What the params were written for.
-    pub(crate) revision: Revision,
+    /// Whom it was sent to.
+    pub(crate) upstream: Arc<Upstream>,
     /// When it was first sent once more.
     pub(crate) since: Option<Instant>,
 }
@@ -71,7 +74,7 @@ impl Again {
         self.since.get_or_insert_with(Instant::now);
         let upstream = self.line.ready().await?;
         let server = upstream.name();
-        if upstream.hello().revision != self.revision {
+        if !upstream.hello().agrees_with(self.upstream.hello()) {
             let why = format!("server `{server}` was lost, and is another one now; ask again");
             return Err(Failure::internal(why));
         }
@@ -129,6 +132,7 @@ impl Running {
             exchange: Some(exchange),
             turn: Some(turn),
             again: None,
+            class: None,
             finish,
             place: None,
             gateway,
@@ -138,6 +142,11 @@ impl Running {
     /// Lets the request be sent once more if the server is lost before it said anything.
     pub(crate) fn repeat_with(&mut self, again: Again) {
         self.again = Some(again);
+    }
+
+    /// Keeps the class of the client open until the request has ended.
+    pub(crate) fn keep_open(&mut self, class: InUse) {
+        self.class = Some(class);
     }
 
     /// Keeps the request's place in its session until it has ended.
@@ -256,7 +265,7 @@ impl Drop for Running {
         let permit = Arc::clone(&self.gateway.unheard).try_acquire_owned();
         if let (Some(exchange), Ok(permit)) = (self.exchange.take(), permit) {
             let stopped = self.gateway.stopped();
-            let permits = (permit, self.turn.take());
+            let permits = (permit, self.turn.take(), self.class.take());
             let unheard = run_unheard(exchange, self.place.take(), stopped, permits);
             self.gateway.tasks.spawn(unheard);
         }
@@ -270,7 +279,11 @@ async fn run_unheard(
     mut exchange: Exchange,
     place: Option<Place>,
     stopped: CancellationToken,
-    _permits: (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>),
+    _kept: (
+        OwnedSemaphorePermit,
+        Option<OwnedSemaphorePermit>,
+        Option<InUse>,
+    ),
 ) {
     let ended = async { while let Ok(Message::Notification(_)) = exchange.next().await {} };
     let reason = tokio::select! {

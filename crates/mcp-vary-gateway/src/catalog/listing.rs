@@ -84,7 +84,7 @@ pub(crate) struct Item {
 /// A list of more pages, items or bytes is no list that a client could use; it counts as unreadable.
 const MAX_PAGES: usize = 1_000;
 const MAX_ITEMS: usize = 100_000;
-const MAX_BYTES: usize = 256 << 20;
+const MAX_BYTES: usize = 64 << 20;
 
 impl Listing {
     /// Reads all pages of a list.
@@ -101,7 +101,7 @@ impl Listing {
         // A cursor that comes again would lead round in a circle.
         let mut followed = BTreeSet::new();
         let mut ids: BTreeSet<_> = listing.items.iter().map(|item| item.id.clone()).collect();
-        let mut bytes = 0;
+        let mut bytes: usize = listing.items.iter().map(|item| item.json.len()).sum();
         while followed.insert(cursor.clone()) {
             let page = Page::ask(upstream, kind, Some(&cursor)).await?;
             bytes += page.text.len();

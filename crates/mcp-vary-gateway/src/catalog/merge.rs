@@ -200,6 +200,8 @@ struct Renaming<'a> {
     all: bool,
     /// The names that several servers have.
     shared: BTreeSet<&'a str>,
+    /// All names as the servers have them, where some keep theirs.
+    kept: BTreeSet<&'a str>,
 }
 
 impl<'a> Renaming<'a> {
@@ -214,17 +216,25 @@ impl<'a> Renaming<'a> {
             Naming::OnCollision if is_named => shared_names(parts),
             _ => BTreeSet::new(),
         };
+        let kept = match shared.is_empty() {
+            true => BTreeSet::new(),
+            false => names(parts).map(|(_, name)| name).collect(),
+        };
         Self {
             kind,
             all: all && is_named,
             shared,
+            kept,
         }
     }
 
     fn item(&self, server: usize, part: &Part, item: &listing::Item) -> Item {
         let mut out = as_it_is(server, part, item);
         if self.all || self.shared.contains(&*item.id) {
-            out.id = prefixed(&part.server, &item.id).into();
+            let name = prefixed(&part.server, &item.id);
+            // A name that a server gave itself stays its own.
+            let is_taken = self.kept.contains(name.as_str());
+            out.id = if is_taken { marked(name) } else { name }.into();
             let name = mcp_vary::json::string(&out.id);
             out.json = match splice::set(&item.json, self.kind.id_key(), &name) {
                 Cow::Borrowed(_) => Arc::clone(&item.json),
@@ -238,17 +248,23 @@ impl<'a> Renaming<'a> {
 fn shared_names(parts: &[Part]) -> BTreeSet<&str> {
     let mut owners: BTreeMap<&str, usize> = BTreeMap::new();
     let mut shared = BTreeSet::new();
-    for (at, part) in parts.iter().enumerate() {
-        let Some(Ok(listing)) = &part.listing else {
-            continue;
-        };
-        for item in &listing.items {
-            if *owners.entry(&item.id).or_insert(at) != at {
-                shared.insert(&*item.id);
-            }
+    for (at, name) in names(parts) {
+        if *owners.entry(name).or_insert(at) != at {
+            shared.insert(name);
         }
     }
     shared
+}
+
+/// Every name, with the index of its server.
+fn names(parts: &[Part]) -> impl Iterator<Item = (usize, &str)> {
+    parts.iter().enumerate().flat_map(|(at, part)| {
+        let items = match &part.listing {
+            Some(Ok(listing)) => &listing.items[..],
+            _ => &[],
+        };
+        items.iter().map(move |item| (at, &*item.id))
+    })
 }
 
 /// The longest name that the large models' interfaces take.
@@ -268,12 +284,23 @@ fn prefixed(server: &str, name: &str) -> String {
         .collect();
     // What was written otherwise must not be taken for what is written so.
     if plain.len() > MAX_NAME || plain != whole {
-        let digest = Sha256::digest(whole.as_bytes());
-        plain.truncate(MAX_NAME - MARK);
-        plain.push('_');
-        plain.extend(digest[..3].iter().map(|byte| format!("{byte:02x}")));
+        plain = with_mark(plain, &whole);
     }
     plain
+}
+
+/// A name that nobody else has.
+fn marked(name: String) -> String {
+    let whole = name.clone();
+    with_mark(name, &whole)
+}
+
+fn with_mark(mut name: String, whole: &str) -> String {
+    let digest = Sha256::digest(whole.as_bytes());
+    name.truncate(MAX_NAME - MARK);
+    name.push('_');
+    name.extend(digest[..3].iter().map(|byte| format!("{byte:02x}")));
+    name
 }
 
 #[cfg(test)]
@@ -338,6 +365,19 @@ mod tests {
         let two = [part("a", &["b_c"]), part("a_b", &["c", "d"])];
         let hidden = are_called(Naming::Always, &two, &["a_b_c", "a_b_d"]);
         assert_eq!((hidden[0].kept_by.as_str(), hidden.len()), ("a", 1));
+    }
+
+    #[test]
+    fn a_name_that_a_server_gave_itself_stays_its_own() {
+        let two = [part("git", &["show", "git_show"]), part("web", &["show"])];
+        let merged = Merged::new(ListKind::Tools, &two, Naming::OnCollision);
+        let names: Vec<_> = merged.items().iter().map(|item| &*item.id).collect();
+        assert!(
+            names[0].starts_with("git_show_") && names[0].len() == 15,
+            "{names:?}"
+        );
+        assert_eq!(names[1..], ["git_show", "web_show"]);
+        assert_eq!(merged.collisions, []);
     }
 
     #[test]

@@ -16,8 +16,8 @@ use tokio::sync::Mutex;
 use tracing::warn;
 
 use crate::reply::Failure;
-use listing::ListKind;
-use merge::Merged;
+use listing::{ListKind, Listing};
+use merge::{Merged, Part};
 use source::{Source, Told};
 use view::{Layout, Prompt, Tool, View};
 
@@ -35,15 +35,22 @@ pub(crate) struct Catalog {
 #[derive(Debug)]
 pub(crate) struct Lists {
     pub(crate) merged: Merged,
+    /// What each server said that it was merged from.
+    from: Vec<Option<Result<Arc<Listing>, Failure>>>,
     /// One view per variant, in their order.
     pub(crate) views: Vec<View>,
 }
 
 impl Lists {
-    fn new(merged: Merged, layout: &Layout) -> Self {
+    fn new(parts: &[Part], merged: Merged, layout: &Layout) -> Self {
         let faces = layout.faces.all.iter();
         let views = faces.map(|face| View::new(face, &merged, layout)).collect();
-        Self { merged, views }
+        let from = parts.iter().map(|part| part.listing.clone()).collect();
+        Self {
+            merged,
+            from,
+            views,
+        }
     }
 }
 
@@ -149,8 +156,8 @@ impl LiveCatalog {
                 }
             });
             join_all(read).await;
-            self.catch_up(kind).await;
         }
+        self.catch_up(kind).await;
         self.current()
     }
 
@@ -184,15 +191,17 @@ impl LiveCatalog {
 
     /// Merges a list anew if a server says something else than when that was last done, whoever read it.
     async fn catch_up(&self, kind: ListKind) {
-        let current = self.current();
-        let is_behind = |(source, then): (&Arc<Source>, &Arc<Told>)| {
-            let now = source.told();
-            match (now.listings.get(&kind), then.listings.get(&kind)) {
-                (Some(Ok(now)), Some(Ok(then))) => !Arc::ptr_eq(now, then),
-                (now, then) => now.is_some() || then.is_some(),
-            }
-        };
-        if self.sources.iter().zip(&current.told).any(is_behind) {
+        let current = self.current.load();
+        let from = current
+            .lists
+            .get(&kind)
+            .map_or(&[][..], |lists| &lists.from);
+        let is_behind = (0..self.sources.len()).any(|at| {
+            let then = from.get(at).and_then(Option::as_ref);
+            self.sources[at].says_otherwise(kind, then)
+        });
+        drop(current);
+        if is_behind {
             self.rebuild(&BTreeSet::from([kind])).await;
         }
     }
@@ -220,7 +229,7 @@ impl LiveCatalog {
             let made = tokio::task::spawn_blocking(move || {
                 let merged = Merged::new(kind, &parts, layout.naming);
                 report(&merged, before.as_ref().map(|lists| &lists.merged));
-                Lists::new(merged, &layout)
+                Lists::new(&parts, merged, &layout)
             });
             match made.await {
                 Ok(made) => drop(lists.insert(kind, Arc::new(made))),
@@ -245,11 +254,23 @@ fn offered(told: &[Arc<Told>]) -> BTreeSet<String> {
     offered
 }
 
-/// Says which collisions are new.
+/// Says which collisions are new, the first few.
 fn report(merged: &Merged, before: Option<&Merged>) {
+    const FEW: usize = 20;
     let known = before.map_or(&[][..], |merged| &merged.collisions);
+    let known: BTreeSet<_> = known.iter().map(|it| (&it.id, &it.hidden)).collect();
     let new = merged.collisions.iter();
-    for collision in new.filter(|collision| !known.contains(collision)) {
+    let new: Vec<_> = new
+        .filter(|it| !known.contains(&(&it.id, &it.hidden)))
+        .collect();
+    if new.len() > FEW {
+        warn!(
+            list = merged.kind.method(),
+            collisions = new.len(),
+            "names or URIs collide; `vary config check` shows all"
+        );
+    }
+    for collision in new.into_iter().take(FEW) {
         warn!(
             list = collision.list,
             id = collision.id,

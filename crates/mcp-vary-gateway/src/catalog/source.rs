@@ -92,6 +92,15 @@ impl Source {
         }
     }
 
+    /// The same, beginning with what another class knows of the server through the same connection.
+    pub(crate) fn knowing(line: Arc<Line>, other: &Self) -> Self {
+        let source = Self::new(line);
+        source.told.store(other.told());
+        let readings = other.following.borrow().readings.min(1);
+        source.following.send_modify(|now| now.readings = readings);
+        source
+    }
+
     /// The name that the operator gave the server.
     pub(crate) fn name(&self) -> &str {
         &self.line.config().name
@@ -109,6 +118,20 @@ impl Source {
             era: told.era(),
             is_known: told.hello.is_some(),
             listing: told.listings.get(&kind).cloned(),
+        }
+    }
+
+    /// Whether the server's list is another one than `then`.
+    pub(crate) fn says_otherwise(
+        &self,
+        kind: ListKind,
+        then: Option<&Result<Arc<Listing>, Failure>>,
+    ) -> bool {
+        match (self.told.load().listings.get(&kind), then) {
+            (Some(Ok(now)), Some(Ok(then))) => !Arc::ptr_eq(now, then),
+            (Some(Err(now)), Some(Err(then))) => now != then,
+            (None, None) => false,
+            _ => true,
         }
     }
 

@@ -273,6 +273,9 @@ impl Connection {
             }
             self.tasks.wait().await;
         }
+        for session in self.legacy.iter().chain([&self.modern]) {
+            self.gateway.classes.forget(session.client);
+        }
     }
 }
 

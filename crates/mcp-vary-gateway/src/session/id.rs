@@ -47,8 +47,8 @@ const MAC_LENGTH: usize = 32;
 const MAX_ID: usize = 2048;
 const MAX_BYTES: usize = MAX_ID / 4 * 3;
 const LABEL: &[u8] = b"vary session v1\0";
-/// Different agreements that are remembered; of others every session has its own.
-const REMEMBERED: usize = 1024;
+/// Bytes of different agreements that are remembered; of others every session has its own.
+const REMEMBERED: usize = 4 << 20;
 
 /// An id that nobody has checked yet.
 #[derive(Clone, Copy)]

@@ -26,7 +26,7 @@ impl Hello {
     }
 
     /// Whether `other` is what the same server would say again, whatever else stands in its answer.
-    pub(super) fn agrees_with(&self, other: &Self) -> bool {
+    pub(crate) fn agrees_with(&self, other: &Self) -> bool {
         let parts = |hello: &Self| {
             (
                 hello.revision,

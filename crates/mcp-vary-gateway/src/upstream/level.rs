@@ -3,13 +3,14 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 /// The least severe level that the server took; see `docs/decisions/0004-one-log-level.md`.
 #[derive(Debug)]
 pub(crate) struct UpstreamLevel {
     pub(crate) taken: AtomicU8,
-    /// Held while the server is asked, so that two askings cannot overtake each other.
-    pub(crate) asking: Mutex<()>,
+    /// Held while the server is asked, so that two askings cannot overtake each other; when that last failed.
+    pub(crate) asking: Mutex<Option<Instant>>,
 }
 
 impl UpstreamLevel {
