@@ -73,13 +73,16 @@ pub(crate) async fn repeats(case: &mut Case) -> Result<(), String> {
 /// Ends with an exit code because of a call, which is not made again of the next process.
 pub(crate) async fn ends_itself(case: &mut Case) -> Result<(), String> {
     let house = case.open().await?;
-    let begun = Instant::now();
-    let seen = house.clients[0].call("die", "last", json!({})).await;
-    case.saw("that call", &house.clients[0], &seen, begun);
-    is_told(&seen.said, DOWN)?;
-    case.server.start().await?;
-    case.recovers(&house.clients, "one", begun).await?;
-    once_each(&["last".to_owned()], &case.server.calls())
+    let last = names("last");
+    for (client, call) in house.clients.iter().zip(&last) {
+        let begun = Instant::now();
+        let seen = client.call("die", call, json!({})).await;
+        case.saw("that call", client, &seen, begun);
+        is_told(&seen.said, DOWN)?;
+        case.server.start().await?;
+        case.recovers(&house.clients, "one", begun).await?;
+    }
+    once_each(&last, &case.server.calls())
 }
 
 /// A thousand calls of four clients over HTTP, all at the server: each is an error at once.

@@ -100,7 +100,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "Replaced by a server of the other era",
-        means: "After an update a server may speak another revision. Clients of either era notice nothing.",
+        means: "After an update a server may speak another revision. While it is away clients see what they see of any server that is down; after that they notice nothing.",
         servers: &Transport::BOTH,
         run: |case| Box::pin(returning::other_era(case)),
     },
@@ -255,7 +255,7 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "Dies five times",
-        means: "Nothing is left of any of its lives: no process, no open file, no connection.",
+        means: "Nothing is left of any of its lives: no process and no open file, but for up to three connections to an endpoint that stay open for its next calls.",
         servers: &Transport::BOTH,
         run: |case| Box::pin(leaking::nothing_is_left(case)),
     },
