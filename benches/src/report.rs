@@ -430,7 +430,10 @@ mod growth {
         let sessions = flat(rows, "number of sessions", |row| {
             row.sessions > 0 || row.name == USUAL
         });
-        [tools, sessions, linear(rows)]
+        let variants = flat(rows, "number of variants", |row| {
+            row.name.starts_with(USUAL) && row.behind.variants > 0 || row.name == USUAL
+        });
+        [tools, sessions, variants, linear(rows)]
             .into_iter()
             .flatten()
             .collect()

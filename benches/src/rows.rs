@@ -137,6 +137,16 @@ fn growth() -> Vec<Row> {
         rows.push(list.without(Subject::Rmcp).without(Subject::McpProxy));
     }
     rows.push(call().with_sessions(SESSIONS));
+    for era in [Era::Legacy, Era::Modern] {
+        let kind = kind_of(era, Transport::Http);
+        for row in [
+            Row::call(era, Transport::Http, kind),
+            Row::list(era, Transport::Http),
+        ] {
+            let row = row.without(Subject::Rmcp).without(Subject::McpProxy);
+            rows.push(row.with_variants(20));
+        }
+    }
     for row in [
         Row::call(Era::Legacy, Transport::Http, Kind::Sessions),
         Row::list(Era::Legacy, Transport::Http),
@@ -189,6 +199,7 @@ impl Row {
                 kind,
                 tools: TOOLS,
                 servers: 1,
+                variants: 0,
             },
             arguments: Arguments::default(),
             connections: 16,
@@ -246,6 +257,12 @@ impl Row {
         self
     }
 
+    fn with_variants(mut self, variants: usize) -> Self {
+        self.name = format!("{}, {variants} variants", self.name);
+        self.behind.variants = variants;
+        self
+    }
+
     fn with_sessions(mut self, sessions: usize) -> Self {
         self.name = format!("{}, {sessions} sessions", self.name);
         self.sessions = sessions;
@@ -268,6 +285,7 @@ impl Row {
             },
             tools: self.behind.tools,
             servers: self.behind.servers.min(1),
+            variants: 0,
         }
     }
 }

@@ -44,6 +44,7 @@ async fn of(programs: &Programs, subject: Subject) -> io::Result<Memory> {
         kind: Kind::Sessions,
         tools: 10,
         servers: 1,
+        variants: 0,
     })?;
     let running = programs.proxy(subject, &upstream)?;
     // What the first clients make it allocate is no cost of theirs.

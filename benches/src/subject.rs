@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 use crate::load::Place;
 use crate::machine::{Cores, pin};
@@ -77,6 +77,8 @@ pub(crate) struct Behind {
     pub(crate) tools: usize,
     /// How many servers there are, all alike.
     pub(crate) servers: usize,
+    /// How many variants the operator configured; none leaves those that exist by themselves.
+    pub(crate) variants: usize,
 }
 
 /// Where the programs are.
@@ -158,7 +160,7 @@ impl Programs {
             Subject::Variants => self.library("variants"),
             Subject::Fixed | Subject::Forward => self.own_proxy("forward", &ways[0]),
             Subject::Rmcp => self.own_proxy("rmcp-proxy", &ways[0]),
-            Subject::Vary => self.vary(&ways),
+            Subject::Vary => self.vary(&ways, upstream.behind.variants),
             Subject::McpProxy => self.mcp_proxy(&ways),
         }
     }
@@ -187,11 +189,16 @@ impl Programs {
             .collect()
     }
 
-    fn vary(&self, ways: &[Way]) -> io::Result<Running> {
+    fn vary(&self, ways: &[Way], variants: usize) -> io::Result<Running> {
         let mut words = ["serve", "--listen", "127.0.0.1:0"]
             .map(str::to_owned)
             .to_vec();
         match ways {
+            ways if variants > 0 => {
+                let file = self.scratch.join("variants.json");
+                fs::write(&file, with_variants(ways, variants))?;
+                words.extend(["--config".to_owned(), file.display().to_string()]);
+            }
             [way] => words.extend(way.words("--url")),
             ways => {
                 let file = self.scratch.join("servers.json");
@@ -339,15 +346,34 @@ pub(crate) fn server_name(index: usize) -> String {
 
 /// The servers in the file that clients keep.
 fn mcp_servers(ways: &[Way]) -> String {
+    json!({ "mcpServers": entries(ways) }).to_string()
+}
+
+/// The built-in variants, and more that select, rename and shorten.
+fn with_variants(ways: &[Way], variants: usize) -> String {
+    let built_in = ["standard", "compact", "read-only"];
+    let built_in = built_in.map(|id| (id.to_owned(), json!({})));
+    let more = (built_in.len()..variants).map(|at| {
+        let variant = json!({
+            "description": format!("The face of client {at}."),
+            "hints": {"useCase": format!("case-{at}")},
+            "tools": {"exclude": [format!("none-{at}-*")]},
+            "descriptions": "first-sentence",
+        });
+        (format!("face-{at}"), variant)
+    });
+    let variants: Map<_, _> = built_in.into_iter().chain(more).collect();
+    json!({"servers": entries(ways), "variants": variants}).to_string()
+}
+
+fn entries(ways: &[Way]) -> Map<String, Value> {
     let entry = |way: &Way| match way {
         Way::Url(url) => json!({"type": "http", "url": url}),
         Way::Command(words) => json!({"command": words[0], "args": words[1..]}),
     };
-    let entries = ways.iter().enumerate();
-    let entries: Map<_, _> = entries
-        .map(|(at, way)| (server_name(at), entry(way)))
-        .collect();
-    json!({ "mcpServers": entries }).to_string()
+    let ways = ways.iter().enumerate();
+    ways.map(|(at, way)| (server_name(at), entry(way)))
+        .collect()
 }
 
 fn mcp_proxy_config(address: SocketAddr, ways: &[Way]) -> String {

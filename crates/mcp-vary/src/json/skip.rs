@@ -300,7 +300,9 @@ fn plain_blocks(bytes: &[u8], mut at: usize) -> usize {
     // Without a branch inside, so that the compiler can compare many bytes at once.
     let is_plain = |block: &[u8]| {
         let special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
-        !block.iter().fold(false, |found, byte| found | special(*byte))
+        !block
+            .iter()
+            .fold(false, |found, byte| found | special(*byte))
     };
     while bytes.get(at..at + BLOCK).is_some_and(is_plain) {
         at += BLOCK;
