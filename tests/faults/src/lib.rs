@@ -1,6 +1,6 @@
 //! What clients of Vary see when the server behind it fails.
 //!
-//! Each [scenario](scenarios) starts the real `vary serve` in front of a scripted server, a real process
+//! Each scenario starts the real `vary serve` in front of a scripted server, a real process
 //! that dies, stops, talks nonsense or comes back as another on command, and asks as clients of both eras.
 //! What they were told and how long it took is the [`Report`].
 
