@@ -103,9 +103,9 @@ pub(crate) fn serve(options: &Options) -> io::Result<()> {
 
 async fn accept_wrapped(echo: Echo, wrapping: Wrapping) -> io::Result<()> {
     match wrapping {
-        Wrapping::Bare => accept(echo).await,
-        Wrapping::Negotiating => accept(Vary::new(echo)).await,
-        Wrapping::Variants => accept(variants(echo)?).await,
+        Wrapping::Bare => accept(echo, json()).await,
+        Wrapping::Negotiating => accept(Vary::new(echo), json()).await,
+        Wrapping::Variants => accept(variants(echo)?, json()).await,
     }
 }
 
@@ -130,8 +130,15 @@ fn variants(echo: Echo) -> io::Result<Vary> {
     vary.build().map_err(io::Error::other)
 }
 
-async fn accept<H: ServerHandler + Clone>(handler: H) -> io::Result<()> {
-    let config = StreamableHttpServerConfig::default().with_json_response(true);
+fn json() -> StreamableHttpServerConfig {
+    StreamableHttpServerConfig::default().with_json_response(true)
+}
+
+/// Serves `handler` on a port that it says, for ever.
+pub(super) async fn accept<H: ServerHandler + Clone>(
+    handler: H,
+    config: StreamableHttpServerConfig,
+) -> io::Result<()> {
     let service = StreamableHttpService::new(
         move || Ok(handler.clone()),
         Arc::new(LocalSessionManager::default()),

@@ -3,15 +3,10 @@
 //! JSON answers without sessions in front, whatever the era; one connection behind, with as many
 //! requests at once as come.
 
-use std::convert::Infallible;
 use std::error::Error;
 use std::io;
-use std::sync::Arc;
 
 use clap::Parser;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ListToolsResult, PaginatedRequestParams,
     ProtocolVersion, ServerCapabilities, ServerConfig,
@@ -21,15 +16,13 @@ use rmcp::service::{
     ServiceError,
 };
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{
-    StreamableHttpClientTransport, StreamableHttpServerConfig, StreamableHttpService,
-    TokioChildProcess,
+    StreamableHttpClientTransport, StreamableHttpServerConfig, TokioChildProcess,
 };
 use rmcp::{ErrorData, Peer, RoleClient, RoleServer, ServerHandler};
-use tokio::net::TcpListener;
 
-use super::{input_closed, say};
+use super::input_closed;
+use super::library::accept;
 
 /// A proxy made of rmcp's server and client.
 #[derive(Debug, Parser)]
@@ -94,7 +87,7 @@ pub(crate) fn serve(options: Options) -> io::Result<()> {
             behind: behind.peer().clone(),
         };
         tokio::select! {
-            accepted = accept(proxy) => accepted,
+            accepted = accept(proxy, stateless()) => accepted,
             _ = closed => Ok(()),
         }
     })
@@ -119,32 +112,9 @@ async fn connect(
     Ok(().serve_with_lifecycle(transport, lifecycle).await?)
 }
 
-async fn accept(proxy: Proxy) -> io::Result<()> {
-    let config = StreamableHttpServerConfig::default()
+/// The settings in which rmcp is fastest.
+fn stateless() -> StreamableHttpServerConfig {
+    StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
-        .with_json_response(true);
-    let service = StreamableHttpService::new(
-        move || Ok(proxy.clone()),
-        Arc::new(LocalSessionManager::default()),
-        config,
-    );
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    say(&format!(
-        "listening on http://{}/mcp",
-        listener.local_addr()?
-    ))?;
-    loop {
-        let (socket, _) = listener.accept().await?;
-        socket.set_nodelay(true)?;
-        let service = service.clone();
-        let answer = service_fn(move |request| {
-            let service = service.clone();
-            async move { Ok::<_, Infallible>(service.handle(request).await) }
-        });
-        // A client that breaks its connection is the client's business.
-        tokio::spawn(async move {
-            let connection = http1::Builder::new().serve_connection(TokioIo::new(socket), answer);
-            drop(connection.await);
-        });
-    }
+        .with_json_response(true)
 }

@@ -130,14 +130,21 @@ fn with_result_type(result: &str) -> Cow<'_, str> {
 /// `structuredContent` that is no object, which only modern clients know, is left out for legacy ones. What
 /// it says stands in `content` then: as the server's own text, or as JSON where there is none.
 pub(crate) fn without_foreign_structure(result: &str) -> Cow<'_, str> {
-    const KEY: &str = "structuredContent";
-    let foreign = |value: &&str| !value.starts_with('{');
-    let Some(value) = splice::get(result, KEY).filter(foreign) else {
+    match splice::get(result, STRUCTURE) {
+        Some(value) if !value.starts_with('{') => without_structure(result),
+        _ => Cow::Borrowed(result),
+    }
+}
+
+/// The result without `structuredContent`. What it says stands in `content` then: as the server's own text, or
+/// as JSON where there is none.
+pub(crate) fn without_structure(result: &str) -> Cow<'_, str> {
+    let Some(value) = splice::get(result, STRUCTURE) else {
         return Cow::Borrowed(result);
     };
     let content = splice::get(result, "content").unwrap_or("[]");
     let blocks = json::elements(content).unwrap_or_default();
-    let cut = splice::cut(result, KEY);
+    let cut = splice::cut(result, STRUCTURE);
     if value == "null" || blocks.iter().any(|block| is_text(block)) {
         return cut;
     }
@@ -147,7 +154,10 @@ pub(crate) fn without_foreign_structure(result: &str) -> Cow<'_, str> {
     Cow::Owned(splice::set(&cut, "content", &content).into_owned())
 }
 
-fn is_text(block: &str) -> bool {
+pub(crate) const STRUCTURE: &str = "structuredContent";
+
+/// Whether a block of content is text.
+pub(crate) fn is_text(block: &str) -> bool {
     splice::get(block, "type") == Some("\"text\"")
 }
 

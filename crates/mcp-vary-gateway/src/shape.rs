@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_vary::feature::Features;
-use mcp_vary::json::{elements, string};
+use mcp_vary::json::elements;
 use mcp_vary::shape::{Policy, Shaped, ToolFacts, tool_result};
 use mcp_vary::variant::VariantId;
 use mcp_vary::view::ResultFields;
 use tracing::debug;
 
+use crate::bridge::{STRUCTURE, is_text, without_structure};
 use crate::revision::Era;
 use crate::splice;
 
@@ -35,7 +36,7 @@ impl Shaping {
         let shaped = self.negotiated(result);
         match self.fields {
             ResultFields::Both => shaped,
-            ResultFields::Content => Cow::Owned(content_alone(&shaped).into_owned()),
+            ResultFields::Content => Cow::Owned(without_structure(&shaped).into_owned()),
             ResultFields::Structured => Cow::Owned(structure_alone(&shaped).into_owned()),
         }
     }
@@ -61,25 +62,6 @@ impl Shaping {
     }
 }
 
-const STRUCTURE: &str = "structuredContent";
-
-/// The result without `structuredContent`. What it said stands in `content`, as JSON where there is no text.
-fn content_alone(result: &str) -> Cow<'_, str> {
-    let Some(structure) = splice::get(result, STRUCTURE) else {
-        return Cow::Borrowed(result);
-    };
-    let blocks = splice::get(result, "content").and_then(|text| elements(text).ok());
-    let blocks = blocks.unwrap_or_default();
-    let cut = splice::cut(result, STRUCTURE);
-    if structure == "null" || blocks.iter().any(|block| is_text(block)) {
-        return cut;
-    }
-    let text = format!(r#"{{"type":"text","text":{}}}"#, string(structure));
-    let blocks: Vec<_> = blocks.into_iter().chain([text.as_str()]).collect();
-    let content = format!("[{}]", blocks.join(","));
-    Cow::Owned(splice::set(&cut, "content", &content).into_owned())
-}
-
 /// The result without the text beside `structuredContent`; images, audio and resources stay. An error keeps
 /// its text, and so does a result without structure.
 fn structure_alone(result: &str) -> Cow<'_, str> {
@@ -93,10 +75,6 @@ fn structure_alone(result: &str) -> Cow<'_, str> {
     splice::set(result, "content", &format!("[{}]", kept.join(",")))
 }
 
-fn is_text(block: &str) -> bool {
-    splice::get(block, "type") == Some("\"text\"")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,7 +83,7 @@ mod tests {
     fn one_field_alone_loses_no_image_and_no_error() {
         let both = r#"{"content":[{"type":"text","text":"8"},{"type":"image"}], "structuredContent":{"a":1.0}}"#;
         assert_eq!(
-            content_alone(both),
+            without_structure(both),
             r#"{"content":[{"type":"text","text":"8"},{"type":"image"}]}"#
         );
         assert_eq!(
@@ -114,7 +92,7 @@ mod tests {
         );
         let bare = r#"{"content":[{"type":"image"}],"structuredContent":{"a":1.0}}"#;
         assert_eq!(
-            content_alone(bare),
+            without_structure(bare),
             r#"{"content":[{"type":"image"},{"type":"text","text":"{\"a\":1.0}"}]}"#
         );
         for kept in [

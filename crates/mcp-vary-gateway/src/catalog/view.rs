@@ -246,16 +246,7 @@ fn slips(face: &VariantConfig, merged: &Merged) -> Vec<Mistake> {
         .map(|item| candidate(kind, item, &merged.servers[item.place.server]));
     let candidates: Vec<_> = candidates.collect();
     let selection = face.selection(kind);
-    for (key, rules) in [
-        ("include", &selection.include),
-        ("exclude", &selection.exclude),
-    ] {
-        let idle = |rule: &&view::Rule| !candidates.iter().any(|it| rule.holds(*it));
-        mistakes.extend(rules.iter().filter(idle).map(|rule| Mistake::Idle {
-            key: format!("{}.{key}", kind.items_key()),
-            rule: rule.to_string(),
-        }));
-    }
+    mistakes.extend(selection.mistakes(kind.items_key(), &candidates));
     mistakes
 }
 
