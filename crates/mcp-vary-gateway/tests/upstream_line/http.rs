@@ -1,5 +1,6 @@
 //! Endpoints.
 
+use std::future::ready;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,6 +11,7 @@ use mcp_vary_gateway::upstream::{Line, Message, Target, UpstreamConfig};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
+use tokio::sync::Barrier;
 
 use crate::http_peer::{Peer, Reply, Seen, discover, initialize};
 use crate::support::{call, limits, next, pauses, result, says};
@@ -353,19 +355,28 @@ async fn request(socket: &mut tokio::net::TcpStream) -> Option<String> {
     }
 }
 
-/// Answers the handshake, and closes the connection after reading the call of `name`, unanswered.
-async fn rude(listener: TcpListener, calls: Arc<AtomicUsize>) {
-    loop {
+/// Answers the handshake, and calls as `stays` says: where it says no, the connection is closed unanswered.
+async fn rude<Stays>(
+    listener: TcpListener,
+    stays: impl Fn(usize, String) -> Stays + Send + Sync + 'static,
+) where
+    Stays: Future<Output = bool> + Send + 'static,
+{
+    let stays = Arc::new(stays);
+    for number in 0.. {
         let (mut socket, _) = listener.accept().await.unwrap();
-        let calls = Arc::clone(&calls);
+        let stays = Arc::clone(&stays);
         tokio::spawn(async move {
             while let Some(request) = request(&mut socket).await {
                 let body = request.split_once("\r\n\r\n").unwrap().1;
                 let body: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
                 let result = match body["method"].as_str() {
                     Some("tools/call") => {
-                        calls.fetch_add(1, Ordering::SeqCst);
-                        return;
+                        let tool = body["params"]["name"].as_str().unwrap_or_default();
+                        if !stays(number, tool.to_owned()).await {
+                            return;
+                        }
+                        json!({"content": []})
                     }
                     Some("server/discover") => {
                         json!({"supportedVersions": ["2026-07-28"], "capabilities": {}})
@@ -387,7 +398,11 @@ async fn a_call_that_may_have_been_received_is_not_sent_again() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address: SocketAddr = listener.local_addr().unwrap();
     let calls = Arc::new(AtomicUsize::new(0));
-    let serving = tokio::spawn(rude(listener, Arc::clone(&calls)));
+    let counted = Arc::clone(&calls);
+    let serving = tokio::spawn(rude(listener, move |_, _| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        ready(false)
+    }));
     let target = Target::http(format!("http://{address}/mcp").parse().unwrap());
     let line = Line::open(UpstreamConfig::new("remote", target).with_limits(limits()));
     for count in 1..=3 {
@@ -401,6 +416,47 @@ async fn a_call_that_may_have_been_received_is_not_sent_again() {
         );
         assert_eq!(calls.load(Ordering::SeqCst), count);
     }
+    line.close().await;
+    serving.abort();
+}
+
+/// A server that dies closes its connections one after the other.
+#[tokio::test]
+async fn a_connection_that_was_open_when_the_server_was_lost_is_not_used_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address: SocketAddr = listener.local_addr().unwrap();
+    let newest = Arc::new(AtomicUsize::new(0));
+    let lost = Arc::new(AtomicUsize::new(usize::MAX));
+    let both = Arc::new(Barrier::new(2));
+    let serving = tokio::spawn(rude(listener, move |number, tool| {
+        let last = newest.fetch_max(number, Ordering::SeqCst).max(number);
+        let (lost, both) = (Arc::clone(&lost), Arc::clone(&both));
+        async move {
+            match tool.as_str() {
+                "together" => {
+                    both.wait().await;
+                    true
+                }
+                "die" => {
+                    lost.store(last, Ordering::SeqCst);
+                    false
+                }
+                _ => number > lost.load(Ordering::SeqCst),
+            }
+        }
+    }));
+    let target = Target::http(format!("http://{address}/mcp").parse().unwrap());
+    let line = Line::open(UpstreamConfig::new("remote", target).with_limits(limits()));
+    let upstream = line.ready().await.unwrap();
+    let none = json!({});
+    tokio::join!(
+        result(&upstream, "together", &none),
+        result(&upstream, "together", &none)
+    );
+    let exchange = upstream.request(call("die", &none)).await.unwrap();
+    exchange.answer().await.unwrap_err();
+    let upstream = line.ready().await.unwrap();
+    assert_eq!(result(&upstream, "x", &none).await, json!({"content": []}));
     line.close().await;
     serving.abort();
 }

@@ -7,12 +7,11 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use http::{HeaderMap, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::sync::{Mutex, Semaphore, broadcast, watch};
 
 use super::exchange::{Call, Exchange};
+use super::pool::Pool;
 use super::session::Session;
 use super::{Connection, modern_headers};
 use crate::revision::{Era, Revision};
@@ -34,10 +33,6 @@ pub(in crate::upstream) async fn connect(
 ) -> Result<(Arc<Connection>, Hello), ConnectError> {
     let server: Arc<str> = config.name.as_str().into();
     let connector = connector(&server, url, config.limits.connect)?;
-    let client = Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(POOL_IDLE)
-        .build(connector);
     let configured = secret(headers);
     let blank = Session::new(&configured, Revision::LATEST_MODERN, true, None, 0);
     let connection = Arc::new(Connection {
@@ -45,7 +40,7 @@ pub(in crate::upstream) async fn connect(
         limits: config.limits.clone(),
         capabilities: config.capabilities.clone(),
         uri: url.clone(),
-        client,
+        pool: Pool::new(connector),
         next_id: AtomicU64::new(1),
         session: ArcSwap::from_pointee(blank),
         generation: watch::Sender::new(0),
@@ -278,7 +273,6 @@ pub(super) fn is_legacy(session: &Session) -> bool {
     session.era == Era::Legacy
 }
 
-const POOL_IDLE: Duration = Duration::from_secs(60);
 const KEEPALIVE: Duration = Duration::from_secs(60);
 const REPLYING: usize = 32;
 const WITHDRAWING: usize = 1024;

@@ -4,6 +4,7 @@ mod aside;
 mod body;
 mod connect;
 mod exchange;
+mod pool;
 mod replies;
 mod session;
 mod standalone;
@@ -17,10 +18,7 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use http_body_util::Full;
-use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::ResponseFuture;
-use hyper_util::client::legacy::connect::HttpConnector;
 use tokio::sync::{Mutex, Semaphore, broadcast, watch};
 
 use super::config::{Limits, origin};
@@ -39,6 +37,7 @@ use self::aside::Asides;
 pub(super) use self::connect::connect;
 use self::exchange::Call;
 pub(super) use self::exchange::Exchange;
+use self::pool::Pool;
 use self::session::Session;
 pub(super) use self::standalone::listen;
 
@@ -48,7 +47,7 @@ pub(super) struct Connection {
     limits: Limits,
     capabilities: String,
     uri: Uri,
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    pool: Pool,
     next_id: AtomicU64,
     session: ArcSwap<Session>,
     /// Counts the sessions; whoever waits for the next one waits for a change.
@@ -142,7 +141,10 @@ impl Connection {
         match error {
             UpstreamError::Unreachable { .. }
             | UpstreamError::Unanswered { .. }
-            | UpstreamError::BrokeOff { .. } => self.life.doubt(),
+            | UpstreamError::BrokeOff { .. } => {
+                self.pool.renew();
+                self.life.doubt();
+            }
             UpstreamError::Status { status, .. } if means_other_era(*status) => self.life.doubt(),
             _ => {}
         }
@@ -175,7 +177,7 @@ impl Connection {
             headers.insert(name, value.clone());
         }
         *request.headers_mut() = headers;
-        self.client.request(request)
+        self.pool.request(request)
     }
 
     /// Ends the session, so that the server need not remember it, and the calls that still run.

@@ -1,0 +1,50 @@
+//! The sockets to an endpoint, kept open from one request to the next.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::ResponseFuture;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+type Connector = HttpsConnector<HttpConnector>;
+type Sockets = Client<Connector, Full<Bytes>>;
+
+/// The sockets to one endpoint.
+pub(super) struct Pool {
+    sockets: ArcSwap<Sockets>,
+    connector: Connector,
+}
+
+impl Pool {
+    pub(super) fn new(connector: Connector) -> Self {
+        Self {
+            sockets: ArcSwap::from_pointee(sockets(&connector)),
+            connector,
+        }
+    }
+
+    pub(super) fn request(&self, request: http::Request<Full<Bytes>>) -> ResponseFuture {
+        self.sockets.load().request(request)
+    }
+
+    /// Leaves every socket that waits for its next request: the server was lost on one, and whether the
+    /// others are dead, too, may take a moment to be seen. Requests that run keep theirs.
+    pub(super) fn renew(&self) {
+        self.sockets.store(Arc::new(sockets(&self.connector)));
+    }
+}
+
+fn sockets(connector: &Connector) -> Sockets {
+    Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE)
+        .build(connector.clone())
+}
+
+const IDLE: Duration = Duration::from_secs(60);
