@@ -180,9 +180,11 @@ pub(crate) struct Call {
     pub(crate) command: Vec<String>,
 }
 
-/// Check a configuration
+/// Check a configuration, or get its JSON Schema
 #[derive(Debug, Parser)]
-#[command(after_help = "Example:\n  vary config check vary.yaml")]
+#[command(
+    after_help = "Examples:\n  vary config check vary.yaml\n  vary config schema > vary.schema.json"
+)]
 pub(crate) struct Config {
     #[command(subcommand)]
     pub(crate) command: ConfigCommand,
@@ -191,6 +193,12 @@ pub(crate) struct Config {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     Check(Check),
+    /// Print the JSON Schema of a configuration, for editors
+    ///
+    /// Editors complete and check what is written when the file says where its schema is: in YAML by the first line
+    /// `# yaml-language-server: $schema=vary.schema.json`, in JSON by the key `$schema`.
+    #[command(after_help = "Example:\n  vary config schema > vary.schema.json")]
+    Schema,
 }
 
 /// Say what is wrong with a configuration, and what its servers offer

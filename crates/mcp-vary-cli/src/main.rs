@@ -1,4 +1,4 @@
-//! The command line of Vary: `demo`, `serve`, `inspect`, `call` and `config check`.
+//! The command line of Vary: `demo`, `serve`, `inspect`, `call` and `config`.
 //!
 //! The only crate that prints, exits, reads flags, the environment, the clock and randomness.
 //! Standard output is data, standard error is talk.
@@ -8,6 +8,7 @@ mod behind;
 mod call;
 mod check;
 mod client;
+mod config;
 mod demo;
 mod failure;
 mod file;
@@ -27,7 +28,7 @@ use std::time::Duration;
 
 use clap::Parser as _;
 
-use args::{Args, Command, ConfigCommand};
+use args::{Args, Command};
 use failure::{Failure, Verdict};
 use stop::Stop;
 
@@ -63,9 +64,7 @@ async fn dispatch(command: Command) -> Result<Verdict, Failure> {
         Command::Serve(serve) => serve::run(serve, stop).await,
         Command::Inspect(inspect) => inspect::run(inspect, stop).await,
         Command::Call(call) => call::run(call, stop).await,
-        Command::Config(config) => match config.command {
-            ConfigCommand::Check(check) => check::run(check, stop).await,
-        },
+        Command::Config(config) => config::run(config.command, stop).await,
         Command::Weather => tokio::select! {
             served = weather::serve_stdio() => served
                 .map(|()| Verdict::Fine)

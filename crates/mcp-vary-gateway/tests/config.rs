@@ -679,27 +679,59 @@ fn every_mistake_of_a_variant_is_said_at_once() {
             "  two: {from: one}\n",
         ),
         &[
-            "2:10: `variant` is no variant; there are `standard`, `compact`, `read-only`",
+            "2:10: `variant` is no variant; did you mean `reviewer`?",
             "5:5: `variants.reviewer.form` is no setting; did you mean `from`?",
             "6:13: `variants.reviewer.status` is `stabel`; did you mean `stable`?",
             "7:13: `variants.reviewer.tools[0]` is no pattern: the pattern `a{b` cannot be read: unclosed alternate group; \
              missing '}' (maybe escape '{' with '[{]'?); write `*` for anything, `{a,b}` for one of several",
             "7:35: `variants.reviewer.tools[1].readOnlyHint` is `maybe`; there are `true`, `false`, `absent`",
-            "8:15: `variants.reviewer.features` has the tag =x, which says nothing: a key is missing before `=` or after `!`; write tags such as \
+            "8:16: `variants.reviewer.features[0]` is no tag: a key is missing before `=` or after `!`; write tags such as \
              `human` or `format=markdown`",
             "9:18: `variants.reviewer.deprecation` says nothing to clients; add `message: ...`",
             "10:45: `variants.reviewer.overrides.tools.t.arguments.a.hiden` is no setting; did you mean `hidden`?",
-            "11:10: `variants.other` starts from `revewer`, which is no variant; did you mean `reviewer`?",
-            "12:8: `variants.one` starts from itself, by way of others; take out one `from`",
-            "13:8: `variants.two` starts from itself, by way of others; take out one `from`",
+            "11:17: `variants.other.from` is no variant; did you mean `reviewer`?",
+            "12:15: `variants.one.from` leads back to the variant itself; take out one `from`",
+            "13:15: `variants.two.from` leads back to the variant itself; take out one `from`",
+        ],
+    );
+}
+
+/// What is wrong with variants that can be read one by one has its place, too.
+#[test]
+fn every_mistake_of_the_variants_together_has_its_line() {
+    let variants = |text: &str| format!("servers: {a}\nvariants:\n{text}", a = "{a: {command: x}}");
+    let refuses = |text: &str, expected: &[&str]| refuses("vary.yaml", &variants(text), expected);
+    refuses(
+        "  a: {status: experimental}\n",
+        &[
+            "3:3: `variants` has no stable variant; clients that choose none get the first stable one; mark one as \
+           `status: stable`",
         ],
     );
     refuses(
-        "vary.yaml",
-        "servers: {a: {command: x}}\nvariants: {a: {status: experimental}}\n",
+        concat!(
+            "  standard: {}\n",
+            "  a:\n    deprecation: {message: m, replacement: a}\n",
+            "  b:\n    deprecation: {message: m, replacement: standrd}\n",
+            "  c:\n    deprecation: {message: m, removal-date: next year}\n",
+        ),
         &[
-            "2:11: `variants` cannot be offered: no variant is stable; the default must be: mark one as stable; \
-           see the variants above",
+            "5:44: `variants.a.deprecation.replacement` is the variant itself; name another, or leave it out",
+            "7:44: `variants.b.deprecation.replacement` is no variant; did you mean `standard`?",
+            "9:45: `variants.c.deprecation.removal-date` is no day of the calendar; write it as `2027-01-31`",
+        ],
+    );
+    refuses(
+        "  \"\": {}\n",
+        &[
+            "3:3: `variants.` is no id of a variant: the identifier of a variant is empty; rename it, `reviewer` for \
+           example",
+        ],
+    );
+    refuses(
+        "  {}\n",
+        &[
+            "3:3: `variants` is empty; write {reviewer: {description: \"For code review\", tools: [\"git_*\"]}}, or off",
         ],
     );
 }

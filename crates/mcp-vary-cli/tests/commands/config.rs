@@ -142,6 +142,12 @@ fn a_check_says_every_mistake_as_a_place_in_the_file() {
 }
 
 #[test]
+fn the_schema_is_printed_as_it_is_committed() {
+    let committed = include_str!("../../../../docs/vary.schema.json");
+    assert_eq!(run(&["config", "schema"]).data(0), committed);
+}
+
+#[test]
 fn several_servers_are_served_although_one_is_down() {
     let path = configuration("serve-several.yaml", "as-needed", &["sky", "gone", "sea"]);
     let server = Server::start(&["serve", "--config", &path]);

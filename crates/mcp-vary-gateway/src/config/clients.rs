@@ -3,8 +3,9 @@
 use http::HeaderName;
 use mcp_vary::variant::VariantId;
 
-use super::mistake::{Mistake, Position, nearest};
-use super::reader::{Field, Reader, Setting, did_you_mean, quoted};
+use super::mistake::{Mistake, Position};
+use super::reader::{Field, Reader, Setting, meant_or_known};
+use super::schema::Schema;
 use super::tree::Value;
 use crate::choose::{ClientRule, Pattern};
 
@@ -55,13 +56,17 @@ pub(super) fn variant(
 pub(super) fn check(reader: &mut Reader<'_>, named: &[Named], ids: &[VariantId]) {
     let names: Vec<_> = ids.iter().map(VariantId::as_str).collect();
     for (at, key, id) in named.iter().filter(|(_, _, id)| !ids.contains(id)) {
-        let fix = match nearest(id.as_str(), &names) {
-            Some(meant) => did_you_mean(meant),
-            None => format!("there are {}", quoted(&names)),
-        };
+        let fix = meant_or_known(id.as_str(), &names);
         let mistake = Mistake::new(*at, key.as_str(), "is no variant");
         reader.mistakes.push(mistake.with_fix(fix));
     }
+}
+
+/// What may stand under `clients`.
+pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
+    let mut rule = schema.table(&[SETTINGS]);
+    rule["required"] = serde_json::json!(["variant"]);
+    schema.list(&rule)
 }
 
 /// A rule while it is read.
@@ -90,14 +95,24 @@ impl Draft {
 const SETTINGS: &[Setting<Draft>] = &[
     Setting {
         key: "name",
+        about: "what the client calls itself (`clientInfo.name`); `*` is anything, `{a,b}` one of \
+several, upper and lower case are the same",
+        default: "",
+        shape: Schema::word,
         read: |reader, field, draft| draft.name = pattern(reader, field),
     },
     Setting {
         key: "version",
+        about: "its version, likewise",
+        default: "",
+        shape: Schema::word,
         read: |reader, field, draft| draft.version = pattern(reader, field),
     },
     Setting {
         key: "headers",
+        about: "headers of its request, each likewise; a client on stdio has none",
+        default: "",
+        shape: Schema::headers,
         read: |reader, field, draft| {
             for entry in reader
                 .table(field, "{X-Team: \"ops*\"}")
@@ -120,6 +135,9 @@ const SETTINGS: &[Setting<Draft>] = &[
     },
     Setting {
         key: "variant",
+        about: "what it gets; required",
+        default: "",
+        shape: Schema::variant_id,
         read: |reader, field, draft| {
             draft.says_variant = true;
             draft.variant = variant(reader, field, &mut draft.named);

@@ -8,6 +8,7 @@ use mcp_vary::variant::VariantId;
 
 use super::mistake::{Mistake, Mistakes, Position};
 use super::reader::{Field, MOST, Reader, Setting};
+use super::schema::Schema;
 use super::server::{self, Servers};
 use super::tree::{self, Node};
 use super::variants::{self, Declared};
@@ -184,6 +185,13 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     Some(draft.finish())
 }
 
+/// What may stand in a file.
+pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
+    let mut root = schema.table(&[SETTINGS]);
+    root["required"] = serde_json::json!(["servers"]);
+    root
+}
+
 /// Whether `key` at the top of a file is one of ours.
 pub(super) fn is_setting(key: &str) -> bool {
     SETTINGS.iter().any(|setting| setting.key == key)
@@ -253,22 +261,42 @@ fn read_listen(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) {
 const SETTINGS: &[Setting<Draft>] = &[
     Setting {
         key: "servers",
+        about: "the servers by name; at least one",
+        default: "",
+        shape: server::shape,
         read: |reader, field, draft| server::read_all(reader, field, &mut draft.servers),
     },
     Setting {
         key: "naming",
+        about: "how the names of tools and prompts tell their server. `as-needed`: as they are with one \
+server, `name_tool` with several. `always`: `name_tool`. `never`: as they are; of two \
+with one name the first server's is served. `on-collision`: `name_tool` only for names \
+that several servers have",
+        default: "as-needed",
+        shape: |schema| schema.choice(NAMINGS),
         read: |reader, field, draft| reader.choice(field, NAMINGS, &mut draft.file.naming),
     },
     Setting {
         key: "listen",
+        about: "where to serve: HOST:PORT on this machine, or a port. `--listen` wins",
+        default: "127.0.0.1:8800",
+        shape: Schema::address,
         read: read_listen,
     },
     Setting {
         key: "variants",
+        about: "the variants that are offered; without any these three: `standard`, `compact` and \
+`read-only`. `off`: none",
+        default: "on",
+        shape: variants::shape,
         read: |reader, field, draft| variants::read(reader, field, &mut draft.variants),
     },
     Setting {
         key: "variant",
+        about: "the variant of clients that name none and that no rule of `clients` is about; without it \
+their hints decide. `--variant` wins",
+        default: "",
+        shape: Schema::variant_id,
         read: |reader, field, draft| {
             let variant = clients::variant(reader, field, &mut draft.named);
             draft.file.choosing.default = variant;
@@ -276,6 +304,9 @@ const SETTINGS: &[Setting<Draft>] = &[
     },
     Setting {
         key: "clients",
+        about: "rules for clients that name no variant",
+        default: "",
+        shape: clients::shape,
         read: |reader, field, draft| {
             let rules = &mut draft.file.choosing.rules;
             clients::read(reader, field, rules, &mut draft.named);
@@ -283,20 +314,33 @@ const SETTINGS: &[Setting<Draft>] = &[
     },
     Setting {
         key: "strict-header",
+        about: "whether a header `MCP-Server-Variant` that contradicts `_meta` is an error; otherwise \
+`_meta` wins",
+        default: "off",
+        shape: Schema::switch,
         read: |reader, field, draft| {
             reader.switch(field, &mut draft.file.choosing.strict_header);
         },
     },
     Setting {
         key: "negotiation",
+        about: "whether content is negotiated",
+        default: "on",
+        shape: Schema::switch,
         read: |reader, field, draft| reader.switch(field, &mut draft.file.negotiation),
     },
     Setting {
         key: "page-size",
+        about: "tools, resources, templates or prompts on one page of a list; all on one without it",
+        default: "",
+        shape: |schema| schema.count(1..=MOST),
         read: |reader, field, draft| reader.some_count(field, &mut draft.file.page_size),
     },
     Setting {
         key: "session-lifetime",
+        about: "how long a session lasts after `initialize`",
+        default: "24h",
+        shape: Schema::duration,
         read: |reader, field, draft| {
             let mut lifetime = Duration::ZERO;
             reader.duration(field, &mut lifetime);
@@ -305,6 +349,9 @@ const SETTINGS: &[Setting<Draft>] = &[
     },
     Setting {
         key: "limits",
+        about: "what clients may take up",
+        default: "",
+        shape: |schema| schema.table(&[LIMITS]),
         read: |reader, field, draft| {
             let example = "{connections: 1024}";
             reader.settings(field, &[LIMITS], &mut draft.file.limits, example);
@@ -316,42 +363,73 @@ const SETTINGS: &[Setting<Draft>] = &[
 const LIMITS: &[Setting<Limits>] = &[
     Setting {
         key: "body",
+        about: "one request",
+        default: "4 MiB",
+        shape: Schema::size,
         read: |reader, field, limits| reader.size(field, &mut limits.body),
     },
     Setting {
         key: "headers",
+        about: "all headers of a request",
+        default: "32 KiB",
+        shape: Schema::size,
         read: |reader, field, limits| reader.size(field, &mut limits.headers),
     },
     Setting {
         key: "connections",
+        about: "open connections; further ones wait",
+        default: "1024",
+        shape: |schema| schema.count(1..=MOST),
         read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.connections),
     },
     Setting {
         key: "in-flight",
+        about: "requests of one session, or of the client on stdio, at once",
+        default: "256",
+        shape: |schema| schema.count(1..=MOST),
         read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.in_flight),
     },
     Setting {
         key: "sessions",
+        about: "sessions with state in memory; the oldest idle one's is dropped",
+        default: "10000",
+        shape: |schema| schema.count(1..=MOST),
         read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.sessions),
     },
     Setting {
         key: "unheard",
+        about: "requests that run on although their client, of the era with sessions, is gone",
+        default: "256",
+        shape: |schema| schema.count(1..=MOST),
         read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.unheard),
     },
     Setting {
         key: "streams",
+        about: "`GET` streams of one session",
+        default: "4",
+        shape: |schema| schema.count(1..=MOST),
         read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.streams),
     },
     Setting {
         key: "read-timeout",
+        about: "how long a client may take to send a request",
+        default: "30s",
+        shape: Schema::duration,
         read: |reader, field, limits| reader.duration(field, &mut limits.read_timeout),
     },
     Setting {
         key: "write-timeout",
+        about: "how long what is written to a client may wait without a byte of it being taken; then its \
+connection is closed",
+        default: "1m",
+        shape: Schema::duration,
         read: |reader, field, limits| reader.duration(field, &mut limits.write_timeout),
     },
     Setting {
         key: "drain",
+        about: "how long requests in flight may take at shutdown",
+        default: "10s",
+        shape: Schema::duration,
         read: |reader, field, limits| reader.duration(field, &mut limits.drain),
     },
 ];

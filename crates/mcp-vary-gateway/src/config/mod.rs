@@ -8,6 +8,7 @@ mod file;
 mod mcp_json;
 mod mistake;
 mod reader;
+mod schema;
 mod server;
 mod tree;
 mod units;
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 pub use self::file::{File, Source};
 pub use self::mistake::{Mistake, Mistakes, Position};
+pub use self::schema::schema;
 use mcp_vary::variant::{self, Date};
 
 use crate::catalog::face::{Faces, VariantConfig};

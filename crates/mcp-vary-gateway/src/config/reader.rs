@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::mistake::{Mistake, nearest};
+use super::schema::Shape;
 use super::tree::{Entry, Node, Value, join};
 use super::units;
 use super::variables::{self, Lookup};
@@ -25,6 +26,32 @@ impl<'t> Field<'t> {
         }
     }
 
+    /// The keys of a table.
+    pub(super) fn keys(&self) -> Vec<&'t str> {
+        let Value::Table(entries) = &self.node.value else {
+            return Vec::new();
+        };
+        entries.iter().map(|entry| entry.key.as_str()).collect()
+    }
+
+    /// What `keys` lead to, or as much of the way as there is.
+    pub(super) fn deepest(&self, keys: &[&str]) -> Self {
+        let mut field = Self {
+            path: self.path.clone(),
+            node: self.node,
+        };
+        for key in keys {
+            let Value::Table(entries) = &field.node.value else {
+                break;
+            };
+            let Some(entry) = entries.iter().find(|entry| entry.key == *key) else {
+                break;
+            };
+            field = field.member(entry);
+        }
+        field
+    }
+
     /// The text as it stands in the file: what variables stand for may be secret.
     pub(super) fn written(&self) -> &'t str {
         match &self.node.value {
@@ -34,9 +61,14 @@ impl<'t> Field<'t> {
     }
 }
 
-/// One key of a table, and what its value sets.
+/// One key of a table, what may be written there, and what that sets.
 pub(super) struct Setting<T> {
     pub(super) key: &'static str,
+    /// What it is, as the reference has it.
+    pub(super) about: &'static str,
+    /// What holds without it, as the reference has it; empty where there is nothing to write.
+    pub(super) default: &'static str,
+    pub(super) shape: Shape,
     pub(super) read: fn(&mut Reader<'_>, &Field<'_>, &mut T),
 }
 
@@ -164,20 +196,26 @@ impl<'a> Reader<'a> {
         self.word(field)
     }
 
+    /// The items of a list.
+    pub(super) fn list<'t>(&mut self, field: &Field<'t>) -> Vec<Field<'t>> {
+        let what = match &field.node.value {
+            Value::List(items) => {
+                let items = items.iter().enumerate().map(|(index, node)| Field {
+                    path: format!("{}[{index}]", field.path),
+                    node,
+                });
+                return items.collect();
+            }
+            Value::Null => "is empty",
+            _ => "is no list",
+        };
+        self.wrong(field, what, r#"write ["...", "..."]"#);
+        Vec::new()
+    }
+
     /// A list of words.
     pub(super) fn words(&mut self, field: &Field<'_>) -> Vec<String> {
-        let Value::List(items) = &field.node.value else {
-            let what = match field.node.value {
-                Value::Null => "is empty",
-                _ => "is no list",
-            };
-            self.wrong(field, what, r#"write ["...", "..."]"#);
-            return Vec::new();
-        };
-        let items = items.iter().enumerate().map(|(index, node)| Field {
-            path: format!("{}[{index}]", field.path),
-            node,
-        });
+        let items = self.list(field).into_iter();
         items.filter_map(|item| self.word(&item)).collect()
     }
 
@@ -262,10 +300,7 @@ impl<'a> Reader<'a> {
             return;
         }
         let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-        let fix = match nearest(&word, &names) {
-            Some(meant) => did_you_mean(meant),
-            None => format!("there are {}", quoted(&names)),
-        };
+        let fix = meant_or_known(&word, &names);
         self.wrong(field, format!("is `{}`", field.written()), &fix);
     }
 
@@ -290,6 +325,14 @@ impl<'a> Reader<'a> {
 
 pub(super) fn did_you_mean(key: &str) -> String {
     format!("did you mean `{key}`?")
+}
+
+/// Which of the `known` names was meant, or which there are.
+pub(super) fn meant_or_known(written: &str, known: &[&str]) -> String {
+    match nearest(written, known) {
+        Some(meant) => did_you_mean(meant),
+        None => format!("there are {}", quoted(known)),
+    }
 }
 
 /// The names as a sentence has them.

@@ -4,10 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use serde_json::{Value, json};
 
 use super::mistake::Mistake;
 use super::reader::{Field, MOST, Reader, Setting, quoted};
-use super::tree::{Entry, Value};
+use super::schema::Schema;
+use super::tree::{self, Entry};
 use crate::upstream::{Isolation, Limits, Repeat, Target, UpstreamConfig};
 
 /// The servers of a file.
@@ -78,7 +80,7 @@ fn read_settings(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) 
     }
     for entry in reader.table(field, EXAMPLE).unwrap_or_default() {
         let member = field.member(entry);
-        if matches!(entry.node.value, Value::Null) {
+        if matches!(entry.node.value, tree::Value::Null) {
             // Some programs write down what is not set.
             continue;
         }
@@ -122,6 +124,55 @@ fn name(reader: &mut Reader<'_>, field: &Field<'_>, entry: &Entry) -> String {
         reader.mistakes.push(mistake.with_fix(fix));
     }
     better
+}
+
+/// What may stand under `servers`.
+pub(super) fn shape(schema: &mut Schema) -> Value {
+    let server = schema.define("server", |schema| {
+        let mut server = schema.table(&[COMMON, OURS]);
+        // Half of what is switched off is switched off because something is missing.
+        server["if"] = is_disabled();
+        server["else"] = has_a_target();
+        server
+    });
+    let mut servers = schema.named(NAME, &server);
+    servers["minProperties"] = json!(1);
+    servers["not"] = json!({"minProperties": 1, "additionalProperties": is_disabled()});
+    servers
+}
+
+fn is_disabled() -> Value {
+    json!({
+        "type": "object",
+        "properties": {"disabled": {"enum": [true, "on", "true", "yes"]}},
+        "required": ["disabled"],
+    })
+}
+
+/// A program or an address, with what goes with it. An editor may see a merged table before it is merged.
+fn has_a_target() -> Value {
+    let kinds = |kind: Kind| {
+        let kinds = KINDS.iter().filter(move |(_, other)| *other == kind);
+        kinds.map(|(name, _)| *name).collect::<Vec<_>>()
+    };
+    let nothing = json!({"maxProperties": 0});
+    json!({
+        "anyOf": [{"required": ["command"]}, {"required": ["url"]}, {"required": ["<<"]}],
+        "properties": {"type": {"not": {"enum": kinds(Kind::Sse)}}},
+        "if": {"required": ["url"]},
+        "then": {
+            "not": {"required": ["command"]},
+            "properties": {
+                "type": {"not": {"enum": kinds(Kind::Stdio)}},
+                "args": {"maxItems": 0},
+                "env": nothing,
+                "cwd": false,
+            },
+        },
+        "else": {
+            "properties": {"type": {"not": {"enum": kinds(Kind::Http)}}, "headers": nothing},
+        },
+    })
 }
 
 /// An entry while it is read.
@@ -190,7 +241,7 @@ impl Draft {
                 }
                 (false, false) => {
                     // What is no table, or has them with a slip, was told already.
-                    let is_table = matches!(field.node.value, Value::Table(_));
+                    let is_table = matches!(field.node.value, tree::Value::Table(_));
                     if is_table && !reader.was_meant(field, &["command", "url"]) {
                         let what = "has neither `command` nor `url`";
                         reader.wrong(field, what, "write one of them");
@@ -296,6 +347,9 @@ fn read_kind(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) {
 const COMMON: &[Setting<Draft>] = &[
     Setting {
         key: "command",
+        about: "the program, a path or a name on `PATH`",
+        default: "",
+        shape: Schema::program,
         read: |reader, field, draft| {
             draft.given.insert("command");
             draft.program = reader.text(field);
@@ -306,6 +360,9 @@ const COMMON: &[Setting<Draft>] = &[
     },
     Setting {
         key: "args",
+        about: "its arguments, a list",
+        default: "",
+        shape: Schema::words,
         read: |reader, field, draft| {
             draft.given.insert("args");
             draft.args = reader.words(field);
@@ -313,6 +370,9 @@ const COMMON: &[Setting<Draft>] = &[
     },
     Setting {
         key: "env",
+        about: "added to the environment that it inherits",
+        default: "",
+        shape: Schema::named_words,
         read: |reader, field, draft| {
             draft.given.insert("env");
             draft.env = reader.named_words(field);
@@ -320,6 +380,9 @@ const COMMON: &[Setting<Draft>] = &[
     },
     Setting {
         key: "cwd",
+        about: "where it runs; where Vary runs without it",
+        default: "",
+        shape: Schema::text,
         read: |reader, field, draft| {
             draft.given.insert("cwd");
             draft.cwd = reader.text(field).map(PathBuf::from);
@@ -327,18 +390,30 @@ const COMMON: &[Setting<Draft>] = &[
     },
     Setting {
         key: "type",
+        about: "`stdio` with `command`, `http` with `url`; may be left out",
+        default: "",
+        shape: |schema| schema.choice(KINDS),
         read: read_kind,
     },
     Setting {
         key: "url",
+        about: "the endpoint",
+        default: "",
+        shape: Schema::url,
         read: read_url,
     },
     Setting {
         key: "headers",
+        about: "sent with every request to it",
+        default: "",
+        shape: Schema::headers,
         read: read_headers,
     },
     Setting {
         key: "disabled",
+        about: "leaves the server out, with whatever is wrong in its entry",
+        default: "off",
+        shape: Schema::switch,
         read: |reader, field, draft| reader.switch(field, &mut draft.disabled),
     },
 ];
@@ -347,42 +422,73 @@ const COMMON: &[Setting<Draft>] = &[
 const OURS: &[Setting<Draft>] = &[
     Setting {
         key: "timeout",
+        about: "how long a call may be without any sign of life; progress is one",
+        default: "10m",
+        shape: Schema::duration,
         read: |reader, field, draft| reader.duration(field, &mut draft.limits.idle),
     },
     Setting {
         key: "start-timeout",
+        about: "from start to ready. Long, since `npx` and `uvx` download first",
+        default: "1m",
+        shape: Schema::duration,
         read: |reader, field, draft| reader.duration(field, &mut draft.limits.handshake),
     },
     Setting {
         key: "connect-timeout",
+        about: "opening a connection to `url`",
+        default: "10s",
+        shape: Schema::duration,
         read: |reader, field, draft| reader.duration(field, &mut draft.limits.connect),
     },
     Setting {
         key: "patience",
+        about: "how long a call waits for its turn, or for a server that is being started",
+        default: "10s",
+        shape: Schema::duration,
         read: |reader, field, draft| reader.duration(field, &mut draft.limits.patience),
     },
     Setting {
         key: "concurrency",
+        about: "calls at once, of all clients; further ones wait for their turn, up to 16 times as many",
+        default: "256",
+        shape: |schema| schema.count(1..=MOST),
         read: |reader, field, draft| reader.count(field, 1..=MOST, &mut draft.limits.concurrency),
     },
     Setting {
         key: "max-message",
+        about: "one line of a program, or one event of a stream",
+        default: "16 MiB",
+        shape: Schema::size,
         read: |reader, field, draft| reader.size(field, &mut draft.limits.line),
     },
     Setting {
         key: "max-body",
+        about: "one body of an HTTP reply",
+        default: "64 MiB",
+        shape: Schema::size,
         read: |reader, field, draft| reader.size(field, &mut draft.limits.body),
     },
     Setting {
         key: "ping",
+        about: "how long the server may be silent before it is asked whether it is there; `off` to never \
+ask",
+        default: "30s",
+        shape: Schema::duration_or_off,
         read: |reader, field, draft| reader.duration_or_off(field, &mut draft.limits.ping),
     },
     Setting {
         key: "hung",
+        about: "how long it may take to say so while no call is running; then it counts as lost",
+        default: "20s",
+        shape: Schema::duration,
         read: |reader, field, draft| reader.duration(field, &mut draft.limits.hung),
     },
     Setting {
         key: "restart",
+        about: "the pauses before a lost server is connected to again",
+        default: "",
+        shape: |schema| schema.table(&[RESTART]),
         read: |reader, field, draft| {
             let example = "{first: 250ms, longest: 30s}";
             reader.settings(field, &[RESTART], &mut draft.limits, example);
@@ -394,22 +500,42 @@ const OURS: &[Setting<Draft>] = &[
     },
     Setting {
         key: "isolation",
+        about: "`shared`: clients that can do the same share a connection. `session`: each session of a \
+client has its own, until it ends or nobody used it for `unused`; one more is shared by \
+clients without sessions. When there are no more, a session is refused",
+        default: "shared",
+        shape: |schema| schema.choice(ISOLATIONS),
         read: |reader, field, draft| reader.choice(field, ISOLATIONS, &mut draft.isolation),
     },
     Setting {
         key: "repeat",
+        about: "which calls are sent once more when the server is lost while it works on them. \
+`idempotent`: those of tools that declare `idempotentHint` or `readOnlyHint`, once, \
+while the client was told nothing of them yet",
+        default: "never",
+        shape: |schema| schema.choice(REPEATS),
         read: |reader, field, draft| reader.choice(field, REPEATS, &mut draft.repeat),
     },
     Setting {
         key: "mirror",
+        about: "extensions whose settings the server is told when a client declares them",
+        default: "[io.modelcontextprotocol/ui]",
+        shape: Schema::words,
         read: |reader, field, draft| draft.mirrored = Some(reader.words(field)),
     },
     Setting {
         key: "unused",
+        about: "how long a connection that nobody uses stays open, other than the first",
+        default: "5m",
+        shape: Schema::duration,
         read: |reader, field, draft| reader.duration(field, &mut draft.limits.unused),
     },
     Setting {
         key: "connections",
+        about: "connections at most, for clients that can do different things or share none; with \
+`isolation: session` one of them is for clients without sessions",
+        default: "8",
+        shape: |schema| schema.count(1..=MOST),
         read: |reader, field, draft| reader.count(field, 1..=MOST, &mut draft.limits.connections),
     },
 ];
@@ -417,10 +543,16 @@ const OURS: &[Setting<Draft>] = &[
 const RESTART: &[Setting<Limits>] = &[
     Setting {
         key: "first",
+        about: "the first pause; doubled each time it fails",
+        default: "250ms",
+        shape: Schema::duration,
         read: |reader, field, limits| reader.duration(field, &mut limits.backoff),
     },
     Setting {
         key: "longest",
+        about: "the longest pause",
+        default: "30s",
+        shape: Schema::duration,
         read: |reader, field, limits| reader.duration(field, &mut limits.longest_backoff),
     },
 ];
@@ -442,6 +574,9 @@ const KINDS: &[(&str, Kind)] = &[
 
 /// What a file needs to have settings of ours.
 pub(super) const TO_OURS: &str = "settings of Vary need a file with `servers` of its own";
+
+/// The names that a server may have.
+const NAME: &str = "[A-Za-z0-9._-]{1,64}";
 
 /// Letters of a server's name; with the name of a tool it has to fit where 128 fit.
 const LONGEST_NAME: usize = 64;

@@ -93,7 +93,7 @@ fn number(text: &str) -> Option<f64> {
 }
 
 /// In milliseconds.
-const DURATIONS: &[(&str, f64)] = &[
+pub(super) const DURATIONS: &[(&str, f64)] = &[
     ("ms", 1.0),
     ("s", 1e3),
     ("m", 60e3),
@@ -102,7 +102,7 @@ const DURATIONS: &[(&str, f64)] = &[
 ];
 
 /// In bytes.
-const SIZES: &[(&str, f64)] = &[
+pub(super) const SIZES: &[(&str, f64)] = &[
     ("", 1.0),
     ("b", 1.0),
     ("kb", 1e3),
@@ -114,16 +114,16 @@ const SIZES: &[(&str, f64)] = &[
 ];
 
 /// From here on a number without unit is likelier meant in milliseconds.
-const UNIT_NEEDED: f64 = 1000.0;
+pub(super) const UNIT_NEEDED: f64 = 1000.0;
 
 /// Sums with the clock stay far from where they overflow.
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// In bytes: less has no room for an `initialize`.
-const SMALLEST: f64 = 1024.0;
+pub(super) const SMALLEST: f64 = 1024.0;
 
 /// In bytes.
-const LARGEST: f64 = 1024.0 * 1024.0 * 1024.0;
+pub(super) const LARGEST: f64 = 1024.0 * 1024.0 * 1024.0;
 
 #[cfg(test)]
 mod tests {

@@ -43,6 +43,12 @@ fn look_up(inner: &str, variable: Lookup<'_>) -> Result<String, (String, String)
                 .to_owned(),
         ));
     }
+    if default.is_some_and(|default| default.contains("${")) {
+        return Err((
+            format!("has a variable inside of the default of `{name}`, where none is replaced"),
+            "write the default itself".to_owned(),
+        ));
+    }
     // As in a shell, `:-` also replaces a variable that is set to nothing.
     let value = variable(name).filter(|value| default.is_none() || !value.is_empty());
     value.or_else(|| default.map(str::to_owned)).ok_or_else(|| {
@@ -100,6 +106,10 @@ mod tests {
             "${input:key}",
             "has `${input:key}`, which cannot be replaced; only variables of the environment can; for the \
              characters themselves write `$${`",
+        );
+        refuses(
+            "${HOME:-${NONE}}",
+            "has a variable inside of the default of `HOME`, where none is replaced; write the default itself",
         );
         refuses(
             "Bearer typed ${HOME",

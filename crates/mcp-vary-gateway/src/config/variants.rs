@@ -1,20 +1,22 @@
 //! `variants`: what each shows, and as what.
 
+mod overrides;
+mod selection;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mcp_vary::feature::Features;
-use mcp_vary::json::Json;
-use mcp_vary::variant::{Date, DeprecationInfo, ServerVariant, Status, VariantId, Variants};
-use mcp_vary::view::{
-    ArgumentOverride, Description, Dialect, Hint, Pattern, PromptOverride, ResourceOverride,
-    ResultFields, Rule, SchemaStyle, Selection, ToolOverride, Wanted,
-};
+use mcp_vary::variant::{self, Date, DeprecationInfo, ServerVariant, Status, VariantId, Variants};
+use mcp_vary::view::{Description, Dialect, ResultFields, SchemaStyle, Selection};
+use serde_json::json;
 
-use super::mistake::nearest;
-use super::reader::{Field, Reader, Setting, did_you_mean, quoted};
-use super::tree::{Node, Value};
+use super::mistake::Mistake;
+use super::reader::{Field, Reader, Setting, meant_or_known};
+use super::schema::{ANYTHING, Schema};
+use super::tree::Value;
 use crate::catalog::face::{Faces, VariantConfig};
+use overrides::Overrides;
 
 const EXAMPLE: &str = "{reviewer: {description: \"For code review\", tools: [\"git_*\"]}}, or off";
 
@@ -24,6 +26,8 @@ pub(super) struct Declared {
     pub(super) on: bool,
     /// `None` leaves those that exist without any configuration.
     pub(super) faces: Option<Arc<Faces>>,
+    /// What the file calls its variants, whatever is wrong with them.
+    named: Vec<VariantId>,
 }
 
 impl Default for Declared {
@@ -31,6 +35,7 @@ impl Default for Declared {
         Self {
             on: true,
             faces: None,
+            named: Vec::new(),
         }
     }
 }
@@ -38,10 +43,10 @@ impl Default for Declared {
 impl Declared {
     /// The ids of the variants.
     pub(super) fn ids(&self) -> Vec<VariantId> {
-        match &self.faces {
-            Some(faces) => faces.ids().collect(),
-            None => Faces::built_in().ids().collect(),
+        if self.named.is_empty() {
+            return Faces::built_in().ids().collect();
         }
+        self.named.clone()
     }
 }
 
@@ -64,17 +69,26 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Declar
         );
         match entry.key.parse::<VariantId>() {
             Ok(id) => draft.id = Some(id),
-            Err(error) => reader.wrong(
-                &member,
-                format!("is no id of a variant: {error}"),
-                "rename it",
-            ),
+            Err(error) => {
+                let mistake = Mistake::new(
+                    entry.at,
+                    member.path.as_str(),
+                    format!("is no id of a variant: {error}"),
+                );
+                reader
+                    .mistakes
+                    .push(mistake.with_fix("rename it, `reviewer` for example"));
+            }
         }
         all.push((member, draft));
     }
     if entries.is_empty() {
         return reader.wrong(field, "is empty", &format!("write {EXAMPLE}"));
     }
+    into.named = all
+        .iter()
+        .filter_map(|(_, draft)| draft.id.clone())
+        .collect();
     let faces = resolved(reader, &all);
     if reader.mistakes.len() > before {
         return;
@@ -85,14 +99,65 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Declar
         Ok(_) => into.faces = Faces::new(faces, Date::from_unix(0)).ok().map(Arc::new),
         Err(mistakes) => {
             for mistake in mistakes.all() {
-                reader.wrong(
-                    field,
-                    format!("cannot be offered: {mistake}"),
-                    "see the variants above",
-                );
+                refuse(reader, field, mistake);
             }
         }
     }
+}
+
+/// Says at its place why the variants cannot be offered.
+fn refuse(reader: &mut Reader<'_>, field: &Field<'_>, mistake: &variant::Mistake) {
+    use variant::Mistake::{Date, NoneStable, ReplacesItself, UnknownReplacement};
+    let id = match mistake {
+        Date(id, _) | ReplacesItself(id) | UnknownReplacement(id, _) => id.as_str(),
+        _ => "",
+    };
+    let at = |key: &str| field.deepest(&[id, "deprecation", key]);
+    match mistake {
+        NoneStable => {
+            let fix =
+                "clients that choose none get the first stable one; mark one as `status: stable`";
+            reader.wrong(field, "has no stable variant", fix);
+        }
+        ReplacesItself(_) => {
+            reader.wrong(
+                &at("replacement"),
+                "is the variant itself",
+                "name another, or leave it out",
+            );
+        }
+        UnknownReplacement(_, other) => {
+            let names = field.keys();
+            let fix = meant_or_known(other.as_str(), &names);
+            reader.wrong(&at("replacement"), "is no variant", &fix);
+        }
+        Date(..) => reader.wrong(
+            &at("removal-date"),
+            "is no day of the calendar",
+            "write it as `2027-01-31`",
+        ),
+        other => reader.wrong(
+            field,
+            format!("cannot be offered: {other}"),
+            "change the variants",
+        ),
+    }
+}
+
+/// What may stand under `variants`.
+pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
+    let variant = schema.table(&[SETTINGS]);
+    let mut variants = schema.named(ANYTHING, &variant);
+    variants["minProperties"] = json!(1);
+    variants["propertyNames"] =
+        json!({"minLength": 1, "pattern": r"^[^\u0000-\u001f\u007f-\u009f]*$"});
+    // One of them is stable.
+    let is_no_default = json!({"anyOf": [
+        {"required": ["status"], "properties": {"status": {"enum": ["experimental", "deprecated"]}}},
+        {"required": ["deprecation"], "not": {"required": ["status"]}},
+    ]});
+    variants["not"] = json!({"minProperties": 1, "additionalProperties": is_no_default});
+    json!({"anyOf": [schema.switch(), variants]})
 }
 
 /// Each variant on what it starts from.
@@ -128,19 +193,12 @@ fn resolved(reader: &mut Reader<'_>, all: &[(Field<'_>, Draft)]) -> Vec<VariantC
         let Some(id) = draft.id() else { continue };
         let unknown = draft.from.as_deref().filter(|from| !names.contains(from));
         if let Some(from) = unknown {
-            let fix = match nearest(from, &names) {
-                Some(meant) => did_you_mean(meant),
-                None => format!("there are {}", quoted(&names)),
-            };
-            reader.wrong(
-                field,
-                format!("starts from `{from}`, which is no variant"),
-                &fix,
-            );
+            let fix = meant_or_known(from, &names);
+            reader.wrong(&field.deepest(&["from"]), "is no variant", &fix);
         } else if !done.contains_key(id) {
             reader.wrong(
-                field,
-                "starts from itself, by way of others",
+                &field.deepest(&["from"]),
+                "leads back to the variant itself",
                 "take out one `from`",
             );
         }
@@ -176,9 +234,7 @@ struct Draft {
     dialect: Option<Option<Dialect>>,
     result: Option<ResultFields>,
     features: Option<Features>,
-    tool_overrides: BTreeMap<String, ToolOverride>,
-    prompt_overrides: BTreeMap<String, PromptOverride>,
-    resource_overrides: BTreeMap<String, ResourceOverride>,
+    overrides: Overrides,
 }
 
 impl Draft {
@@ -220,10 +276,10 @@ impl Draft {
         if let Some(features) = &self.features {
             face.features = Some(Arc::new(features.clone()));
         }
-        face.tool_overrides.extend(self.tool_overrides.clone());
-        face.prompt_overrides.extend(self.prompt_overrides.clone());
-        face.resource_overrides
-            .extend(self.resource_overrides.clone());
+        let overrides = &self.overrides;
+        face.tool_overrides.extend(overrides.tools.clone());
+        face.prompt_overrides.extend(overrides.prompts.clone());
+        face.resource_overrides.extend(overrides.resources.clone());
         face
     }
 }
@@ -231,22 +287,43 @@ impl Draft {
 const SETTINGS: &[Setting<Draft>] = &[
     Setting {
         key: "from",
+        about: "another variant that this one starts from, or one of the three. What this one says \
+replaces what that one says; overrides are added to. Without it: everything as it is, or \
+as the one of the three that has the same name",
+        default: "",
+        shape: Schema::variant_id,
         read: |reader, field, draft| draft.from = reader.word(field),
     },
     Setting {
         key: "description",
+        about: "for people and models that choose: what it is good for, and what not",
+        default: "",
+        shape: Schema::word,
         read: |reader, field, draft| draft.description = reader.word(field),
     },
     Setting {
         key: "hints",
+        about: "what it is made for, for ranking: `useCase`, `contextSize`, `modelFamily` and others",
+        default: "",
+        shape: Schema::named_words,
         read: |reader, field, draft| draft.hints = Some(reader.named_words(field)),
     },
     Setting {
         key: "status",
+        about: "`stable`, `experimental` or `deprecated`; at least one variant is stable",
+        default: "stable",
+        shape: |schema| schema.choice(STATUSES),
         read: |reader, field, draft| draft.status = choice(reader, field, STATUSES),
     },
     Setting {
         key: "deprecation",
+        about: "how to move on",
+        default: "",
+        shape: |schema| {
+            let mut deprecation = schema.table(&[DEPRECATION]);
+            deprecation["required"] = json!(["message"]);
+            deprecation
+        },
         read: |reader, field, draft| {
             let mut info = Deprecation::default();
             reader.settings(
@@ -260,6 +337,9 @@ const SETTINGS: &[Setting<Draft>] = &[
     },
     Setting {
         key: "priority",
+        about: "decides between variants of equal score; the lower comes first",
+        default: "0",
+        shape: |schema| schema.count(0..=1000),
         read: |reader, field, draft| {
             let mut priority = 0;
             reader.count(field, 0..=1000, &mut priority);
@@ -268,57 +348,85 @@ const SETTINGS: &[Setting<Draft>] = &[
     },
     Setting {
         key: "tools",
-        read: |reader, field, draft| draft.tools = Some(selection(reader, field)),
+        about: "which tools it shows: a list of patterns and conditions, one of which must hold, or \
+`include` and `exclude`, each such a list. All without it",
+        default: "",
+        shape: selection::shape,
+        read: |reader, field, draft| draft.tools = Some(selection::read(reader, field)),
     },
     Setting {
         key: "resources",
-        read: |reader, field, draft| draft.resources = Some(selection(reader, field)),
+        about: "which resources and templates, likewise, by URI",
+        default: "",
+        shape: selection::shape,
+        read: |reader, field, draft| draft.resources = Some(selection::read(reader, field)),
     },
     Setting {
         key: "prompts",
-        read: |reader, field, draft| draft.prompts = Some(selection(reader, field)),
+        about: "which prompts, likewise",
+        default: "",
+        shape: selection::shape,
+        read: |reader, field, draft| draft.prompts = Some(selection::read(reader, field)),
     },
     Setting {
         key: "descriptions",
+        about: "`full`, or `first-sentence`",
+        default: "full",
+        shape: |schema| schema.choice(DESCRIPTIONS),
         read: |reader, field, draft| draft.descriptions = choice(reader, field, DESCRIPTIONS),
     },
     Setting {
         key: "schemas",
+        about: "`full`, or `compact`: what decides which arguments are accepted, without prose",
+        default: "full",
+        shape: |schema| schema.choice(SCHEMAS),
         read: |reader, field, draft| draft.schemas = choice(reader, field, SCHEMAS),
     },
     Setting {
         key: "dialect",
+        about: "`gemini`, `openai-strict`: keywords that those models refuse are rewritten or taken out. \
+A call's arguments are held against the server's own schema before they go on",
+        default: "none",
+        shape: |schema| schema.choice(DIALECTS),
         read: |reader, field, draft| draft.dialect = choice(reader, field, DIALECTS),
     },
     Setting {
         key: "result",
+        about: "which field of a tool's result clients get: `both`, `content`, `structured`. Images, \
+links and errors stay; `content` lists no `outputSchema`",
+        default: "both",
+        shape: |schema| schema.choice(RESULTS),
         read: |reader, field, draft| draft.result = choice(reader, field, RESULTS),
     },
     Setting {
         key: "features",
+        about: "the feature tags that clients are taken to have declared that declare none, such as \
+`[human, format=markdown]`",
+        default: "",
+        shape: Schema::words,
         read: |reader, field, draft| {
-            let tags = reader.words(field);
-            let (features, ignored) = Features::from_tags(tags.iter().map(String::as_str));
-            for entry in ignored.entries() {
-                let what = format!(
-                    "has the tag {}, which says nothing: {}",
-                    entry.what, entry.reason
-                );
-                reader.wrong(
-                    field,
-                    what,
-                    "write tags such as `human` or `format=markdown`",
-                );
+            let mut tags = Vec::new();
+            for item in reader.list(field) {
+                let Some(tag) = reader.word(&item) else {
+                    continue;
+                };
+                let (_, ignored) = Features::from_tags([tag.as_str()]);
+                for entry in ignored.entries() {
+                    let fix = "write tags such as `human` or `format=markdown`";
+                    reader.wrong(&item, format!("is no tag: {}", entry.reason), fix);
+                }
+                tags.push(tag);
             }
+            let (features, _) = Features::from_tags(tags.iter().map(String::as_str));
             draft.features = Some(features);
         },
     },
     Setting {
         key: "overrides",
-        read: |reader, field, draft| {
-            let example = "{tools: {NAME: {description: ...}}}";
-            reader.settings(field, &[OVERRIDES], draft, example);
-        },
+        about: "what it makes of single `tools`, `prompts` and `resources`",
+        default: "",
+        shape: overrides::shape,
+        read: |reader, field, draft| overrides::read(reader, field, &mut draft.overrides),
     },
 ];
 
@@ -381,10 +489,16 @@ impl Deprecation {
 const DEPRECATION: &[Setting<Deprecation>] = &[
     Setting {
         key: "message",
+        about: "why, and how to migrate; required",
+        default: "",
+        shape: Schema::word,
         read: |reader, field, info| info.message = reader.word(field),
     },
     Setting {
         key: "replacement",
+        about: "the variant to use instead",
+        default: "",
+        shape: Schema::variant_id,
         read: |reader, field, info| {
             let word = reader.word(field).unwrap_or_default();
             match word.parse() {
@@ -395,269 +509,9 @@ const DEPRECATION: &[Setting<Deprecation>] = &[
     },
     Setting {
         key: "removal-date",
+        about: "when it goes, as `2027-01-31`; it is served until it is taken out of the file",
+        default: "",
+        shape: Schema::date,
         read: |reader, field, info| info.removal_date = reader.word(field),
     },
 ];
-
-/// Which items are shown: a list of patterns and conditions, or `include` and `exclude`.
-fn selection(reader: &mut Reader<'_>, field: &Field<'_>) -> Selection {
-    let mut selection = Selection::default();
-    if let Value::List(_) = field.node.value {
-        selection.include = rules(reader, field);
-    } else {
-        let example = "[\"git_*\"], or {include: [...], exclude: [...]}";
-        reader.settings(field, &[SELECTION], &mut selection, example);
-    }
-    selection
-}
-
-const SELECTION: &[Setting<Selection>] = &[
-    Setting {
-        key: "include",
-        read: |reader, field, selection| selection.include = rules(reader, field),
-    },
-    Setting {
-        key: "exclude",
-        read: |reader, field, selection| selection.exclude = rules(reader, field),
-    },
-];
-
-fn rules(reader: &mut Reader<'_>, field: &Field<'_>) -> Vec<Rule> {
-    let Value::List(items) = &field.node.value else {
-        reader.wrong(
-            field,
-            "is no list",
-            "write [\"git_*\", {readOnlyHint: true}]",
-        );
-        return Vec::new();
-    };
-    let mut rules = Vec::new();
-    for (index, node) in items.iter().enumerate() {
-        let path = format!("{}[{index}]", field.path);
-        let item = Field { path, node };
-        if let Value::Table(_) = node.value {
-            let mut rule = Rule::default();
-            reader.settings(
-                &item,
-                &[RULE],
-                &mut rule,
-                "{server: git, readOnlyHint: true}",
-            );
-            rules.push(rule);
-        } else {
-            rules.extend(pattern(reader, &item).map(Rule::named));
-        }
-    }
-    rules
-}
-
-const RULE: &[Setting<Rule>] = &[
-    Setting {
-        key: "name",
-        read: |reader, field, rule| rule.name = pattern(reader, field),
-    },
-    Setting {
-        key: "server",
-        read: |reader, field, rule| rule.server = pattern(reader, field),
-    },
-    Setting {
-        key: "readOnlyHint",
-        read: |reader, field, rule| hint(reader, field, Hint::ReadOnlyHint, rule),
-    },
-    Setting {
-        key: "destructiveHint",
-        read: |reader, field, rule| hint(reader, field, Hint::DestructiveHint, rule),
-    },
-    Setting {
-        key: "idempotentHint",
-        read: |reader, field, rule| hint(reader, field, Hint::IdempotentHint, rule),
-    },
-    Setting {
-        key: "openWorldHint",
-        read: |reader, field, rule| hint(reader, field, Hint::OpenWorldHint, rule),
-    },
-];
-
-fn hint(reader: &mut Reader<'_>, field: &Field<'_>, hint: Hint, rule: &mut Rule) {
-    const WANTED: &[(&str, Wanted)] = &[
-        ("true", Wanted::True),
-        ("false", Wanted::False),
-        ("absent", Wanted::Absent),
-    ];
-    if let Some(wanted) = choice(reader, field, WANTED) {
-        rule.hints.insert(hint, wanted);
-    }
-}
-
-fn pattern(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Pattern> {
-    let word = reader.word(field)?;
-    match word.parse() {
-        Ok(pattern) => Some(pattern),
-        Err(error) => {
-            let what = format!("is no pattern: {error}");
-            reader.wrong(
-                field,
-                what,
-                "write `*` for anything, `{a,b}` for one of several",
-            );
-            None
-        }
-    }
-}
-
-const OVERRIDES: &[Setting<Draft>] = &[
-    Setting {
-        key: "tools",
-        read: |reader, field, draft| items(reader, field, TOOL, &mut draft.tool_overrides),
-    },
-    Setting {
-        key: "prompts",
-        read: |reader, field, draft| items(reader, field, PROMPT, &mut draft.prompt_overrides),
-    },
-    Setting {
-        key: "resources",
-        read: |reader, field, draft| items(reader, field, RESOURCE, &mut draft.resource_overrides),
-    },
-];
-
-/// Overrides by the names of items.
-fn items<T: Default>(
-    reader: &mut Reader<'_>,
-    field: &Field<'_>,
-    settings: &[Setting<T>],
-    into: &mut BTreeMap<String, T>,
-) {
-    for entry in reader.table(field, "{NAME: {...}}").unwrap_or_default() {
-        let mut change = T::default();
-        let member = field.member(entry);
-        reader.settings(&member, &[settings], &mut change, "{description: ...}");
-        into.insert(entry.key.clone(), change);
-    }
-}
-
-const TOOL: &[Setting<ToolOverride>] = &[
-    Setting {
-        key: "name",
-        read: |reader, field, tool| tool.name = reader.word(field),
-    },
-    Setting {
-        key: "title",
-        read: |reader, field, tool| tool.title = reader.word(field),
-    },
-    Setting {
-        key: "description",
-        read: |reader, field, tool| tool.description = reader.word(field),
-    },
-    Setting {
-        key: "annotations",
-        read: |reader, field, tool| tool.annotations = values(reader, field),
-    },
-    Setting {
-        key: "arguments",
-        read: |reader, field, tool| items(reader, field, ARGUMENT, &mut tool.arguments),
-    },
-];
-
-const PROMPT: &[Setting<PromptOverride>] = &[
-    Setting {
-        key: "name",
-        read: |reader, field, prompt| prompt.name = reader.word(field),
-    },
-    Setting {
-        key: "title",
-        read: |reader, field, prompt| prompt.title = reader.word(field),
-    },
-    Setting {
-        key: "description",
-        read: |reader, field, prompt| prompt.description = reader.word(field),
-    },
-    Setting {
-        key: "arguments",
-        read: |reader, field, prompt| items(reader, field, ARGUMENT, &mut prompt.arguments),
-    },
-];
-
-const RESOURCE: &[Setting<ResourceOverride>] = &[
-    Setting {
-        key: "name",
-        read: |reader, field, resource| resource.name = reader.word(field),
-    },
-    Setting {
-        key: "title",
-        read: |reader, field, resource| resource.title = reader.word(field),
-    },
-    Setting {
-        key: "description",
-        read: |reader, field, resource| resource.description = reader.word(field),
-    },
-    Setting {
-        key: "annotations",
-        read: |reader, field, resource| resource.annotations = values(reader, field),
-    },
-];
-
-const ARGUMENT: &[Setting<ArgumentOverride>] = &[
-    Setting {
-        key: "name",
-        read: |reader, field, argument| argument.name = reader.word(field),
-    },
-    Setting {
-        key: "description",
-        read: |reader, field, argument| argument.description = reader.word(field),
-    },
-    Setting {
-        key: "hidden",
-        read: |reader, field, argument| reader.switch(field, &mut argument.hidden),
-    },
-    Setting {
-        key: "fixed",
-        read: |reader, field, argument| argument.fixed = value(reader, field),
-    },
-    Setting {
-        key: "default",
-        read: |reader, field, argument| argument.default = value(reader, field),
-    },
-    Setting {
-        key: "required",
-        read: |reader, field, argument| reader.switch(field, &mut argument.required),
-    },
-];
-
-fn values(reader: &mut Reader<'_>, field: &Field<'_>) -> BTreeMap<String, Json<'static>> {
-    let entries = reader.table(field, "{NAME: value}").unwrap_or_default();
-    let values = entries.iter().filter_map(|entry| {
-        let value = value(reader, &field.member(entry))?;
-        Some((entry.key.clone(), value))
-    });
-    values.collect()
-}
-
-/// Any JSON value; its variables replaced.
-fn value(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Json<'static>> {
-    let part = |path: String, node| Field { path, node };
-    Some(match &field.node.value {
-        Value::Null => Json::Null,
-        Value::Word(word) => match Json::parse(word) {
-            Ok(json) => json.into_owned(),
-            // What YAML takes for a number and JSON does not.
-            Err(_) => Json::String(word.clone().into()),
-        },
-        Value::Text(_) => Json::String(reader.word(field)?.into()),
-        Value::List(items) => {
-            let items = items.iter().enumerate();
-            let items = items.map(|(index, node): (usize, &Node)| {
-                value(reader, &part(format!("{}[{index}]", field.path), node))
-            });
-            Json::Array(items.collect::<Option<_>>()?)
-        }
-        Value::Table(entries) => {
-            let members = entries.iter().map(|entry| {
-                Some((
-                    entry.key.clone().into(),
-                    value(reader, &field.member(entry))?,
-                ))
-            });
-            Json::Object(members.collect::<Option<_>>()?)
-        }
-    })
-}

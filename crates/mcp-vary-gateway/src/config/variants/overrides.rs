@@ -1,0 +1,252 @@
+//! What a variant makes of single items.
+
+use std::collections::BTreeMap;
+
+use mcp_vary::json::Json;
+use mcp_vary::view::{ArgumentOverride, PromptOverride, ResourceOverride, ToolOverride};
+
+use crate::config::reader::{Field, Reader, Setting};
+use crate::config::schema::Schema;
+use crate::config::tree::{Node, Value};
+
+/// Overrides by the names of items.
+#[derive(Default)]
+pub(super) struct Overrides {
+    pub(super) tools: BTreeMap<String, ToolOverride>,
+    pub(super) prompts: BTreeMap<String, PromptOverride>,
+    pub(super) resources: BTreeMap<String, ResourceOverride>,
+}
+
+/// Reads `overrides`.
+pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Overrides) {
+    let example = "{tools: {NAME: {description: ...}}}";
+    reader.settings(field, &[OVERRIDES], into, example);
+}
+
+/// What may stand under `overrides`.
+pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
+    schema.table(&[OVERRIDES])
+}
+
+const OVERRIDES: &[Setting<Overrides>] = &[
+    Setting {
+        key: "tools",
+        about: "tools by the names that `standard` has",
+        default: "",
+        shape: |schema| schema.items(TOOL),
+        read: |reader, field, all| items(reader, field, TOOL, &mut all.tools),
+    },
+    Setting {
+        key: "prompts",
+        about: "prompts by the names that `standard` has",
+        default: "",
+        shape: |schema| schema.items(PROMPT),
+        read: |reader, field, all| items(reader, field, PROMPT, &mut all.prompts),
+    },
+    Setting {
+        key: "resources",
+        about: "resources and templates by URI",
+        default: "",
+        shape: |schema| schema.items(RESOURCE),
+        read: |reader, field, all| items(reader, field, RESOURCE, &mut all.resources),
+    },
+];
+
+/// Overrides by the names of items.
+fn items<T: Default>(
+    reader: &mut Reader<'_>,
+    field: &Field<'_>,
+    settings: &[Setting<T>],
+    into: &mut BTreeMap<String, T>,
+) {
+    for entry in reader.table(field, "{NAME: {...}}").unwrap_or_default() {
+        let mut change = T::default();
+        let member = field.member(entry);
+        reader.settings(&member, &[settings], &mut change, "{description: ...}");
+        into.insert(entry.key.clone(), change);
+    }
+}
+
+const TOOL: &[Setting<ToolOverride>] = &[
+    Setting {
+        key: "name",
+        about: "what the variant calls it",
+        default: "",
+        shape: Schema::word,
+        read: |reader, field, tool| tool.name = reader.word(field),
+    },
+    Setting {
+        key: "title",
+        about: "its title for people",
+        default: "",
+        shape: Schema::word,
+        read: |reader, field, tool| tool.title = reader.word(field),
+    },
+    Setting {
+        key: "description",
+        about: "what it says of itself",
+        default: "",
+        shape: Schema::word,
+        read: |reader, field, tool| tool.description = reader.word(field),
+    },
+    Setting {
+        key: "annotations",
+        about: "MCP's hints: what is said here replaces what the server says",
+        default: "",
+        shape: Schema::values,
+        read: |reader, field, tool| tool.annotations = values(reader, field),
+    },
+    Setting {
+        key: "arguments",
+        about: "its arguments by the names that the server gives them",
+        default: "",
+        shape: |schema| schema.items(ARGUMENT),
+        read: |reader, field, tool| items(reader, field, ARGUMENT, &mut tool.arguments),
+    },
+];
+
+const PROMPT: &[Setting<PromptOverride>] = &[
+    Setting {
+        key: "name",
+        about: "what the variant calls it",
+        default: "",
+        shape: Schema::word,
+        read: |reader, field, prompt| prompt.name = reader.word(field),
+    },
+    Setting {
+        key: "title",
+        about: "its title for people",
+        default: "",
+        shape: Schema::word,
+        read: |reader, field, prompt| prompt.title = reader.word(field),
+    },
+    Setting {
+        key: "description",
+        about: "what it says of itself",
+        default: "",
+        shape: Schema::word,
+        read: |reader, field, prompt| prompt.description = reader.word(field),
+    },
+    Setting {
+        key: "arguments",
+        about: "its arguments by the names that the server gives them",
+        default: "",
+        shape: |schema| schema.items(ARGUMENT),
+        read: |reader, field, prompt| items(reader, field, ARGUMENT, &mut prompt.arguments),
+    },
+];
+
+const RESOURCE: &[Setting<ResourceOverride>] = &[
+    Setting {
+        key: "name",
+        about: "what the variant calls it",
+        default: "",
+        shape: Schema::word,
+        read: |reader, field, resource| resource.name = reader.word(field),
+    },
+    Setting {
+        key: "title",
+        about: "its title for people",
+        default: "",
+        shape: Schema::word,
+        read: |reader, field, resource| resource.title = reader.word(field),
+    },
+    Setting {
+        key: "description",
+        about: "what it says of itself",
+        default: "",
+        shape: Schema::word,
+        read: |reader, field, resource| resource.description = reader.word(field),
+    },
+    Setting {
+        key: "annotations",
+        about: "MCP's hints: what is said here replaces what the server says",
+        default: "",
+        shape: Schema::values,
+        read: |reader, field, resource| resource.annotations = values(reader, field),
+    },
+];
+
+const ARGUMENT: &[Setting<ArgumentOverride>] = &[
+    Setting {
+        key: "name",
+        about: "what the variant calls it",
+        default: "",
+        shape: Schema::word,
+        read: |reader, field, argument| argument.name = reader.word(field),
+    },
+    Setting {
+        key: "description",
+        about: "what it says of it",
+        default: "",
+        shape: Schema::word,
+        read: |reader, field, argument| argument.description = reader.word(field),
+    },
+    Setting {
+        key: "hidden",
+        about: "it is not listed and cannot be given",
+        default: "off",
+        shape: Schema::switch,
+        read: |reader, field, argument| reader.switch(field, &mut argument.hidden),
+    },
+    Setting {
+        key: "fixed",
+        about: "its value in every call; it is not listed and cannot be given",
+        default: "",
+        shape: Schema::any,
+        read: |reader, field, argument| argument.fixed = value(reader, field),
+    },
+    Setting {
+        key: "default",
+        about: "its value in calls that do not give it",
+        default: "",
+        shape: Schema::any,
+        read: |reader, field, argument| argument.default = value(reader, field),
+    },
+    Setting {
+        key: "required",
+        about: "every call must give it",
+        default: "off",
+        shape: Schema::switch,
+        read: |reader, field, argument| reader.switch(field, &mut argument.required),
+    },
+];
+
+fn values(reader: &mut Reader<'_>, field: &Field<'_>) -> BTreeMap<String, Json<'static>> {
+    let entries = reader.table(field, "{NAME: value}").unwrap_or_default();
+    let values = entries.iter().filter_map(|entry| {
+        let value = value(reader, &field.member(entry))?;
+        Some((entry.key.clone(), value))
+    });
+    values.collect()
+}
+
+/// Any JSON value; its variables replaced.
+fn value(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Json<'static>> {
+    let part = |path: String, node| Field { path, node };
+    Some(match &field.node.value {
+        Value::Null => Json::Null,
+        Value::Word(word) => match Json::parse(word) {
+            Ok(json) => json.into_owned(),
+            // What YAML takes for a number and JSON does not.
+            Err(_) => Json::String(word.clone().into()),
+        },
+        Value::Text(_) => Json::String(reader.word(field)?.into()),
+        Value::List(items) => {
+            let items = items.iter().enumerate();
+            let items = items.map(|(index, node): (usize, &Node)| {
+                value(reader, &part(format!("{}[{index}]", field.path), node))
+            });
+            Json::Array(items.collect::<Option<_>>()?)
+        }
+        Value::Table(entries) => {
+            let members = entries.iter().map(|entry| {
+                Some((
+                    entry.key.clone().into(),
+                    value(reader, &field.member(entry))?,
+                ))
+            });
+            Json::Object(members.collect::<Option<_>>()?)
+        }
+    })
+}
