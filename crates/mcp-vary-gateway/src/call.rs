@@ -16,7 +16,6 @@ use crate::catalog::merge::Place;
 use crate::catalog::view::{Prompt, Tool};
 use crate::class::{Class, InUse};
 use crate::client::Client;
-use crate::gateway::Gateway;
 use crate::log_level::{level_from_name, level_name};
 use crate::mcp_header;
 use crate::meta;
@@ -24,6 +23,7 @@ use crate::reply::{self, Failure};
 use crate::revision::Era;
 use crate::route::{Action, Asked, Outcome, unknown};
 use crate::running::{Again, Finish, Progress, Running};
+use crate::setup::Setup;
 use crate::shape::Shaping;
 use crate::splice;
 use crate::upstream::{Owner, Repeat, Request};
@@ -31,7 +31,7 @@ use crate::wire;
 
 /// One request on its way.
 pub(crate) struct Call<'a> {
-    pub(crate) gateway: &'a Arc<Gateway>,
+    pub(crate) gateway: &'a Arc<Setup>,
     pub(crate) client: &'a Client,
     /// Whose connections and lists are used.
     pub(crate) class: Arc<Class>,
@@ -242,14 +242,14 @@ impl Call<'_> {
             };
             face.resources.shows(candidate)
         };
-        let links = &self.gateway.links;
+        let links = &self.gateway.lasting.links;
         let find = |catalog: &Catalog| {
             let listed = catalog.view(ListKind::Resources, variant)?.place(uri);
             let found = listed.map(|place| place.server);
             // What is not listed must be selected by its own URI, too.
             found.or_else(|| {
                 let template = catalog.resource(variant, uri).filter(shows);
-                template.or_else(|| links.server(uri).filter(shows))
+                template.or_else(|| links.server(uri, servers).filter(shows))
             })
         };
         self.find(ListKind::Resources, find, || {
@@ -424,11 +424,11 @@ impl Call<'_> {
             shaping: forwarding.shaping,
             active_variant: self.active_variant(variant),
             action: self.action,
-            server: forwarding.server,
+            links_of: gateway.follows_links().then(|| source.name().into()),
             upstream: upstream.hello().era(),
             progress,
         };
-        let mut running = Running::new(Arc::clone(gateway), exchange, turn, finish);
+        let mut running = Running::new(Arc::clone(&gateway.lasting), exchange, turn, finish);
         running.keep_open(InUse::new(&self.class));
         if let Some(again) = again {
             running.repeat_with(again);
@@ -445,7 +445,7 @@ impl Call<'_> {
             return Err(Failure::invalid_params(why));
         }
         let theirs = theirs.to_owned();
-        let ours = self.gateway.new_progress_token().to_string();
+        let ours = self.gateway.lasting.new_progress_token().to_string();
         Ok(Some(Progress { ours, theirs }))
     }
 

@@ -15,10 +15,10 @@ use mcp_vary::json::Members;
 use mcp_vary::variant::{Status, VariantId};
 use serde_json::Value;
 
-use crate::gateway::Gateway;
 use crate::params::Params;
 use crate::reply::Failure;
 use crate::revision::Era;
+use crate::setup::Setup;
 
 /// The path of the MCP endpoint.
 pub(crate) const ENDPOINT: &str = "/mcp";
@@ -137,7 +137,7 @@ pub(crate) struct Told {
 
 impl Told {
     /// Reads the head of a request to the endpoint; `None` when its path is another.
-    pub(crate) fn read(head: &Parts, gateway: &Gateway) -> Option<Self> {
+    pub(crate) fn read(head: &Parts, gateway: &Setup) -> Option<Self> {
         let path = match head.uri.path() {
             ENDPOINT => None,
             path => Some(variant_in(path)?),
@@ -188,7 +188,7 @@ fn variant_in(path: &str) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|id| !id.is_empty())
 }
 
-impl Gateway {
+impl Setup {
     /// The variants of a client, `order` by its hints, with the one in front that is chosen for it.
     ///
     /// `rule` is what the operator's rules say; those for a session were applied when it began.

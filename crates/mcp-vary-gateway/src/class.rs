@@ -16,9 +16,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
-use crate::catalog::LiveCatalog;
-use crate::catalog::source::Source;
+use crate::catalog::source::{self, Source};
 use crate::catalog::view::Layout;
+use crate::catalog::{self, LiveCatalog};
 use crate::reply::Failure;
 use crate::session::{ClientId, NO_CLASS};
 use crate::upstream::{Isolation, Line, Places, UpstreamConfig};
@@ -36,18 +36,33 @@ pub(crate) struct ClassKey {
 #[derive(Debug)]
 pub(crate) struct Class {
     pub(crate) catalog: Arc<LiveCatalog>,
+    connections: Arc<Connections>,
+}
+
+/// The connections of a class, in the order of configuration. They may outlast the class: another takes over
+/// those to servers that are still the same when the gateway is configured anew.
+#[derive(Debug)]
+struct Connections {
+    followers: Vec<Arc<Follower>>,
     used: Mutex<Instant>,
-    /// Ends what follows the servers.
+}
+
+/// One server on one connection, followed for every catalogue that shows it.
+#[derive(Debug)]
+struct Follower {
+    source: Arc<Source>,
+    catalogs: Arc<Mutex<Vec<Weak<LiveCatalog>>>>,
+    /// Ends the following.
     _following: DropGuard,
 }
 
-/// A class in use: it stays open, and counts as used until this is dropped.
+/// A class in use: its connections stay open, and count as used until this is dropped.
 #[derive(Debug)]
-pub(crate) struct InUse(Arc<Class>);
+pub(crate) struct InUse(Arc<Connections>);
 
 impl InUse {
-    pub(crate) fn new(class: &Arc<Class>) -> Self {
-        Self(Arc::clone(class))
+    pub(crate) fn new(class: &Class) -> Self {
+        Self(Arc::clone(&class.connections))
     }
 }
 
@@ -57,13 +72,31 @@ impl Drop for InUse {
     }
 }
 
+impl Follower {
+    /// Follows a server from now on.
+    fn begin(line: Arc<Line>, stop: &CancellationToken, tasks: &TaskTracker) -> Arc<Self> {
+        let following = stop.child_token();
+        let follower = Arc::new(Self {
+            source: Arc::new(Source::new(line)),
+            catalogs: Arc::default(),
+            _following: following.clone().drop_guard(),
+        });
+        let (source, catalogs) = (&follower.source, &follower.catalogs);
+        let follow = catalog::follow(Arc::clone(source), Arc::clone(catalogs));
+        tasks.spawn(following.run_until_cancelled_owned(follow));
+        follower
+    }
+}
+
 /// The classes that there are.
 #[derive(Debug)]
 pub(crate) struct Classes {
-    servers: Vec<Server>,
+    servers: Vec<Arc<Server>>,
     layout: Layout,
     base: Arc<Class>,
     others: Mutex<BTreeMap<ClassKey, Arc<OnceCell<Arc<Class>>>>>,
+    /// What classes had under the configuration before this one, until they are asked for again.
+    inherited: Mutex<BTreeMap<ClassKey, Arc<Connections>>>,
     /// The extensions that some server may be told of.
     mirrored: BTreeSet<String>,
     is_isolated: bool,
@@ -94,10 +127,12 @@ const TOO_MANY_OWN: &str =
     "too many sessions use servers that are not shared; end a session, or try again later";
 
 impl Classes {
-    /// Begins to connect to the servers.
+    /// Begins to connect to the servers. Those whose configuration is as it was `before` keep their connections
+    /// and what was read from them.
     pub(crate) async fn new(
         configs: Vec<UpstreamConfig>,
         layout: Layout,
+        before: Option<&Self>,
         stop: CancellationToken,
         tasks: TaskTracker,
     ) -> Self {
@@ -106,13 +141,26 @@ impl Classes {
         let is_isolated = configs
             .iter()
             .any(|config| config.isolation == Isolation::Session);
-        let servers: Vec<_> = configs.into_iter().map(Server::new).collect();
-        let lines = servers.iter().map(Server::first_line).collect();
+        let servers = configs.into_iter().map(|config| {
+            let kept = before.and_then(|before| before.server(&config));
+            kept.map_or_else(|| Arc::new(Server::new(config)), Arc::clone)
+        });
+        let servers: Vec<_> = servers.collect();
+        let lines = servers.iter().map(|server| server.first_line()).collect();
+        let known = before.map(|before| before.base.connections.followers.as_slice());
         Self {
-            base: open(lines, &[], layout.clone(), &stop, &tasks).await,
+            base: open(
+                lines,
+                known.unwrap_or_default(),
+                layout.clone(),
+                &stop,
+                &tasks,
+            )
+            .await,
             servers,
             layout,
             others: Mutex::default(),
+            inherited: Mutex::default(),
             mirrored,
             is_isolated,
             is_full: AtomicBool::new(false),
@@ -129,6 +177,53 @@ impl Classes {
     /// How many servers there are.
     pub(crate) fn servers(&self) -> usize {
         self.servers.len()
+    }
+
+    /// The server that is configured so.
+    fn server(&self, config: &UpstreamConfig) -> Option<&Arc<Server>> {
+        let mut servers = self.servers.iter();
+        servers.find(|server| server.config.is_same(config))
+    }
+
+    fn has(&self, server: &Arc<Server>) -> bool {
+        self.servers.iter().any(|own| Arc::ptr_eq(own, server))
+    }
+
+    /// Whether a server of this name is one of `others`, too, and the same there.
+    pub(crate) fn keeps(&self, name: &str, others: &Self) -> bool {
+        let mut named = self.servers.iter().filter(|it| it.config.name == name);
+        named.any(|server| others.has(server))
+    }
+
+    /// Takes over from the classes of before what they have to do with servers that are still the same, for
+    /// clients that come back.
+    pub(crate) fn inherit(&self, before: &Self) {
+        let lines: Vec<_> = self.servers.iter().flat_map(|it| it.open_lines()).collect();
+        let lines: BTreeSet<_> = lines.iter().map(Arc::as_ptr).collect();
+        let is_ours = |it: &&Arc<Follower>| lines.contains(&Arc::as_ptr(&it.source.line));
+        let others = lock(&before.others);
+        let open = others
+            .iter()
+            .filter_map(|(key, cell)| Some((key, &cell.get()?.connections)));
+        let waiting = lock(&before.inherited);
+        let (mine, mut inherited) = (lock(&self.others), lock(&self.inherited));
+        for (key, connections) in open.chain(waiting.iter()) {
+            let followers = connections.followers.iter().filter(is_ours);
+            let followers: Vec<_> = followers.cloned().collect();
+            let is_open = mine.get(key).is_some_and(|cell| cell.initialized());
+            if followers.is_empty() || is_open {
+                continue;
+            }
+            let used = Mutex::new(*lock(&connections.used));
+            let connections = Arc::new(Connections { followers, used });
+            inherited.entry(key.clone()).or_insert(connections);
+        }
+    }
+
+    /// The connections to servers that these classes have and `others` have not.
+    pub(crate) fn given_up_by(&self, others: &Self) -> Vec<Arc<Line>> {
+        let servers = self.servers.iter().filter(|server| !others.has(server));
+        servers.flat_map(|server| server.open_lines()).collect()
     }
 
     /// What servers may know of a client's capabilities.
@@ -177,15 +272,19 @@ impl Classes {
                 return Err(failure);
             }
         };
-        *lock(&class.used) = Instant::now();
+        *lock(&class.connections.used) = Instant::now();
         Ok(class)
     }
 
     async fn open(&self, key: &ClassKey) -> Result<Arc<Class>, Failure> {
+        let inherited = lock(&self.inherited).get(key).cloned();
         let lines: Result<_, Failure> =
             self.servers.iter().map(|server| server.line(key)).collect();
-        let known = self.base.sources();
-        let class = open(lines?, known, self.layout.clone(), &self.stop, &self.tasks).await;
+        let inherited = inherited.iter().flat_map(|it| &it.followers);
+        let base = &self.base.connections.followers;
+        let known: Vec<_> = inherited.chain(base).cloned().collect();
+        let class = open(lines?, &known, self.layout.clone(), &self.stop, &self.tasks).await;
+        lock(&self.inherited).remove(key);
         let (capabilities, own) = (&*key.capabilities, key.session.is_some());
         info!(capabilities, own, "class of clients opened");
         class.first_readings(self.patience()).await;
@@ -240,19 +339,17 @@ impl Classes {
     pub(crate) fn forget(&self, session: ClientId) {
         if self.is_isolated {
             lock(&self.others).retain(|key, _| key.session != Some(session));
+            lock(&self.inherited).retain(|key, _| key.session != Some(session));
         }
     }
 
-    /// How often to look for classes that nobody uses.
-    pub(crate) fn sweep_pause(&self) -> Duration {
-        let pause = self.unused() / 4;
-        pause.clamp(Duration::from_millis(50), Duration::from_secs(60))
-    }
-
-    /// Closes classes that nobody has used for a while.
-    pub(crate) fn sweep(&self) {
+    /// Closes classes that nobody has used for a while; how long after that to do it again.
+    pub(crate) fn sweep(&self) -> Duration {
         let unused = self.unused();
         lock(&self.others).retain(|_, cell| is_used(cell, unused));
+        lock(&self.inherited).retain(|_, connections| connections.are_used(unused));
+        let pause = unused / 4;
+        pause.clamp(Duration::from_millis(50), Duration::from_secs(60))
     }
 
     fn unused(&self) -> Duration {
@@ -265,7 +362,7 @@ impl Classes {
 
     /// Closes all connections, and waits until that is done.
     pub(crate) async fn close(&self) {
-        let lines: Vec<_> = self.servers.iter().flat_map(Server::open_lines).collect();
+        let lines: Vec<_> = self.servers.iter().flat_map(|it| it.open_lines()).collect();
         join_all(lines.iter().map(|line| line.close())).await;
     }
 }
@@ -275,9 +372,16 @@ fn is_used(cell: &Arc<OnceCell<Arc<Class>>>, unused: Duration) -> bool {
     let is_held = Arc::strong_count(cell) > 1;
     match cell.get() {
         Some(class) => {
-            is_held || Arc::strong_count(class) > 1 || lock(&class.used).elapsed() < unused
+            is_held || Arc::strong_count(class) > 1 || class.connections.are_used(unused)
         }
         None => is_held,
+    }
+}
+
+impl Connections {
+    /// Whether somebody uses them, or did within `unused`.
+    fn are_used(self: &Arc<Self>, unused: Duration) -> bool {
+        Arc::strong_count(self) > 1 || lock(&self.used).elapsed() < unused
     }
 }
 
@@ -288,51 +392,39 @@ impl Class {
 
     /// Waits until every server was read or could not be connected to, or for `limit`.
     pub(crate) async fn first_readings(&self, limit: Duration) {
-        let readings = self.sources().iter().map(|source| source.first_reading());
-        if tokio::time::timeout(limit, join_all(readings))
-            .await
-            .is_err()
-        {
-            let late = |source: &&Arc<Source>| source.told().hello.is_none();
-            for source in self.sources().iter().filter(late) {
-                warn!(
-                    server = source.name(),
-                    "not ready yet; the others do not wait for it"
-                );
-            }
-        }
+        source::first_readings(self.sources(), limit).await;
     }
 }
 
-/// Opens a class on its connections and begins to follow them; what is `known` of them already need not be
-/// waited for.
+/// Opens a class on its connections, and follows those that nobody follows yet; `known` are those that somebody
+/// does.
 async fn open(
     lines: Vec<Arc<Line>>,
-    known: &[Arc<Source>],
+    known: &[Arc<Follower>],
     layout: Layout,
     stop: &CancellationToken,
     tasks: &TaskTracker,
 ) -> Arc<Class> {
-    let sources = lines.into_iter().map(|line| {
-        let known = known.iter().find(|known| Arc::ptr_eq(&known.line, &line));
-        Arc::new(match known {
-            Some(known) => Source::knowing(line, known),
-            None => Source::new(line),
-        })
+    let followers = lines.into_iter().map(|line| {
+        let mut known = known.iter();
+        let known = known.find(|known| Arc::ptr_eq(&known.source.line, &line));
+        known.map_or_else(|| Follower::begin(line, stop, tasks), Arc::clone)
     });
-    let catalog = Arc::new(LiveCatalog::new(sources.collect(), layout));
-    let following = stop.child_token();
-    // Whoever asked for the class may be gone before it is made.
-    let following_ends = following.clone().drop_guard();
-    for source in &catalog.sources {
-        let follow = Arc::clone(&catalog).follow(Arc::clone(source));
-        tasks.spawn(following.clone().run_until_cancelled_owned(follow));
+    let followers: Vec<_> = followers.collect();
+    let sources = followers.iter().map(|it| Arc::clone(&it.source)).collect();
+    let catalog = Arc::new(LiveCatalog::new(sources, layout));
+    // What changes from here on is told to the catalogue, and what changed before is in it from the start.
+    for follower in &followers {
+        lock(&follower.catalogs).push(Arc::downgrade(&catalog));
     }
     catalog.rebuild(&BTreeSet::new()).await;
+    let connections = Connections {
+        followers,
+        used: Mutex::new(Instant::now()),
+    };
     Arc::new(Class {
         catalog,
-        used: Mutex::new(Instant::now()),
-        _following: following_ends,
+        connections: Arc::new(connections),
     })
 }
 
@@ -347,9 +439,13 @@ impl Server {
 
     /// The connection for clients that can do nothing particular.
     fn first_line(&self) -> Arc<Line> {
-        let line = Line::sharing(self.config.clone(), Arc::clone(&self.places));
         let key = (self.config.capabilities.clone(), None);
-        lock(&self.lines).insert(key, Arc::downgrade(&line));
+        let mut lines = lock(&self.lines);
+        if let Some(line) = lines.get(&key).and_then(Weak::upgrade) {
+            return line;
+        }
+        let line = Line::sharing(self.config.clone(), Arc::clone(&self.places));
+        lines.insert(key, Arc::downgrade(&line));
         line
     }
 

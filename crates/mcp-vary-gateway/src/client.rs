@@ -14,12 +14,12 @@ use tracing::debug;
 
 use crate::choose::Told;
 use crate::class::ClassKey;
-use crate::gateway::Gateway;
 use crate::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION};
 use crate::params::Params;
 use crate::reply::Failure;
 use crate::revision::{Era, Revision};
 use crate::session::{ClientId, Session};
+use crate::setup::Setup;
 
 /// What a client's capabilities declare of the two extensions.
 #[derive(Clone, Debug, Default)]
@@ -95,7 +95,7 @@ pub(crate) fn check_version(told: &str) -> Result<Revision, Failure> {
         .ok_or_else(|| Failure::unsupported_version(told))
 }
 
-impl Gateway {
+impl Setup {
     /// The client of a session.
     ///
     /// # Errors
@@ -139,7 +139,7 @@ impl Gateway {
         let known = self.know(capabilities);
         Ok(Client {
             revision,
-            id: self.sessions.new_client(),
+            id: self.lasting.sessions.new_client(),
             features: known.features.clone(),
             order: self.chosen(&known.order, told, params, || {
                 self.ruled(params.meta.get(CLIENT_INFO), told)

@@ -9,15 +9,15 @@ use serde_json::{Map, Value, json};
 use crate::bridge::{self, Caching};
 use crate::catalog::Catalog;
 use crate::choose::Told;
-use crate::gateway::{Gateway, Known};
 use crate::meta::{SERVER_INFO, client_info};
 use crate::params::Params;
 use crate::reply::{self, Failure};
 use crate::revision::{Era, Revision};
 use crate::session::Fixed;
+use crate::setup::{Known, Setup};
 use crate::upstream::Hello;
 
-impl Gateway {
+impl Setup {
     /// Answers `initialize`: what the session fixes, and the result.
     ///
     /// # Errors

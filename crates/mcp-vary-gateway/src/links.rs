@@ -1,13 +1,16 @@
 //! The resources that servers pointed to in results: where to read them is known only from that.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp_vary::json::elements;
 
 use crate::splice;
+use crate::upstream::UpstreamConfig;
 
-/// Which server pointed to a URI; of several the one that was configured first.
+/// Which servers pointed to a URI; of several the one that is configured first is asked, as with what is listed.
+///
+/// They are remembered by name, which stays when the configuration changes.
 ///
 /// Two generations bound the memory: when the young one is full it becomes the old one.
 #[derive(Debug, Default)]
@@ -17,10 +20,15 @@ pub(crate) struct Links {
 
 #[derive(Debug, Default)]
 struct Seen {
-    young: BTreeMap<String, usize>,
-    old: BTreeMap<String, usize>,
+    young: BTreeMap<String, Servers>,
+    old: BTreeMap<String, Servers>,
 }
 
+/// Mostly one.
+type Servers = Vec<Arc<str>>;
+
+/// Servers of one URI.
+const SERVERS: usize = 16;
 /// URIs of one generation.
 const MOST: usize = 5_000;
 /// URIs that one result may add.
@@ -30,7 +38,7 @@ const LONGEST: usize = 2048;
 
 impl Links {
     /// Remembers the resources that `result` of `server` holds or links to.
-    pub(crate) fn note(&self, server: usize, result: &str) {
+    pub(crate) fn note(&self, server: &Arc<str>, result: &str) {
         // Most results hold no resource at all.
         if !result.contains("resource") && !result.contains("contents") {
             return;
@@ -44,17 +52,21 @@ impl Links {
             seen.old = std::mem::take(&mut seen.young);
         }
         for uri in found {
-            // As with what is listed, the server that was configured first is asked.
-            let before = seen.young.get(&uri).or_else(|| seen.old.get(&uri)).copied();
-            let server = before.map_or(server, |before| before.min(server));
-            seen.young.insert(uri, server);
+            let before = seen.young.remove(&uri).or_else(|| seen.old.remove(&uri));
+            let mut servers = before.unwrap_or_default();
+            if !servers.contains(server) && servers.len() < SERVERS {
+                servers.push(Arc::clone(server));
+            }
+            seen.young.insert(uri, servers);
         }
     }
 
-    /// The server that pointed to `uri`.
-    pub(crate) fn server(&self, uri: &str) -> Option<usize> {
+    /// The index of the first of `servers` that pointed to `uri`.
+    pub(crate) fn server(&self, uri: &str, servers: &[UpstreamConfig]) -> Option<usize> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.young.get(uri).or_else(|| seen.old.get(uri)).copied()
+        let known = seen.young.get(uri).or_else(|| seen.old.get(uri))?;
+        let pointed = |server: &UpstreamConfig| known.iter().any(|name| **name == *server.name);
+        servers.iter().position(pointed)
     }
 }
 
@@ -92,6 +104,7 @@ fn uris(result: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::upstream::Target;
 
     #[test]
     fn what_a_result_points_to_is_found() {
@@ -109,13 +122,24 @@ mod tests {
         let links = Links::default();
         let link =
             |uri: &str| format!(r#"{{"content":[{{"type":"resource_link","uri":"{uri}"}}]}}"#);
-        for server in [2, 1, 3] {
-            links.note(server, &link("a:1"));
+        let servers = |names: &[&str]| -> Vec<_> {
+            let servers = names.iter();
+            servers
+                .map(|name| UpstreamConfig::new(*name, Target::command("none", [])))
+                .collect()
+        };
+        for server in ["c", "b", "d"] {
+            links.note(&server.into(), &link("a:1"));
         }
-        assert_eq!((links.server("a:1"), links.server("a:2")), (Some(1), None));
+        let all = servers(&["a", "b", "c", "d"]);
+        let found = |uri| links.server(uri, &all);
+        assert_eq!((found("a:1"), found("a:2")), (Some(1), None));
+        // The same when the configuration has changed in the meantime.
+        assert_eq!(links.server("a:1", &servers(&["d", "a", "c"])), Some(0));
+        assert_eq!(links.server("a:1", &servers(&["a"])), None);
         for n in 0..2 * MOST {
-            links.note(0, &link(&format!("b:{n}")));
+            links.note(&"a".into(), &link(&format!("b:{n}")));
         }
-        assert_eq!(links.server("a:1"), None);
+        assert_eq!(found("a:1"), None);
     }
 }

@@ -7,11 +7,11 @@ use http::HeaderMap;
 use crate::call::Call;
 use crate::catalog::listing::ListKind;
 use crate::client::Client;
-use crate::gateway::Gateway;
 use crate::params::Params;
 use crate::reply::{Failure, Reply};
 use crate::revision::Era;
 use crate::running::Running;
+use crate::setup::Setup;
 
 /// A request from a client, its parts as written.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ const NOT_CARRIED: &[(&str, &str)] = &[
 ];
 
 /// Answers a request, or hands it to the server.
-pub(crate) async fn dispatch(gateway: &Arc<Gateway>, client: &Client, asked: Asked<'_>) -> Outcome {
+pub(crate) async fn dispatch(gateway: &Arc<Setup>, client: &Client, asked: Asked<'_>) -> Outcome {
     let id = asked.id;
     let outcome = match action(asked.method, client.era()) {
         Ok(action) => act(gateway, client, asked, action).await,
@@ -126,7 +126,7 @@ pub(crate) fn unknown(method: &str) -> Failure {
 }
 
 async fn act(
-    gateway: &Arc<Gateway>,
+    gateway: &Arc<Setup>,
     client: &Client,
     asked: Asked<'_>,
     action: Action,

@@ -15,7 +15,7 @@ use tracing::{debug, info};
 use crate::bridge::{self, Caching};
 use crate::class::InUse;
 use crate::client::Client;
-use crate::gateway::Gateway;
+use crate::lasting::Lasting;
 use crate::log_level::level_from_name;
 use crate::reply::{
     self, Failure, HEADER_MISMATCH, INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, RESOURCE_NOT_FOUND,
@@ -42,7 +42,7 @@ pub(crate) struct Running {
     class: Option<InUse>,
     /// The place in the client's session, by which the client can cancel; none for modern HTTP.
     place: Option<Place>,
-    gateway: Arc<Gateway>,
+    lasting: Arc<Lasting>,
 }
 
 /// A request that may be sent once more, and to whom.
@@ -107,8 +107,8 @@ pub(crate) struct Finish {
     /// The variant that the request ran under; `None` when variants are off.
     pub(crate) active_variant: Option<VariantId>,
     pub(crate) action: Action,
-    /// The index of the server.
-    pub(crate) server: usize,
+    /// The server, where what its results point to decides what can be read.
+    pub(crate) links_of: Option<Arc<str>>,
     /// The era of the server, whose results the client may not be able to read.
     pub(crate) upstream: Era,
     pub(crate) progress: Option<Progress>,
@@ -123,7 +123,7 @@ pub(crate) struct Progress {
 
 impl Running {
     pub(crate) fn new(
-        gateway: Arc<Gateway>,
+        lasting: Arc<Lasting>,
         exchange: Exchange,
         turn: OwnedSemaphorePermit,
         finish: Finish,
@@ -135,7 +135,7 @@ impl Running {
             class: None,
             finish,
             place: None,
-            gateway,
+            lasting,
         }
     }
 
@@ -225,8 +225,8 @@ impl Running {
         self.end();
         Step::Done(match outcome {
             Ok(result) => {
-                if self.gateway.follows_links() {
-                    self.gateway.links.note(self.finish.server, result);
+                if let Some(server) = &self.finish.links_of {
+                    self.lasting.links.note(server, result);
                 }
                 self.finish.result(result)
             }
@@ -262,12 +262,12 @@ impl Drop for Running {
             return;
         }
         // One too many is cancelled instead, as dropping the exchange does.
-        let permit = Arc::clone(&self.gateway.unheard).try_acquire_owned();
+        let permit = Arc::clone(&self.lasting.unheard).try_acquire_owned();
         if let (Some(exchange), Ok(permit)) = (self.exchange.take(), permit) {
-            let stopped = self.gateway.stopped();
+            let stopped = self.lasting.stopped.clone();
             let permits = (permit, self.turn.take(), self.class.take());
             let unheard = run_unheard(exchange, self.place.take(), stopped, permits);
-            self.gateway.tasks.spawn(unheard);
+            self.lasting.tasks.spawn(unheard);
         }
     }
 }

@@ -35,17 +35,18 @@ impl Call<'_> {
         let cursor: String = serde_json::from_str(cursor)
             .map_err(|_| Failure::invalid_params("`cursor` must be a string"))?;
         let binding = self.binding(variant, kind);
-        let inner =
-            cursor::open(&self.gateway.cursor_keys, &binding, &cursor).map_err(|error| {
+        let inner = cursor::open(&self.gateway.lasting.cursor_keys, &binding, &cursor).map_err(
+            |error| {
                 let error = error.into_error(binding.variant, |_| true);
                 self.without_variant(Failure::from(&error))
-            })?;
+            },
+        )?;
         inner.parse().map_err(|_| self.invalid_cursor(variant))
     }
 
     pub(crate) fn seal(&self, variant: usize, kind: ListKind, at: usize) -> String {
         cursor::seal(
-            &self.gateway.cursor_keys,
+            &self.gateway.lasting.cursor_keys,
             &self.binding(variant, kind),
             &at.to_string(),
         )

@@ -8,7 +8,7 @@ mod template;
 pub(crate) mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
@@ -129,16 +129,6 @@ impl LiveCatalog {
         }
     }
 
-    /// Follows one of the servers until its connection is closed.
-    pub(crate) async fn follow(self: Arc<Self>, source: Arc<Source>) {
-        source
-            .follow(|kinds| {
-                let catalog = Arc::clone(&self);
-                async move { catalog.rebuild(&kinds).await }
-            })
-            .await;
-    }
-
     pub(crate) fn current(&self) -> Arc<Catalog> {
         self.current.load_full()
     }
@@ -244,6 +234,28 @@ impl LiveCatalog {
             lists,
         }));
     }
+}
+
+/// Follows a server until its connection is closed, and merges what it says into all `catalogs` that there are by
+/// then.
+pub(crate) async fn follow(
+    source: Arc<Source>,
+    catalogs: Arc<std::sync::Mutex<Vec<Weak<LiveCatalog>>>>,
+) {
+    let living = || {
+        let mut catalogs = catalogs.lock().unwrap_or_else(PoisonError::into_inner);
+        catalogs.retain(|catalog| catalog.strong_count() > 0);
+        let living = catalogs.iter().filter_map(Weak::upgrade);
+        living.collect::<Vec<_>>()
+    };
+    source
+        .follow(|kinds| {
+            let living = living();
+            async move {
+                join_all(living.iter().map(|catalog| catalog.rebuild(&kinds))).await;
+            }
+        })
+        .await;
 }
 
 fn offered(told: &[Arc<Told>]) -> BTreeSet<String> {

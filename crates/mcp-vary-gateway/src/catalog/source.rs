@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use futures_util::future::join_all;
 use mcp_vary::json::Members;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{Mutex, broadcast, watch};
@@ -90,15 +91,6 @@ impl Source {
                 .collect(),
             replacing: std::sync::Mutex::default(),
         }
-    }
-
-    /// The same, beginning with what another class knows of the server through the same connection.
-    pub(crate) fn knowing(line: Arc<Line>, other: &Self) -> Self {
-        let source = Self::new(line);
-        source.told.store(other.told());
-        let readings = other.following.borrow().readings.min(1);
-        source.following.send_modify(|now| now.readings = readings);
-        source
     }
 
     /// The name that the operator gave the server.
@@ -378,6 +370,21 @@ impl Source {
         self.replacing
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// Waits until every server was read or could not be connected to, or for `limit`.
+pub(crate) async fn first_readings(sources: &[Arc<Source>], limit: Duration) {
+    let readings = sources.iter().map(|source| source.first_reading());
+    if tokio::time::timeout(limit, join_all(readings))
+        .await
+        .is_err()
+    {
+        let late = |source: &&Arc<Source>| source.told().hello.is_none();
+        for source in sources.iter().filter(late) {
+            let server = source.name();
+            warn!(server, "not ready yet; the others do not wait for it");
+        }
     }
 }
 

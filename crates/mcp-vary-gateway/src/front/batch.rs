@@ -11,13 +11,13 @@ use super::http::{accepted, event_stream, json};
 use super::sse::{Body, Stream};
 use super::{begin, heard};
 use crate::choose::Told;
-use crate::gateway::Gateway;
 use crate::params::Params;
 use crate::reply::{Failure, Reply};
 use crate::revision::{Era, Revision};
 use crate::route::{Asked, Outcome, dispatch};
 use crate::running::Step;
 use crate::session::Session;
+use crate::setup::Setup;
 use crate::wire::{Message, WireError};
 
 /// Messages of a batch that wait to be sent; the requests wait when the client reads slowly.
@@ -29,12 +29,12 @@ const WAITING: usize = 16;
 /// > `Content-Type: text/event-stream`, to initiate an SSE stream, or `Content-Type:
 /// > application/json`. (MCP 2025-03-26, basic/transports)
 pub(crate) async fn answer(
-    gateway: &Arc<Gateway>,
+    gateway: Arc<Setup>,
     head: &Parts,
     told: &Told,
     messages: Result<Vec<&str>, WireError>,
 ) -> Response<Body> {
-    let messages = match readable(gateway, messages) {
+    let messages = match readable(&gateway, messages) {
         Ok(messages) => messages,
         Err(failure) => return json(refused(&failure)),
     };
@@ -45,7 +45,8 @@ pub(crate) async fn answer(
     match open(&session, messages) {
         Err(failure) => json(refused(&failure)),
         Ok(messages) => {
-            let mut answers = run(gateway, &session, told, &messages);
+            let mut answers = run(&gateway, &session, told, &messages);
+            drop(gateway);
             match answers.recv().await {
                 None => accepted(),
                 Some(first) => event_stream(Stream::of_channel(answers, &first)),
@@ -63,7 +64,7 @@ fn refused(failure: &Failure) -> Reply {
 
 /// The messages of a batch, if it is one and no larger than what a client may have in flight.
 pub(crate) fn readable<'a>(
-    gateway: &Gateway,
+    gateway: &Setup,
     messages: Result<Vec<&'a str>, WireError>,
 ) -> Result<Vec<&'a str>, Failure> {
     let messages = messages.map_err(|why| Failure::from(&why))?;
@@ -86,7 +87,7 @@ pub(crate) fn open<'a>(session: &Session, messages: Vec<&'a str>) -> Result<Vec<
 
 /// Starts every message of a batch; what they lead to arrives in the channel, which ends with the last.
 pub(crate) fn run(
-    gateway: &Arc<Gateway>,
+    gateway: &Arc<Setup>,
     session: &Arc<Session>,
     told: &Told,
     messages: &[&str],
@@ -100,20 +101,20 @@ pub(crate) fn run(
             (*message).to_owned(),
             sender.clone(),
         );
-        gateway.tasks.spawn(work);
+        gateway.lasting.tasks.spawn(work);
     }
     answers
 }
 
 async fn one(
-    gateway: Arc<Gateway>,
+    gateway: Arc<Setup>,
     session: Arc<Session>,
     told: Told,
     text: String,
     answers: mpsc::Sender<Bytes>,
 ) {
     let last = match Message::read(text.as_bytes()) {
-        Ok(message) => request(&gateway, &session, &told, &message, &answers).await,
+        Ok(message) => request(gateway, &session, &told, &message, &answers).await,
         Err(why) => Some(Failure::from(&why).to_bytes(why.id.as_deref())),
     };
     if let Some(last) = last {
@@ -123,7 +124,7 @@ async fn one(
 
 /// Runs one request and sends its notifications; returns its answer, if it gets one.
 async fn request(
-    gateway: &Arc<Gateway>,
+    gateway: Arc<Setup>,
     session: &Arc<Session>,
     told: &Told,
     message: &Message<'_>,
@@ -141,7 +142,7 @@ async fn request(
         let failure = Failure::invalid_request("`initialize` must not be part of a batch");
         return Some(failure.to_bytes(Some(id)));
     }
-    let place = match begin(gateway, session, id) {
+    let place = match begin(&gateway, session, id) {
         Ok(place) => place,
         Err(reply) => return Some(reply.body),
     };
@@ -155,7 +156,9 @@ async fn request(
         params,
         headers: None,
     };
-    let mut running = match dispatch(gateway, &client, asked).await {
+    let outcome = dispatch(&gateway, &client, asked).await;
+    drop(gateway);
+    let mut running = match outcome {
         Outcome::Done(reply) => return Some(reply.body),
         Outcome::Running(running) => running,
     };

@@ -28,6 +28,7 @@ use crate::mcp_header::SESSION_ID;
 use crate::reply::{Failure, INVALID_REQUEST, Reply};
 use crate::revision::Era;
 use crate::session::Session;
+use crate::setup::Setup;
 
 /// Keeps reverse proxies from holding events back.
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -53,13 +54,13 @@ impl Gateway {
             () = shutdown => {}
         }
         drop(listener);
-        door.close(self.config.limits.drain).await;
+        door.close(self.current().config.limits.drain).await;
         Ok(())
     }
 
     /// Accepts connections for ever, as many at once as the limits allow.
     async fn accept(self: &Arc<Self>, listener: &TcpListener, door: &Door) {
-        let places = Arc::new(Semaphore::new(self.config.limits.connections));
+        let places = Arc::new(Semaphore::new(self.current().config.limits.connections));
         while let Ok(place) = Arc::clone(&places).acquire_owned().await {
             match listener.accept().await {
                 Ok((socket, _)) => {
@@ -89,9 +90,12 @@ impl Gateway {
         let shared = Arc::new((Arc::clone(self), door.stopping.clone()));
         let service = service_fn(move |request| {
             let shared = Arc::clone(&shared);
-            async move { Ok::<_, Infallible>(shared.0.respond(request, &shared.1).await) }
+            async move {
+                let (gateway, stopping) = &*shared;
+                Ok::<_, Infallible>(gateway.current().respond(request, stopping).await)
+            }
         });
-        let limits = &self.config.limits;
+        let limits = self.current().config.limits;
         let socket = Deadline::new(socket, limits.write_timeout);
         let connection = hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())
@@ -105,9 +109,11 @@ impl Gateway {
             }
         }
     }
+}
 
+impl Setup {
     async fn respond(
-        self: &Arc<Self>,
+        self: Arc<Self>,
         request: Request<Incoming>,
         stopping: &CancellationToken,
     ) -> Response<Body> {
@@ -123,14 +129,14 @@ impl Gateway {
     }
 
     async fn route_http(
-        self: &Arc<Self>,
+        self: Arc<Self>,
         head: &Parts,
         body: Incoming,
         stopping: &CancellationToken,
     ) -> Result<Response<Body>, TurnedAway> {
         guard::check_target(&head.uri)?;
         guard::check_origin(&head.headers)?;
-        let told = Told::read(head, self).ok_or_else(|| TurnedAway {
+        let told = Told::read(head, &self).ok_or_else(|| TurnedAway {
             status: StatusCode::NOT_FOUND,
             reason: format!("there is nothing here; the MCP endpoint is {ENDPOINT}"),
         })?;
@@ -179,7 +185,7 @@ impl Gateway {
             Err(failure) => return json(failure.reply(None, Era::Legacy)),
         };
         let id = head.headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
-        self.sessions.delete(id.unwrap_or_default());
+        self.lasting.sessions.delete(id.unwrap_or_default());
         self.classes.forget(session.client);
         with_type(StatusCode::OK, "application/json", Body::empty())
     }
@@ -195,7 +201,10 @@ impl Gateway {
             let why = "the Mcp-Session-Id header is missing; send `initialize` first";
             return Err(Failure::invalid_request(why));
         };
-        let found = id.to_str().ok().and_then(|id| self.sessions.find(id));
+        let found = id
+            .to_str()
+            .ok()
+            .and_then(|id| self.lasting.sessions.find(id));
         found
             .filter(|session| self.order_of(session).is_some())
             .ok_or_else(Failure::session_not_found)

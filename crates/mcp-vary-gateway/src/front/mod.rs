@@ -10,15 +10,15 @@ pub(crate) mod stdio;
 
 use std::sync::Arc;
 
-use crate::gateway::Gateway;
 use crate::params::Params;
 use crate::reply::{Failure, Reply};
 use crate::revision::Era;
 use crate::session::{Place, Refused, Session};
+use crate::setup::Setup;
 use crate::wire::Message;
 
 /// Takes the place of a request in its session.
-pub(crate) fn begin(gateway: &Gateway, session: &Arc<Session>, id: &str) -> Result<Place, Reply> {
+pub(crate) fn begin(gateway: &Setup, session: &Arc<Session>, id: &str) -> Result<Place, Reply> {
     session
         .begin(id, gateway.config.limits.in_flight)
         .map_err(|refused| {

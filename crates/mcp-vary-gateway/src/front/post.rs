@@ -16,7 +16,6 @@ use super::sse::{Body, Stream};
 use super::{begin, heard};
 use crate::choose::Told;
 use crate::client::{check_version, modern_version};
-use crate::gateway::Gateway;
 use crate::mcp_header::{self, SESSION_ID, VERSION};
 use crate::params::Params;
 use crate::reply::{self, Failure, Reply};
@@ -24,16 +23,17 @@ use crate::revision::{Era, Revision};
 use crate::route::{Asked, Outcome, dispatch};
 use crate::running::{Running, Step};
 use crate::session::{Place, Session};
+use crate::setup::Setup;
 use crate::wire::{self, Message};
 
 /// Answers a `POST` whose head was found in order.
 pub(crate) async fn answer(
-    gateway: &Arc<Gateway>,
+    gateway: Arc<Setup>,
     head: &Parts,
     told: &Told,
     body: Incoming,
 ) -> Result<Response<Body>, TurnedAway> {
-    let bytes = read_body(gateway, body).await?;
+    let bytes = read_body(&gateway, body).await?;
     if let Some(messages) = wire::batch(&bytes) {
         return Ok(batch::answer(gateway, head, told, messages).await);
     }
@@ -47,17 +47,29 @@ pub(crate) async fn answer(
             }));
         }
     };
-    Ok(answer_message(gateway, head, told, &message)
-        .await
-        .unwrap_or_else(json))
+    let begun = begin_message(&gateway, head, told, &message).await;
+    // What the server works on needs nothing more of a configuration that may be replaced.
+    drop(gateway);
+    Ok(match begun {
+        Ok(Begun::Answered(response)) => response,
+        Ok(Begun::Running(running)) => conclude(running).await,
+        Err(reply) => json(reply),
+    })
 }
 
-async fn answer_message(
-    gateway: &Arc<Gateway>,
+/// What became of a message so far.
+enum Begun {
+    Answered(Response<Body>),
+    /// The server works on it.
+    Running(Box<Running>),
+}
+
+async fn begin_message(
+    gateway: &Arc<Setup>,
     head: &Parts,
     told: &Told,
     message: &Message<'_>,
-) -> Result<Response<Body>, Reply> {
+) -> Result<Begun, Reply> {
     let bad = |failure: Failure, era| Reply {
         status: StatusCode::BAD_REQUEST,
         ..failure.reply(message.id, era)
@@ -78,7 +90,8 @@ async fn answer_message(
                 Era::Legacy,
             )
         })?;
-        return initialize(gateway, id, told, &params).await;
+        let opened = initialize(gateway, id, told, &params).await?;
+        return Ok(Begun::Answered(opened));
     }
     let session = gateway
         .session_of(head)
@@ -101,7 +114,7 @@ pub(crate) fn version_told(headers: &HeaderMap) -> Result<Option<Revision>, Fail
 }
 
 async fn initialize(
-    gateway: &Arc<Gateway>,
+    gateway: &Arc<Setup>,
     id: &str,
     told: &Told,
     params: &Params<'_>,
@@ -110,7 +123,8 @@ async fn initialize(
         .initialize(told, params)
         .await
         .map_err(|failure| failure.reply(Some(id), Era::Legacy))?;
-    let (session_id, _) = gateway.sessions.open(fixed);
+    let lifetime = gateway.config.session_lifetime;
+    let (session_id, _) = gateway.lasting.sessions.open(fixed, lifetime);
     let mut response = json(reply::result(id, result.as_bytes()));
     if let Ok(value) = HeaderValue::try_from(session_id) {
         response.headers_mut().insert(SESSION_ID, value);
@@ -119,15 +133,15 @@ async fn initialize(
 }
 
 async fn legacy(
-    gateway: &Arc<Gateway>,
+    gateway: &Arc<Setup>,
     session: &Arc<Session>,
     told: &Told,
     message: &Message<'_>,
     params: Params<'_>,
-) -> Result<Response<Body>, Reply> {
+) -> Result<Begun, Reply> {
     let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
         heard(session, message, &params);
-        return Ok(accepted());
+        return Ok(Begun::Answered(accepted()));
     };
     let place = begin(gateway, session, id)?;
     let client = gateway
@@ -140,18 +154,18 @@ async fn legacy(
         headers: None,
     };
     let outcome = dispatch(gateway, &client, asked).await;
-    Ok(conclude(outcome, Some(place)).await)
+    Ok(begun(outcome, Some(place)))
 }
 
 async fn modern(
-    gateway: &Arc<Gateway>,
+    gateway: &Arc<Setup>,
     head: &Parts,
     told: &Told,
     message: &Message<'_>,
     params: Params<'_>,
-) -> Result<Response<Body>, Reply> {
+) -> Result<Begun, Reply> {
     let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
-        return Ok(accepted());
+        return Ok(Begun::Answered(accepted()));
     };
     let bad = |failure: Failure| Reply {
         status: StatusCode::BAD_REQUEST,
@@ -166,7 +180,7 @@ async fn modern(
         headers: Some(&head.headers),
     };
     let outcome = dispatch(gateway, &client, asked).await;
-    Ok(conclude(outcome, None).await)
+    Ok(begun(outcome, None))
 }
 
 /// Holds the headers of a modern request against its body.
@@ -185,15 +199,19 @@ fn check_modern(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Resul
     mcp_header::check_standard(headers, method, named.as_deref())
 }
 
-/// The first message decides: an answer is sent as JSON, a notification opens a stream.
-async fn conclude(outcome: Outcome, place: Option<Place>) -> Response<Body> {
-    let mut running: Box<Running> = match outcome {
-        Outcome::Done(reply) => return json(reply),
-        Outcome::Running(running) => running,
-    };
-    if let Some(place) = place {
-        running.hold(place);
+fn begun(outcome: Outcome, place: Option<Place>) -> Begun {
+    match (outcome, place) {
+        (Outcome::Done(reply), _) => Begun::Answered(json(reply)),
+        (Outcome::Running(mut running), Some(place)) => {
+            running.hold(place);
+            Begun::Running(running)
+        }
+        (Outcome::Running(running), None) => Begun::Running(running),
     }
+}
+
+/// The first message decides: an answer is sent as JSON, a notification opens a stream.
+async fn conclude(mut running: Box<Running>) -> Response<Body> {
     match running.next().await {
         Step::Done(reply) => json(reply),
         Step::Notification(first) => event_stream(Stream::of_request(running, &first)),
@@ -202,7 +220,7 @@ async fn conclude(outcome: Outcome, place: Option<Place>) -> Response<Body> {
     }
 }
 
-async fn read_body(gateway: &Gateway, body: Incoming) -> Result<Bytes, TurnedAway> {
+async fn read_body(gateway: &Setup, body: Incoming) -> Result<Bytes, TurnedAway> {
     let limits = &gateway.config.limits;
     let turned_away = |status, reason: String| TurnedAway { status, reason };
     match tokio::time::timeout(limits.read_timeout, collect(body, limits.body)).await {

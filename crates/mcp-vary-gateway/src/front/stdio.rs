@@ -24,7 +24,12 @@ use crate::revision::Revision;
 use crate::route::{Asked, Outcome, dispatch};
 use crate::running::Step;
 use crate::session::{Fixed, NO_CLASS, Place, Session};
+use crate::setup::Setup;
 use crate::wire::{self, Message};
+
+/// What is said to the first request after a variant of its session was taken out of the configuration.
+const BEGUN_ANEW: &str = "the variants of this session are no longer offered; it goes on as if `initialize` had just been \
+     sent: list what there is now, then ask again";
 
 /// Lines that wait to be written; requests wait when the client reads slowly.
 const WAITING: usize = 64;
@@ -50,9 +55,9 @@ impl Gateway {
         let writer = tokio::spawn(write(output, to_write));
         let mut connection = Connection::new(self, lines);
         let mut input = BufReader::new(input);
-        let limits = self.config.limits;
+        let limits = || self.current().config.limits;
         let reading = async {
-            while let Some(line) = read_line(&mut input, limits.body).await? {
+            while let Some(line) = read_line(&mut input, || limits().body).await? {
                 connection.take(line).await;
             }
             Ok(())
@@ -62,7 +67,7 @@ impl Gateway {
             () = shutdown => Ok(()),
         };
         connection.finish().await;
-        read.and(written(writer, limits.drain).await)
+        read.and(written(writer, limits().drain).await)
     }
 }
 
@@ -82,12 +87,21 @@ async fn written(mut writer: JoinHandle<io::Result<()>>, drain: Duration) -> io:
 struct Connection {
     gateway: Arc<Gateway>,
     /// Made by `initialize`.
-    legacy: Option<Arc<Session>>,
+    legacy: Option<Legacy>,
     /// Keeps the modern requests in flight, so that they can be cancelled.
     modern: Arc<Session>,
+    /// Legacy sessions of before, of which requests are in flight.
+    former: Vec<Arc<Session>>,
     lines: mpsc::Sender<Bytes>,
     tasks: TaskTracker,
     gone: CancellationToken,
+}
+
+/// What `initialize` began.
+struct Legacy {
+    session: Arc<Session>,
+    /// The params of `initialize`, to begin once more when a variant of the session is gone.
+    params: String,
 }
 
 impl Connection {
@@ -101,7 +115,8 @@ impl Connection {
         Self {
             gateway: Arc::clone(gateway),
             legacy: None,
-            modern: gateway.sessions.open_unnamed(stateless),
+            modern: gateway.lasting.sessions.open_unnamed(stateless),
+            former: Vec::new(),
             lines,
             tasks: TaskTracker::new(),
             gone: CancellationToken::new(),
@@ -111,8 +126,7 @@ impl Connection {
     async fn take(&mut self, line: Line) {
         let line = match line {
             Line::Whole(line) => line,
-            Line::TooLong => {
-                let limit = self.gateway.config.limits.body;
+            Line::TooLong(limit) => {
                 let why = format!("the line is longer than {limit} bytes");
                 return self
                     .say(Failure::new(INVALID_REQUEST, why).to_bytes(None))
@@ -142,33 +156,44 @@ impl Connection {
             Err(failure) => return self.say(failure.to_bytes(message.id)).await,
         };
         let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
-            for session in self.legacy.iter().chain([&self.modern]) {
+            for session in self.sessions() {
                 heard(session, message, &params);
             }
             return;
         };
+        let setup = self.gateway.current();
         if method == "initialize" && !params.is_modern() {
-            return self.initialize(id, &params).await;
+            let written = message.params.unwrap_or_default();
+            return self.initialize(&setup, id, &params, written).await;
         }
-        match self.client(method, &params) {
-            Ok((client, session)) => match begin(&self.gateway, &session, id) {
-                Ok(place) => self.start(client, place, message, id),
+        match self.client(&setup, method, &params).await {
+            Ok((client, session)) => match begin(&setup, &session, id) {
+                Ok(place) => self.start(setup, client, place, message, id),
                 Err(reply) => self.say(reply.body).await,
             },
             Err(failure) => self.say(failure.to_bytes(Some(id))).await,
         }
     }
 
-    async fn initialize(&mut self, id: &str, params: &Params<'_>) {
+    /// All whose requests may be in flight.
+    fn sessions(&self) -> impl Iterator<Item = &Arc<Session>> {
+        let legacy = self.legacy.iter().map(|legacy| &legacy.session);
+        legacy.chain(&self.former).chain([&self.modern])
+    }
+
+    async fn initialize(&mut self, setup: &Setup, id: &str, params: &Params<'_>, written: &str) {
         if self.legacy.is_some() {
             let why = "`initialize` was sent before; one connection is one session";
             return self
                 .say(Failure::invalid_request(why).to_bytes(Some(id)))
                 .await;
         }
-        match self.gateway.initialize(&Told::default(), params).await {
+        match setup.initialize(&Told::default(), params).await {
             Ok((fixed, result)) => {
-                self.legacy = Some(self.gateway.sessions.open_unnamed(fixed));
+                self.legacy = Some(Legacy {
+                    session: setup.lasting.sessions.open_unnamed(fixed),
+                    params: written.to_owned(),
+                });
                 self.say(reply::result(id, result.as_bytes()).body).await;
             }
             Err(failure) => self.say(failure.to_bytes(Some(id))).await,
@@ -176,22 +201,23 @@ impl Connection {
     }
 
     /// Who asks: the session, or what the request says of itself.
-    fn client(&self, method: &str, params: &Params<'_>) -> Result<(Client, Arc<Session>), Failure> {
+    async fn client(
+        &mut self,
+        setup: &Setup,
+        method: &str,
+        params: &Params<'_>,
+    ) -> Result<(Client, Arc<Session>), Failure> {
         if params.is_modern() {
-            let mut client = self.gateway.modern_client(&Told::default(), params)?;
+            let mut client = setup.modern_client(&Told::default(), params)?;
             client.id = self.modern.client;
             return Ok((client, Arc::clone(&self.modern)));
         }
-        if let Some(session) = &self.legacy {
-            let client = self
-                .gateway
-                .legacy_client(session, &Told::default(), params)?;
-            return Ok((client, Arc::clone(session)));
+        if let Some(session) = self.session(setup).await? {
+            let client = setup.legacy_client(&session, &Told::default(), params)?;
+            return Ok((client, session));
         }
         if method == "ping" {
-            let mut client = self
-                .gateway
-                .legacy_client(&self.modern, &Told::default(), params)?;
+            let mut client = setup.legacy_client(&self.modern, &Told::default(), params)?;
             client.revision = Revision::LATEST_LEGACY;
             return Ok((client, Arc::clone(&self.modern)));
         }
@@ -200,9 +226,37 @@ impl Connection {
         ))
     }
 
+    /// The session that `initialize` began; none before that.
+    ///
+    /// # Errors
+    ///
+    /// When a variant of it is gone. Over HTTP the client would begin a new session; here it has no way to, so
+    /// that it is told once, and from then on served as if it had.
+    async fn session(&mut self, setup: &Setup) -> Result<Option<Arc<Session>>, Failure> {
+        let Some(legacy) = &mut self.legacy else {
+            return Ok(None);
+        };
+        if setup.order_of(&legacy.session).is_some() {
+            return Ok(Some(Arc::clone(&legacy.session)));
+        }
+        let params = Params::read(Some(&legacy.params))?;
+        let (fixed, _) = setup.initialize(&Told::default(), &params).await?;
+        let anew = legacy.session.anew(fixed);
+        let former = std::mem::replace(&mut legacy.session, anew);
+        self.former.retain(|session| Arc::strong_count(session) > 1);
+        self.former.push(former);
+        Err(Failure::invalid_request(BEGUN_ANEW))
+    }
+
     /// Runs a request on the side; its answer is written when it comes.
-    fn start(&self, client: Client, place: Place, message: &Message<'_>, id: &str) {
-        let gateway = Arc::clone(&self.gateway);
+    fn start(
+        &self,
+        gateway: Arc<Setup>,
+        client: Client,
+        place: Place,
+        message: &Message<'_>,
+        id: &str,
+    ) {
         let lines = self.lines.clone();
         let method = message.method.as_deref().unwrap_or_default().to_owned();
         let params = message.params.map(str::to_owned);
@@ -217,7 +271,7 @@ impl Connection {
                 params,
                 headers: None,
             };
-            let answer = run(&gateway, &client, asked, place, &lines);
+            let answer = run(gateway, &client, asked, place, &lines);
             tokio::select! {
                 biased;
                 () = gone.cancelled() => {}
@@ -226,20 +280,31 @@ impl Connection {
         });
     }
 
-    async fn take_batch(&self, messages: Result<Vec<&str>, wire::WireError>) {
-        let messages = match batch::readable(&self.gateway, messages) {
-            Ok(messages) => messages,
-            Err(failure) => return self.say(failure.to_bytes(None)).await,
-        };
-        let Some(session) = &self.legacy else {
+    async fn take_batch(&mut self, messages: Result<Vec<&str>, wire::WireError>) {
+        let setup = self.gateway.current();
+        match self.open_batch(&setup, messages).await {
+            Ok((session, messages)) => self.start_batch(&setup, &session, &messages),
+            Err(failure) => self.say(failure.to_bytes(None)).await,
+        }
+    }
+
+    /// The messages of a batch, and the session that they are of.
+    async fn open_batch<'a>(
+        &mut self,
+        setup: &Setup,
+        messages: Result<Vec<&'a str>, wire::WireError>,
+    ) -> Result<(Arc<Session>, Vec<&'a str>), Failure> {
+        let messages = batch::readable(setup, messages)?;
+        let session = self.session(setup).await?.ok_or_else(|| {
             let why = "send `initialize` first; batches exist in revision 2025-03-26 only";
-            return self.say(Failure::invalid_request(why).to_bytes(None)).await;
-        };
-        let messages = match batch::open(session, messages) {
-            Ok(messages) => messages,
-            Err(failure) => return self.say(failure.to_bytes(None)).await,
-        };
-        let mut answers = batch::run(&self.gateway, session, &Told::default(), &messages);
+            Failure::invalid_request(why)
+        })?;
+        let messages = batch::open(&session, messages)?;
+        Ok((session, messages))
+    }
+
+    fn start_batch(&self, setup: &Arc<Setup>, session: &Arc<Session>, messages: &[&str]) {
+        let mut answers = batch::run(setup, session, &Told::default(), messages);
         let lines = self.lines.clone();
         let gone = self.gone.clone();
         self.tasks.spawn(async move {
@@ -262,32 +327,35 @@ impl Connection {
     /// Lets what is in flight finish, for a while.
     async fn finish(self) {
         self.tasks.close();
-        let drain = self.gateway.config.limits.drain;
+        let drain = self.gateway.current().config.limits.drain;
         if tokio::time::timeout(drain, self.tasks.wait())
             .await
             .is_err()
         {
             self.gone.cancel();
-            for session in self.legacy.iter().chain([&self.modern]) {
+            for session in self.sessions() {
                 session.end();
             }
             self.tasks.wait().await;
         }
-        for session in self.legacy.iter().chain([&self.modern]) {
-            self.gateway.classes.forget(session.client);
+        for session in self.sessions() {
+            self.gateway.current().classes.forget(session.client);
         }
     }
 }
 
 /// Runs one request to its end, writing what comes on the way.
 async fn run(
-    gateway: &Arc<Gateway>,
+    gateway: Arc<Setup>,
     client: &Client,
     asked: Asked<'_>,
     place: Place,
     lines: &mpsc::Sender<Bytes>,
 ) {
-    let mut running = match dispatch(gateway, client, asked).await {
+    let outcome = dispatch(&gateway, client, asked).await;
+    // What the server works on needs nothing more of a configuration that may be replaced.
+    drop(gateway);
+    let mut running = match outcome {
         Outcome::Done(reply) => return drop(lines.send(reply.body).await),
         Outcome::Running(running) => running,
     };
@@ -304,27 +372,30 @@ async fn run(
 /// A line of a client.
 enum Line {
     Whole(Vec<u8>),
-    /// Longer than allowed; its bytes were passed over.
-    TooLong,
+    /// Longer than so many bytes; they were passed over.
+    TooLong(usize),
 }
 
 /// The next line without its end; none at the end of the input.
 async fn read_line(
     input: &mut (impl AsyncBufRead + Unpin),
-    limit: usize,
+    limit: impl Fn() -> usize,
 ) -> io::Result<Option<Line>> {
     let mut line = Vec::new();
-    let mut too_long = false;
+    let mut too_long = None;
     loop {
         let available = input.fill_buf().await?;
         if available.is_empty() {
-            let nothing = line.is_empty() && !too_long;
+            let nothing = line.is_empty() && too_long.is_none();
             return Ok((!nothing).then(|| whole(line, too_long)));
         }
         let end = available.iter().position(|byte| *byte == b'\n');
         let part = &available[..end.unwrap_or(available.len())];
-        too_long |= line.len() + part.len() > limit;
-        if too_long {
+        let limit = limit();
+        if too_long.is_none() && line.len() + part.len() > limit {
+            too_long = Some(limit);
+        }
+        if too_long.is_some() {
             line.clear();
         } else {
             line.extend_from_slice(part);
@@ -337,12 +408,8 @@ async fn read_line(
     }
 }
 
-fn whole(line: Vec<u8>, too_long: bool) -> Line {
-    if too_long {
-        Line::TooLong
-    } else {
-        Line::Whole(line)
-    }
+fn whole(line: Vec<u8>, too_long: Option<usize>) -> Line {
+    too_long.map_or(Line::Whole(line), Line::TooLong)
 }
 
 /// Writes lines until nobody has any more; what is ready goes out in one flush.
@@ -382,10 +449,10 @@ mod tests {
     async fn a_line_that_is_too_long_does_not_hurt_the_next() {
         let mut input = BufReader::with_capacity(3, &b"abcdefgh\nab\n\nlast"[..]);
         let mut seen = Vec::new();
-        while let Some(line) = read_line(&mut input, 4).await.unwrap() {
+        while let Some(line) = read_line(&mut input, || 4).await.unwrap() {
             seen.push(match line {
                 Line::Whole(line) => String::from_utf8(line).unwrap(),
-                Line::TooLong => "too long".to_owned(),
+                Line::TooLong(_) => "too long".to_owned(),
             });
         }
         assert_eq!(seen, ["too long", "ab", "", "last"]);

@@ -3,8 +3,9 @@
 //! The JSON begins with what `initialize` fixed, which many sessions have in common, and ends with what
 //! is the session's own: expiry and nonce. Beginnings are read once and shared.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
+use arc_swap::ArcSwapOption;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -20,9 +21,18 @@ use crate::revision::Revision;
 #[derive(Debug)]
 pub(super) struct Agreed {
     pub(super) fixed: Arc<Fixed>,
-    pub(super) views: OnceLock<Option<Arc<[usize]>>>,
+    pub(super) views: ArcSwapOption<Views>,
     /// The letters of their ids that follow the seal, as far as they are the same.
     letters: Box<str>,
+}
+
+/// What the variants of a session are in the views of one configuration.
+#[derive(Debug)]
+pub(super) struct Views {
+    /// Of the configuration.
+    pub(super) number: u64,
+    /// `None` when one is gone.
+    pub(super) order: Option<Arc<[usize]>>,
 }
 
 /// What is a session's own.
@@ -101,7 +111,7 @@ impl Agreed {
     pub(super) fn of(fixed: Fixed) -> Self {
         Self {
             fixed: Arc::new(fixed),
-            views: OnceLock::new(),
+            views: ArcSwapOption::empty(),
             letters: Box::default(),
         }
     }

@@ -11,13 +11,13 @@ mod table;
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp_vary::feature::Features;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::id::keyed;
-use self::id::{Agreed, Own};
+use self::id::{Agreed, Own, Views};
 pub(crate) use self::sessions::Sessions;
 use crate::revision::Revision;
 
@@ -102,15 +102,39 @@ impl Session {
         }
     }
 
+    /// The same client's next session, without an id, as `initialize` would fix it now.
+    pub(crate) fn anew(&self, fixed: Fixed) -> Arc<Self> {
+        let agreed = Arc::new(Agreed::of(fixed));
+        let anew = Self::new(agreed, Own::unnamed(), self.client);
+        anew.log_level
+            .store(self.log_level.load(Ordering::Relaxed), Ordering::Relaxed);
+        Arc::new(anew)
+    }
+
     /// The session that an id leads to.
     fn named(agreed: Arc<Agreed>, own: Own) -> Arc<Self> {
         let client = own.client();
         Arc::new(Self::new(agreed, own, client))
     }
 
-    /// What `order` means in the catalogue's views; found out once for all sessions of that order.
-    pub(crate) fn views(&self) -> &OnceLock<Option<Arc<[usize]>>> {
-        &self.agreed.views
+    /// What `order` means in the views of the configuration `number`; found out once for all sessions of that
+    /// order.
+    pub(crate) fn views(
+        &self,
+        number: u64,
+        find: impl FnOnce(&[String]) -> Option<Arc<[usize]>>,
+    ) -> Option<Arc<[usize]>> {
+        let known = self.agreed.views.load();
+        if let Some(known) = known.as_ref().filter(|known| known.number == number) {
+            return known.order.clone();
+        }
+        let order = find(&self.fixed.order);
+        let views = Views {
+            number,
+            order: order.clone(),
+        };
+        self.agreed.views.store(Some(Arc::new(views)));
+        order
     }
 
     pub(crate) fn log_level(&self) -> Option<u8> {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use super::id::{Agreed, Keys, Own, Unchecked};
 use super::table::Table;
@@ -11,7 +12,6 @@ use crate::config::{Config, Outside};
 /// The sessions of a gateway.
 pub(crate) struct Sessions {
     keys: Keys,
-    lifetime: u64,
     outside: Outside,
     clients: AtomicU64,
     table: Mutex<Table>,
@@ -31,7 +31,6 @@ impl Sessions {
     pub(crate) fn new(config: &Config, keys: Vec<[u8; 32]>) -> Self {
         Self {
             keys: Keys::new(keys),
-            lifetime: config.session_lifetime.as_secs(),
             outside: config.outside,
             clients: AtomicU64::new(0),
             table: Mutex::new(Table::new(config.limits.sessions)),
@@ -43,11 +42,11 @@ impl Sessions {
         self.clients.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Opens a session and seals its id.
-    pub(crate) fn open(&self, fixed: Fixed) -> (String, Arc<Session>) {
+    /// Opens a session that lasts for `lifetime`, and seals its id.
+    pub(crate) fn open(&self, fixed: Fixed, lifetime: Duration) -> (String, Arc<Session>) {
         let mut nonce = [0; 16];
         (self.outside.random)(&mut nonce);
-        let expires = (self.outside.now)().saturating_add(self.lifetime);
+        let expires = (self.outside.now)().saturating_add(lifetime.as_secs());
         let (id, agreed, own) = self.keys.seal(fixed, expires, nonce);
         let session = Session::named(agreed, own);
         if let Some(id) = Unchecked::read(&id) {
@@ -120,6 +119,7 @@ pub(super) mod tests {
     use super::*;
     use crate::upstream::{Target, UpstreamConfig};
 
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
     static NONCES: AtomicU8 = AtomicU8::new(0);
 
     /// Sessions of which `limit` have a place.
@@ -139,7 +139,7 @@ pub(super) mod tests {
     #[test]
     fn a_session_is_found_by_its_id_alone() {
         let sessions = sessions(2);
-        let (id, session) = sessions.open(fixed(&[]));
+        let (id, session) = sessions.open(fixed(&[]), DAY);
         assert!(Arc::ptr_eq(&session, &sessions.find(&id).unwrap()));
         for other in ["", "x", &id[1..], &id[..id.len() - 1], &format!("{id}A")] {
             assert!(sessions.find(other).is_none(), "{other}");
@@ -149,7 +149,7 @@ pub(super) mod tests {
     #[test]
     fn there_are_never_more_places_than_the_limit() {
         let sessions = sessions(4);
-        let ids: Vec<_> = (0..9).map(|_| sessions.open(fixed(&[])).0).collect();
+        let ids: Vec<_> = (0..9).map(|_| sessions.open(fixed(&[]), DAY).0).collect();
         assert_eq!(places(&sessions), 4);
         for id in &ids {
             assert!(sessions.find(id).is_some());
@@ -161,15 +161,15 @@ pub(super) mod tests {
     #[test]
     fn a_session_that_is_found_again_and_again_keeps_its_place() {
         let sessions = sessions(4);
-        let (id, session) = sessions.open(fixed(&[]));
+        let (id, session) = sessions.open(fixed(&[]), DAY);
         session.set_log_level(3);
         drop(session);
         for _ in 0..20 {
             assert_eq!(sessions.find(&id).unwrap().log_level(), Some(3));
-            sessions.open(fixed(&[]));
+            sessions.open(fixed(&[]), DAY);
         }
         for _ in 0..20 {
-            sessions.open(fixed(&[]));
+            sessions.open(fixed(&[]), DAY);
         }
         assert_eq!(sessions.find(&id).unwrap().log_level(), None);
     }
@@ -179,7 +179,10 @@ pub(super) mod tests {
     #[test]
     fn a_session_that_comes_back_is_the_same_client() {
         let sessions = sessions(1);
-        let (one, two) = (sessions.open(fixed(&[])), sessions.open(fixed(&[])));
+        let (one, two) = (
+            sessions.open(fixed(&[]), DAY),
+            sessions.open(fixed(&[]), DAY),
+        );
         let ((one, first), (two, second)) = (one, two);
         let clients = [first.client, second.client];
         drop((first, second));
@@ -195,9 +198,9 @@ pub(super) mod tests {
     #[test]
     fn a_session_in_use_is_the_same_without_its_place() {
         let sessions = sessions(2);
-        let busy: Vec<_> = (0..2).map(|_| sessions.open(fixed(&[]))).collect();
+        let busy: Vec<_> = (0..2).map(|_| sessions.open(fixed(&[]), DAY)).collect();
         for _ in 0..6 {
-            let (other, _) = sessions.open(fixed(&[]));
+            let (other, _) = sessions.open(fixed(&[]), DAY);
             assert!(sessions.find(&other).is_some());
         }
         for (id, session) in &busy {
@@ -210,9 +213,9 @@ pub(super) mod tests {
     fn a_deleted_session_is_gone_with_and_without_a_place() {
         let sessions = sessions(2);
         for others in [0, 5] {
-            let (id, session) = sessions.open(fixed(&[]));
+            let (id, session) = sessions.open(fixed(&[]), DAY);
             for _ in 0..others {
-                sessions.open(fixed(&[]));
+                sessions.open(fixed(&[]), DAY);
             }
             assert!(sessions.delete(&id));
             assert!(session.has_ended());
@@ -223,9 +226,9 @@ pub(super) mod tests {
     #[test]
     fn many_at_once_find_one_session() {
         let sessions = sessions(1);
-        let (id, session) = sessions.open(fixed(&[]));
+        let (id, session) = sessions.open(fixed(&[]), DAY);
         drop(session);
-        sessions.open(fixed(&[]));
+        sessions.open(fixed(&[]), DAY);
         let found = std::thread::scope(|scope| {
             let finders: Vec<_> = (0..4).map(|_| scope.spawn(|| sessions.find(&id))).collect();
             let found = finders.into_iter().map(|finder| finder.join().unwrap());

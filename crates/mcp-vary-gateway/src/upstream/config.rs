@@ -88,6 +88,28 @@ impl UpstreamConfig {
         self
     }
 
+    /// Whether `other` is the same server, reached and treated in the same way, so that a connection to one is a
+    /// connection to the other. What spreads the pauses between attempts does not matter.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let Self {
+            name,
+            target,
+            limits,
+            capabilities,
+            isolation,
+            repeat,
+            mirrored,
+            random: _,
+        } = self;
+        *name == other.name
+            && *target == other.target
+            && *limits == other.limits
+            && *capabilities == other.capabilities
+            && *isolation == other.isolation
+            && *repeat == other.repeat
+            && *mirrored == other.mirrored
+    }
+
     /// The same server with other limits.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
@@ -100,7 +122,7 @@ impl UpstreamConfig {
 const UI: &str = "io.modelcontextprotocol/ui";
 
 /// Where a server is.
-#[derive(Clone)]
+#[derive(Clone, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Target {
     /// A program to start; it speaks on its standard streams.
@@ -170,7 +192,7 @@ pub(super) fn origin(url: &Uri) -> String {
 }
 
 /// What one server may cost.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Limits {
     /// From start to ready. Long, since package runners download first.

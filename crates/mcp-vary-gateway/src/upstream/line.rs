@@ -199,6 +199,13 @@ impl Line {
         }
     }
 
+    /// Waits until no call runs on the connection, or the server says nothing for as long as one may take.
+    pub(crate) async fn at_rest(&self) {
+        if let Some(upstream) = self.up() {
+            upstream.life.at_rest(self.config().limits.idle).await;
+        }
+    }
+
     fn closed(&self) -> UpstreamError {
         UpstreamError::closed_by_gateway(&self.config().name.as_str().into())
     }

@@ -19,6 +19,7 @@ mod cancel;
 mod choosing;
 mod http;
 mod negotiation;
+mod reload;
 mod server;
 mod servers;
 mod sessions;

@@ -387,7 +387,11 @@ pub(crate) struct Legacy {
 
 impl Legacy {
     pub(crate) async fn open(house: &House, revision: &str, capabilities: &Value) -> Self {
-        let mut http = house.connect().await;
+        Self::at(house.address, revision, capabilities).await
+    }
+
+    pub(crate) async fn at(address: SocketAddr, revision: &str, capabilities: &Value) -> Self {
+        let mut http = Http::connect(address).await;
         let answer = http
             .ask(&Post::new(initialize(revision, capabilities).to_string()))
             .await;

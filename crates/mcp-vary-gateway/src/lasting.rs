@@ -1,0 +1,76 @@
+//! What stays while one configuration takes the place of another.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hmac::Mac as _;
+use mcp_vary::cursor::CursorKeys;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::config::{Config, Limits};
+use crate::links::Links;
+use crate::session::{self, Sessions};
+
+/// What a gateway has from its start to its end, whatever it is configured to be in between.
+///
+/// Whoever works on a request that a server has holds this, and nothing of the configuration, so that the
+/// end of what was configured before waits for nobody.
+#[derive(Debug)]
+pub(crate) struct Lasting {
+    pub(crate) sessions: Sessions,
+    pub(crate) cursor_keys: CursorKeys,
+    pub(crate) links: Links,
+    tokens: AtomicU64,
+    /// Places for requests that run on although their client is gone.
+    pub(crate) unheard: Arc<Semaphore>,
+    /// Cancelled when the gateway stops.
+    pub(crate) stopped: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+    /// The limits at the start, of which some hold until the end.
+    started_with: Limits,
+}
+
+impl Lasting {
+    pub(crate) fn new(config: &Config) -> Self {
+        let [session_key, cursor_key] =
+            ["session", "cursor"].map(|label| derived_key(config, label));
+        Self {
+            sessions: Sessions::new(config, vec![session_key]),
+            cursor_keys: CursorKeys::new(cursor_key),
+            links: Links::default(),
+            // Some servers take 0 for no token.
+            tokens: AtomicU64::new(1),
+            unheard: Arc::new(Semaphore::new(config.limits.unheard)),
+            stopped: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            started_with: config.limits,
+        }
+    }
+
+    /// A token for progress that no other request to a server uses.
+    pub(crate) fn new_progress_token(&self) -> u64 {
+        self.tokens.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The limits that `limits` would change and that hold until the end, by their keys in a file.
+    pub(crate) fn fixed(&self, limits: &Limits) -> Vec<&'static str> {
+        let before = &self.started_with;
+        let fixed = [
+            ("limits.connections", before.connections, limits.connections),
+            ("limits.sessions", before.sessions, limits.sessions),
+            ("limits.unheard", before.unheard, limits.unheard),
+        ];
+        let changed = fixed.into_iter().filter(|(_, before, now)| before != now);
+        changed.map(|(key, ..)| key).collect()
+    }
+}
+
+/// A key for one purpose, drawn from the gateway's one secret.
+fn derived_key(config: &Config, label: &str) -> [u8; 32] {
+    let mut mac = session::keyed(&config.key);
+    mac.update(b"vary key v1\0");
+    mac.update(label.as_bytes());
+    mac.finalize().into_bytes().into()
+}

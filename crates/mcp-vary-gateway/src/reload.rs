@@ -1,0 +1,235 @@
+//! One configuration takes the place of another while clients are served.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use mcp_vary::variant::VariantId;
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use crate::catalog::source::{self, Source};
+use crate::config::Config;
+use crate::gateway::Gateway;
+use crate::setup::Setup;
+use crate::upstream::{ConnectError, Line};
+
+/// What is otherwise under a new configuration; as text it is one line.
+///
+/// # Examples
+///
+/// ```text
+/// servers: 1 added (search), 1 connected anew (git), 3 as before; variants: 1 removed (audit), 4 as before
+/// ```
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Reloaded {
+    /// The servers, by name.
+    pub servers: Changes<String>,
+    /// The variants, by id; none while variants are off.
+    pub variants: Changes<VariantId>,
+    /// Settings that hold until the end, by their keys in a file: what they say now takes effect at the next
+    /// start.
+    pub at_next_start: Vec<&'static str>,
+}
+
+/// What became of things of one kind.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Changes<T> {
+    /// What there was not before.
+    pub added: Vec<T>,
+    /// What there is no longer.
+    pub removed: Vec<T>,
+    /// Of servers, those that were connected to anew, since their entry is another.
+    pub replaced: Vec<T>,
+    /// What is as before: of servers their connections, of variants their ids.
+    pub kept: Vec<T>,
+}
+
+impl<T> Default for Changes<T> {
+    fn default() -> Self {
+        Self {
+            added: Vec::new(),
+            removed: Vec::new(),
+            replaced: Vec::new(),
+            kept: Vec::new(),
+        }
+    }
+}
+
+/// Why the configuration was left as it was.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReloadError {
+    /// No server could be connected to, and the configuration does not allow for that.
+    #[error(transparent)]
+    Unreachable(#[from] ConnectError),
+    /// The gateway is closed.
+    #[error("the gateway is closed")]
+    Closed,
+}
+
+impl Reloaded {
+    fn between(before: &Setup, after: &Setup) -> Self {
+        Self {
+            servers: servers(before, after),
+            variants: variants(before, after),
+            at_next_start: after.lasting.fixed(&after.config.limits),
+        }
+    }
+}
+
+fn servers(before: &Setup, after: &Setup) -> Changes<String> {
+    let names = |setup: &Setup| -> Vec<_> {
+        let servers = setup.config.servers.iter();
+        servers.map(|server| server.name.clone()).collect()
+    };
+    let mut changes = Changes::between(names(before), names(after));
+    let is_same = |name: &String| after.classes.keeps(name, &before.classes);
+    (changes.kept, changes.replaced) = changes.kept.into_iter().partition(is_same);
+    changes
+}
+
+fn variants(before: &Setup, after: &Setup) -> Changes<VariantId> {
+    let ids = |setup: &Setup| -> Vec<_> {
+        let variants = setup.variants.iter().filter(|_| setup.config.variants);
+        variants.map(|variant| variant.id.clone()).collect()
+    };
+    Changes::between(ids(before), ids(after))
+}
+
+impl<T: PartialEq> Changes<T> {
+    fn between(before: Vec<T>, after: Vec<T>) -> Self {
+        let removed = before.iter().map(|old| !after.contains(old));
+        let removed: Vec<_> = removed.collect();
+        let (kept, added) = after.into_iter().partition(|new| before.contains(new));
+        let removed = before.into_iter().zip(removed);
+        let removed = removed.filter_map(|(old, is_gone)| is_gone.then_some(old));
+        Self {
+            added,
+            removed: removed.collect(),
+            replaced: Vec::new(),
+            kept,
+        }
+    }
+}
+
+impl fmt::Display for Reloaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "servers: {}; variants: {}", self.servers, self.variants)?;
+        if self.at_next_start.is_empty() {
+            return Ok(());
+        }
+        let settings = self.at_next_start.join(", ");
+        write!(f, "; at the next start: {settings}")
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Changes<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let changed = [
+            ("added", &self.added),
+            ("removed", &self.removed),
+            ("connected anew", &self.replaced),
+        ];
+        let changed = changed.iter().filter(|(_, which)| !which.is_empty());
+        let mut parts: Vec<_> = changed
+            .map(|(what, which)| {
+                let names: Vec<_> = which.iter().map(ToString::to_string).collect();
+                format!("{} {what} ({})", which.len(), names.join(", "))
+            })
+            .collect();
+        if !self.kept.is_empty() {
+            parts.push(format!("{} as before", self.kept.len()));
+        }
+        if parts.is_empty() {
+            parts.push("none".to_owned());
+        }
+        f.write_str(&parts.join(", "))
+    }
+}
+
+impl Gateway {
+    /// Serves by `config` from now on, without losing a request.
+    ///
+    /// # Properties
+    ///
+    /// - Servers whose entry is as before keep their processes, connections and what was read from them, those of
+    ///   single sessions, too. New and changed ones are connected to first; until then, and if that fails for
+    ///   all there are, everything stays as it was.
+    /// - A request runs by one configuration from its first step to its last. A call that a server works on when
+    ///   it is removed or changed comes to its end on the old connection, as long as the server says something
+    ///   within its `timeout`.
+    /// - Sessions go on with the variants that they began with; one of which a variant is gone is answered as
+    ///   expired.
+    /// - The key and the source of randomness stay those of the start, as do the limits of connections, sessions
+    ///   and requests that run on unheard: [`Reloaded::at_next_start`] names those that would be others.
+    ///
+    /// Dropping the future before it is done changes nothing. Of several at once one comes after the other.
+    ///
+    /// # Errors
+    ///
+    /// When there are new or changed servers, none of all servers can be connected to, and `config` does not say
+    /// [`starting_without_servers`](Config::starting_without_servers); or when the gateway is closed.
+    pub async fn reload(self: &Arc<Self>, config: Config) -> Result<Reloaded, ReloadError> {
+        let _replacing = self.replacing.lock().await;
+        let before = self.current();
+        let stopped = &self.lasting.stopped;
+        let built = stopped.run_until_cancelled(built(self, config, &before));
+        let after = built.await.ok_or(ReloadError::Closed)??;
+        let reloaded = Reloaded::between(&before, &after);
+        // Here, and wherever a catalogue is rebuilt, what clients list may become another.
+        self.current.store(Arc::clone(&after));
+        self.give_up(before, &after);
+        info!(%reloaded, "configuration reloaded");
+        Ok(reloaded)
+    }
+
+    /// Ends what only the configuration `before` had, as soon as nobody uses it.
+    fn give_up(self: &Arc<Self>, before: Arc<Setup>, after: &Setup) {
+        let classes = Arc::clone(&before.classes);
+        after.classes.inherit(&classes);
+        let lines = classes.given_up_by(&after.classes);
+        let released = before.released();
+        drop(before);
+        let (gateway, stopped) = (Arc::downgrade(self), self.lasting.stopped.clone());
+        self.lasting.tasks.spawn(async move {
+            // Until then somebody may be about to send a request, or to open a class.
+            stopped.run_until_cancelled(released.cancelled()).await;
+            if let Some(gateway) = gateway.upgrade() {
+                gateway.current().classes.inherit(&classes);
+            }
+            drop(classes);
+            join_all(lines.iter().map(|line| ended(line, &stopped))).await;
+        });
+    }
+}
+
+/// What `config` makes of the gateway, its new servers connected to.
+async fn built(
+    gateway: &Gateway,
+    config: Config,
+    before: &Setup,
+) -> Result<Arc<Setup>, ConnectError> {
+    let lasting = Arc::clone(&gateway.lasting);
+    let setup = Setup::open(config, lasting, Some(before)).await;
+    let all = setup.classes.base().sources();
+    let old = before.classes.base().sources();
+    let is_new = |source: &&Arc<Source>| !old.iter().any(|old| Arc::ptr_eq(old, source));
+    let new: Vec<_> = all.iter().filter(is_new).cloned().collect();
+    source::first_readings(&new, setup.config.start_patience).await;
+    let is_up = |source: &Arc<Source>| source.line.up().is_some();
+    if !setup.config.start_without_servers && !all.iter().any(is_up) {
+        for source in &new {
+            source.line.tried().await?;
+        }
+    }
+    Ok(Arc::new(setup))
+}
+
+/// Lets the calls on a connection come to their end, unless the gateway stops, and closes it.
+async fn ended(line: &Line, stopped: &CancellationToken) {
+    stopped.run_until_cancelled(line.at_rest()).await;
+    line.close().await;
+}

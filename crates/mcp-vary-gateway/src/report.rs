@@ -1,0 +1,117 @@
+//! How a gateway stands: its servers, what they offer together, and what is odd about it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use mcp_vary::variant::VariantId;
+
+use crate::catalog::merge::Collision;
+use crate::catalog::view::View;
+use crate::gateway::Gateway;
+use crate::upstream::{Hello, State};
+
+/// One server as it stands.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerReport {
+    /// The name that the operator gave it.
+    pub name: String,
+    /// How the connection to it stands.
+    pub state: State,
+    /// What it said about itself when it was last connected to.
+    pub hello: Option<Arc<Hello>>,
+    /// How many items each list has, by the list's method; lists that it lacks or that cannot be read are
+    /// left out.
+    pub counts: Vec<(&'static str, usize)>,
+}
+
+/// One thing that the gateway offers, and which server it belongs to.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Served {
+    /// The list, by its method: `tools/list` for example.
+    pub list: &'static str,
+    /// The name or URI by which clients know it.
+    pub id: String,
+    /// The name of the server.
+    pub server: String,
+    /// The name or URI at the server.
+    pub own: String,
+}
+
+impl Gateway {
+    /// How each server stands, in the order of configuration.
+    #[must_use]
+    pub fn servers(&self) -> Vec<ServerReport> {
+        let setup = self.current();
+        let sources = setup.classes.base().sources().iter();
+        sources
+            .map(|source| {
+                let told = source.told();
+                let lists = told.listings.iter();
+                let counts = lists.filter_map(|(kind, list)| {
+                    Some((kind.method(), list.as_ref().ok()?.items.len()))
+                });
+                ServerReport {
+                    name: source.name().to_owned(),
+                    state: source.line.state().borrow().clone(),
+                    hello: told.hello.clone(),
+                    counts: counts.collect(),
+                }
+            })
+            .collect()
+    }
+
+    /// Everything that some variant offers by whatever name, and which server it belongs to.
+    #[must_use]
+    pub fn served(&self) -> Vec<Served> {
+        let setup = self.current();
+        let catalog = setup.classes.base().catalog.current();
+        let mut served = Vec::new();
+        for lists in catalog.lists() {
+            let list = lists.merged.kind.method();
+            let mut known = BTreeSet::new();
+            let items = lists.merged.items().iter();
+            let items = items.map(|item| (&item.id, &item.place));
+            let views = lists.views.iter().flat_map(View::places);
+            for (id, place) in items.chain(views) {
+                if known.insert((id, place.server, &place.own)) {
+                    served.push(Served {
+                        list,
+                        id: id.to_string(),
+                        server: setup.config.servers[place.server].name.clone(),
+                        own: place.own.to_string(),
+                    });
+                }
+            }
+        }
+        served
+    }
+
+    /// What several servers offer by the same name or URI, so that only the first one is reached.
+    #[must_use]
+    pub fn collisions(&self) -> Vec<Collision> {
+        let setup = self.current();
+        let catalog = setup.classes.base().catalog.current();
+        let collisions = catalog
+            .lists()
+            .flat_map(|lists| lists.merged.collisions.clone());
+        collisions.collect()
+    }
+
+    /// What is wrong with the variants' configuration, as far as the servers' lists show: the id of the
+    /// variant, and the mistake.
+    #[must_use]
+    pub fn slips(&self) -> Vec<(VariantId, mcp_vary::view::Mistake)> {
+        let setup = self.current();
+        let catalog = setup.classes.base().catalog.current();
+        let slips = catalog.lists().flat_map(|lists| {
+            let views = setup.variants.iter().zip(&lists.views);
+            views.flat_map(|(variant, view)| {
+                let mistakes = view.mistakes.iter().cloned();
+                mistakes.map(|mistake| (variant.id.clone(), mistake))
+            })
+        });
+        slips.collect()
+    }
+}

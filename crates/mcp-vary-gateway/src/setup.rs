@@ -1,0 +1,174 @@
+//! The gateway as one configuration has it: the servers behind, what they offer together, and to whom.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use mcp_vary::feature::Features;
+use mcp_vary::rank::{Ranking, rank};
+use mcp_vary::variant::{VariantId, Variants};
+use serde_json::{Map, Value};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::bridge::Caching;
+use crate::catalog::face::{self, Faces, VariantConfig};
+use crate::catalog::view::Layout;
+use crate::class::Classes;
+use crate::client::{Declared, Memo};
+use crate::config::Config;
+use crate::lasting::Lasting;
+use crate::session::Session;
+
+/// What one configuration makes of the gateway.
+///
+/// Each request takes the one of its moment and keeps it until it was sent on or answered, so that it sees
+/// one configuration from its first step to its last, whatever takes its place in the meantime.
+#[derive(Debug)]
+pub(crate) struct Setup {
+    /// Tells one from the next.
+    number: u64,
+    pub(crate) config: Config,
+    pub(crate) classes: Arc<Classes>,
+    pub(crate) variants: Variants,
+    pub(crate) faces: Arc<Faces>,
+    pub(crate) known: Memo<Known>,
+    pub(crate) lasting: Arc<Lasting>,
+    /// Cancels [`released`](Self::released).
+    released: DropGuard,
+}
+
+/// What follows from the capabilities of a client.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) declared: Declared,
+    pub(crate) features: Option<Arc<Features>>,
+    pub(crate) order: Arc<[usize]>,
+    pub(crate) more: bool,
+    /// The names of the capabilities.
+    pub(crate) capabilities: Arc<BTreeSet<String>>,
+    /// What servers may know of them, JSON text.
+    pub(crate) mirrored: Arc<str>,
+}
+
+/// Bytes for what is remembered of modern clients' capabilities, in each of two generations; some thousand
+/// different clients.
+const REMEMBERED_CLIENTS: usize = 8 << 20;
+
+impl Setup {
+    /// What `config` makes of the gateway; servers whose entry is as it was `before` keep their connections.
+    pub(crate) async fn open(
+        mut config: Config,
+        lasting: Arc<Lasting>,
+        before: Option<&Self>,
+    ) -> Self {
+        for server in &mut config.servers {
+            server.random = config.outside.random;
+        }
+        let faces = Arc::clone(&config.faces);
+        let layout = Layout {
+            faces: Arc::clone(&faces),
+            naming: config.naming,
+            page_size: config.page_size,
+            caching: if config.variants {
+                Caching::Never
+            } else {
+                Caching::AsTold
+            },
+        };
+        let classes = Classes::new(
+            config.servers.clone(),
+            layout,
+            before.map(|before| &*before.classes),
+            lasting.stopped.clone(),
+            lasting.tasks.clone(),
+        );
+        Self {
+            number: before.map_or(0, |before| before.number + 1),
+            classes: Arc::new(classes.await),
+            variants: faces.variants.clone(),
+            faces,
+            known: Memo::new(REMEMBERED_CLIENTS),
+            released: CancellationToken::new().drop_guard(),
+            lasting,
+            config,
+        }
+    }
+
+    /// Cancelled when the last request has let go of this, so that nothing is sent by it any more.
+    pub(crate) fn released(&self) -> CancellationToken {
+        self.released.token().clone()
+    }
+
+    /// Whether what a result points to decides where, or whether, it can be read.
+    pub(crate) fn follows_links(&self) -> bool {
+        self.classes.servers() > 1 || self.faces.all.iter().any(VariantConfig::selects_resources)
+    }
+
+    /// What follows from a client's capabilities, as JSON text.
+    pub(crate) fn know(&self, capabilities: &str) -> Arc<Known> {
+        self.known.get_or_read(capabilities, |text| {
+            let value: Value = serde_json::from_str(text).unwrap_or_default();
+            let names = value.as_object().into_iter().flat_map(Map::keys);
+            let names = names.cloned().collect();
+            self.knowledge_of(Declared::read(&value), names, self.classes.mirror(&value))
+        })
+    }
+
+    fn knowledge_of(
+        &self,
+        declared: Declared,
+        capabilities: BTreeSet<String>,
+        mirrored: Arc<str>,
+    ) -> Known {
+        let (order, more) = if self.config.variants {
+            self.advertised(&self.rank(&declared))
+        } else {
+            (Vec::new(), false)
+        };
+        let features = declared
+            .features
+            .clone()
+            .filter(|_| self.config.negotiation)
+            .map(Arc::new);
+        Known {
+            declared,
+            features,
+            order: order.into(),
+            more,
+            capabilities: Arc::new(capabilities),
+            mirrored,
+        }
+    }
+
+    pub(crate) fn rank(&self, declared: &Declared) -> Ranking {
+        rank(self.variants.iter(), &declared.hints, &face::weights())
+    }
+
+    fn advertised(&self, ranking: &Ranking) -> (Vec<usize>, bool) {
+        let (ids, more) = ranking.advertise(mcp_vary::rank::ADVERTISED);
+        let indices = ids.iter().filter_map(|id| self.variant_index(id.as_str()));
+        (indices.collect(), more)
+    }
+
+    /// The index of a variant in the catalogue's views.
+    pub(crate) fn variant_index(&self, id: &str) -> Option<usize> {
+        self.variants
+            .iter()
+            .position(|variant| variant.id.as_str() == id)
+    }
+
+    /// The id of the variant at `index`.
+    pub(crate) fn variant_id(&self, index: usize) -> &VariantId {
+        &self.variants.as_slice()[index].id
+    }
+
+    /// The order that a session was opened with; `None` when a variant of it is gone, or variants are offered
+    /// now and were not then, or the reverse.
+    pub(crate) fn order_of(&self, session: &Session) -> Option<Arc<[usize]>> {
+        session.views(self.number, |ids| {
+            if ids.is_empty() == self.config.variants {
+                return None;
+            }
+            ids.iter().map(|id| self.variant_index(id)).collect()
+        })
+    }
+}
