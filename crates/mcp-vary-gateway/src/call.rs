@@ -7,15 +7,16 @@ use futures_util::future::join_all;
 use http::{HeaderName, HeaderValue};
 use mcp_vary::error::{Error, Identifier};
 use mcp_vary::json;
-use mcp_vary::view::{Candidate, Fault, ResultFields, Selection};
+use mcp_vary::view::{Candidate, Fault, PreparedPrompt, ResultFields, Selection};
 
 use crate::bridge::{self, Caching, Upward};
 use crate::catalog::Catalog;
+use crate::catalog::item::Place;
 use crate::catalog::listing::ListKind;
-use crate::catalog::merge::Place;
-use crate::catalog::view::{Prompt, Tool};
+use crate::catalog::shown::{Prompt, Tool};
 use crate::class::{Class, InUse};
 use crate::client::Client;
+use crate::links::Origin;
 use crate::log_level::{level_from_name, level_name};
 use crate::mcp_header;
 use crate::meta;
@@ -28,6 +29,7 @@ use crate::shape::Shaping;
 use crate::splice;
 use crate::upstream::{Owner, Repeat, Request};
 use crate::wire;
+use crate::words::Words;
 
 /// One request on its way.
 pub(crate) struct Call<'a> {
@@ -54,12 +56,19 @@ fn sentence(faults: &[Fault]) -> String {
     format!("invalid arguments: {}", faults.join("; "))
 }
 
+/// How many resources may stand between one that is read and the tool or prompt that pointed there.
+const HOPS: usize = 4;
+
 /// What a request needs beside its params to go upstream.
 #[derive(Debug, Default)]
 struct Forwarding {
     /// The index of the server.
     server: usize,
     name: Option<String>,
+    /// The list that has what is asked for, whose result may point to resources.
+    of: Option<ListKind>,
+    /// What the view calls otherwise than the server.
+    words: Option<Arc<Words>>,
     headers: Vec<(HeaderName, HeaderValue)>,
     caching: Option<Caching>,
     shaping: Option<Shaping>,
@@ -111,15 +120,16 @@ impl Call<'_> {
             return Err(unknown(self.asked.method));
         }
         let variant = self.active()?;
-        let first = self.first_item(variant, kind)?;
+        let bookmark = self.bookmark(variant, kind)?;
         let catalog = self.class.catalog.fresh(kind).await;
         // A server that was replaced in the meantime may have taken the list with it.
         let view = catalog.view(kind, variant);
         let view = view.ok_or_else(|| unknown(self.asked.method))?;
         let page = view
-            .page(self.client.era(), first)
+            .page(self.client.era(), bookmark.as_deref())
             .map_err(|failure| failure.unwrap_or_else(|| self.invalid_cursor(variant)))?;
-        let next = page.next().map(|at| self.seal(variant, kind, at));
+        let next = page.next().map(|next| view.bookmark(next));
+        let next = next.map(|bookmark| self.seal(variant, kind, &bookmark));
         let (start, end) = page.result(next.as_deref());
         let parts = [start, end.as_bytes()];
         Ok(Outcome::Done(reply::result_of_parts(self.asked.id, &parts)))
@@ -151,6 +161,8 @@ impl Call<'_> {
         let forwarding = Forwarding {
             server: tool.place.server,
             name: Some(tool.place.own.to_string()),
+            of: Some(ListKind::Tools),
+            words: tool.words.clone(),
             headers,
             shaping: self.shaping(variant, &tool),
             repeatable: tool.idempotent && self.repeats(tool.place.server),
@@ -186,6 +198,7 @@ impl Call<'_> {
         let forwarding = Forwarding {
             server: self.server_of_resource(variant, &uri).await?,
             name: Some(uri),
+            of: Some(ListKind::Resources),
             caching: Some(caching),
             ..Forwarding::default()
         };
@@ -208,6 +221,8 @@ impl Call<'_> {
         let forwarding = Forwarding {
             server: place.server,
             name: Some(place.own.to_string()),
+            of: Some(ListKind::Prompts),
+            words: prompt.words.clone(),
             ..Forwarding::default()
         };
         self.forward(variant, forwarding).await
@@ -219,8 +234,10 @@ impl Call<'_> {
             self.asked.params.object(key)?;
         }
         let variant = self.active()?;
+        let (server, words) = self.server_of_reference(variant).await?;
         let forwarding = Forwarding {
-            server: self.server_of_reference(variant).await?,
+            server,
+            words,
             ..Forwarding::default()
         };
         self.forward(variant, forwarding).await
@@ -242,14 +259,14 @@ impl Call<'_> {
             };
             face.resources.shows(candidate)
         };
-        let links = &self.gateway.lasting.links;
         let find = |catalog: &Catalog| {
-            let listed = catalog.view(ListKind::Resources, variant)?.place(uri);
+            let listed = catalog.view(ListKind::Resources, variant);
+            let listed = listed.and_then(|view| view.place(uri));
             let found = listed.map(|place| place.server);
             // What is not listed must be selected by its own URI, too.
             found.or_else(|| {
                 let template = catalog.resource(variant, uri).filter(shows);
-                template.or_else(|| links.server(uri, servers).filter(shows))
+                template.or_else(|| self.linked(catalog, variant, uri, HOPS).filter(shows))
             })
         };
         self.find(ListKind::Resources, find, || {
@@ -258,9 +275,34 @@ impl Call<'_> {
         .await
     }
 
-    /// The server of the prompt or template whose argument is to be completed; a prompt's name becomes the
-    /// server's own.
-    async fn server_of_reference(&mut self, variant: usize) -> Result<usize, Failure> {
+    /// The first server of which something that the variant shows pointed to `uri`; resources that were
+    /// pointed to may point on, so many times.
+    fn linked(&self, catalog: &Catalog, variant: usize, uri: &str, hops: usize) -> Option<usize> {
+        let shows = |server: usize, origin: &Origin| {
+            let place = Place {
+                server,
+                own: Arc::clone(&origin.own),
+            };
+            let view = catalog.view(origin.kind, variant);
+            view.is_some_and(|view| view.lists(&place))
+                || origin.kind == ListKind::Resources
+                    && (catalog.resource(variant, &origin.own) == Some(server)
+                        || hops > 0
+                            && self.linked(catalog, variant, &origin.own, hops - 1) == Some(server))
+        };
+        let links = &self.gateway.lasting.links;
+        let links = links.to(uri, &self.gateway.config.servers).into_iter();
+        let mut links =
+            links.filter(|(server, origins)| origins.iter().any(|origin| shows(*server, origin)));
+        links.next().map(|(server, _)| server)
+    }
+
+    /// The server of the prompt or template whose argument is to be completed, and what the view calls
+    /// otherwise there; a prompt's name becomes the server's own.
+    async fn server_of_reference(
+        &mut self,
+        variant: usize,
+    ) -> Result<(usize, Option<Arc<Words>>), Failure> {
         let reference = self.asked.params.object("ref")?.to_owned();
         let text = |key| serde_json::from_str::<String>(splice::get(&reference, key)?).ok();
         let face = &self.gateway.faces.all[variant];
@@ -269,34 +311,35 @@ impl Call<'_> {
                 face.prompts == Selection::default() && face.prompt_overrides.is_empty();
             let is_listed = self.catalog.prompt(variant, &name).is_some();
             if self.is_before_one_server() && shows_all && !is_listed {
-                return Ok(0);
+                return Ok((0, None));
             }
             let prompt = self.known_prompt(variant, &name).await?;
-            self.complete_own_argument(&prompt)?;
+            self.complete_own_argument(variant, &prompt)?;
             let place = &prompt.place;
             if *place.own != *name {
                 let renamed = splice::set(&reference, "name", &json::string(&place.own));
                 let renamed = renamed.into_owned();
                 self.asked.params.members.set("ref", renamed);
             }
-            return Ok(place.server);
+            return Ok((place.server, prompt.words.clone()));
         }
         if self.is_before_one_server() && !face.selects_resources() {
-            return Ok(0);
+            return Ok((0, None));
         }
         let uri = text("uri").unwrap_or_default();
         let find = |catalog: &Catalog| {
             let listed = catalog.template(variant, &uri);
             listed.or_else(|| catalog.resource(variant, &uri))
         };
-        self.find(ListKind::Templates, find, || {
+        let server = self.find(ListKind::Templates, find, || {
             self.not_found(variant, Identifier::Resource(uri.clone()))
-        })
-        .await
+        });
+        Ok((server.await?, None))
     }
 
-    /// Puts the server's own name of the argument to complete in the place of the view's.
-    fn complete_own_argument(&mut self, prompt: &Prompt) -> Result<(), Failure> {
+    /// Puts the server's own names of the argument to complete, and of those that were completed before, in
+    /// the place of the view's.
+    fn complete_own_argument(&mut self, variant: usize, prompt: &Prompt) -> Result<(), Failure> {
         let Some(prepared) = &prompt.prepared else {
             return Ok(());
         };
@@ -305,11 +348,51 @@ impl Call<'_> {
         let name: String = serde_json::from_str(name).unwrap_or_default();
         let own = prepared.own_argument(&name);
         let own = own.ok_or_else(|| {
-            Failure::invalid_params("`argument.name` is no argument of the prompt")
+            let why = "`argument.name` is no argument of the prompt";
+            self.about_the_variant(variant, Failure::invalid_params(why))
         })?;
         let renamed = splice::set(&argument, "name", &json::string(own)).into_owned();
+        let context = self.own_context(prepared, &name, own).map_err(|faults| {
+            let why = sentence(&faults);
+            self.about_the_variant(variant, Failure::invalid_params(why))
+        })?;
         self.asked.params.members.set("argument", renamed);
+        if let Some(context) = context {
+            self.asked.params.members.set("context", context);
+        }
         Ok(())
+    }
+
+    /// What is said beside the argument `name`, which the server calls `completed`: the other arguments as `prompts/get` would send them, by
+    /// the server's names. Nothing when there are none.
+    ///
+    /// > `context.arguments`: Previously-resolved variables (MCP 2025-06-18, server/utilities/completion)
+    fn own_context(
+        &self,
+        prepared: &PreparedPrompt,
+        name: &str,
+        completed: &str,
+    ) -> Result<Option<String>, Vec<Fault>> {
+        let context = self.asked.params.members.get("context").unwrap_or("{}");
+        let given = splice::get(context, "arguments").unwrap_or("{}");
+        let own = prepared.arguments(given)?;
+        // Its default is what a request without it gets; here it is being asked for.
+        let own = match splice::get(given, name) {
+            Some(_) => own,
+            None => splice::cut(&own, completed).into_owned().into(),
+        };
+        if own == "{}" && !self.asked.params.members.contains("context") {
+            return Ok(None);
+        }
+        Ok(Some(splice::set(context, "arguments", &own).into_owned()))
+    }
+
+    /// The failure with the active variant in its data.
+    fn about_the_variant(&self, variant: usize, failure: Failure) -> Failure {
+        match self.active_variant(variant) {
+            Some(id) => failure.with_data(mcp_vary::error::with_active_variant(None, &id)),
+            None => failure,
+        }
     }
 
     fn repeats(&self, server: usize) -> bool {
@@ -405,6 +488,12 @@ impl Call<'_> {
         let params = bridge::params_upward(&mut self.asked.params, &upward);
         let mut request = Request::new(self.asked.method.to_owned(), Some(params));
         request.progress_token = progress.as_ref().map(|progress| progress.ours.clone());
+        let origin = forwarding.of.filter(|_| gateway.follows_links());
+        let origin = origin.zip(forwarding.name.as_deref());
+        let links_of = origin.map(|(kind, own)| {
+            let own = own.into();
+            (source.name().into(), Origin { kind, own })
+        });
         request.name = forwarding.name;
         request.param_headers = forwarding.headers;
         request.owner = Some(Owner(self.client.id));
@@ -424,7 +513,8 @@ impl Call<'_> {
             shaping: forwarding.shaping,
             active_variant: self.active_variant(variant),
             action: self.action,
-            links_of: gateway.follows_links().then(|| source.name().into()),
+            links_of,
+            words: forwarding.words,
             upstream: upstream.hello().era(),
             progress,
         };

@@ -34,11 +34,14 @@ pub(crate) struct Lasting {
 
 impl Lasting {
     pub(crate) fn new(config: &Config) -> Self {
-        let [session_key, cursor_key] =
-            ["session", "cursor"].map(|label| derived_key(config, label));
+        let previous = config.previous_keys.iter();
+        let previous = previous.map(|key| derived_key(key, "cursor"));
+        let cursor_keys = CursorKeys::new(derived_key(&config.key, "cursor"));
+        let session_keys = std::iter::once(&config.key).chain(&config.previous_keys);
+        let session_keys = session_keys.map(|key| derived_key(key, "session"));
         Self {
-            sessions: Sessions::new(config, vec![session_key]),
-            cursor_keys: CursorKeys::new(cursor_key),
+            sessions: Sessions::new(config, session_keys.collect()),
+            cursor_keys: cursor_keys.with_previous(previous),
             links: Links::default(),
             // Some servers take 0 for no token.
             tokens: AtomicU64::new(1),
@@ -67,9 +70,9 @@ impl Lasting {
     }
 }
 
-/// A key for one purpose, drawn from the gateway's one secret.
-fn derived_key(config: &Config, label: &str) -> [u8; 32] {
-    let mut mac = session::keyed(&config.key);
+/// A key for one purpose, drawn from a secret of the gateway.
+fn derived_key(key: &[u8; 32], label: &str) -> [u8; 32] {
+    let mut mac = session::keyed(key);
     mac.update(b"vary key v1\0");
     mac.update(label.as_bytes());
     mac.finalize().into_bytes().into()

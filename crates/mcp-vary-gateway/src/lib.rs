@@ -33,6 +33,7 @@ mod shape;
 mod splice;
 pub mod upstream;
 pub mod wire;
+mod words;
 
 pub use catalog::face::{Base, VariantConfig};
 pub use catalog::merge::{Collision, Naming};

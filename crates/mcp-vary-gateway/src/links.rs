@@ -1,36 +1,56 @@
-//! The resources that servers pointed to in results: where to read them is known only from that.
+//! The resources that servers pointed to in results: where to read them, and for whom they exist, is known
+//! only from that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp_vary::json::elements;
 
+use crate::catalog::listing::ListKind;
 use crate::splice;
 use crate::upstream::UpstreamConfig;
 
-/// Which servers pointed to a URI; of several the one that is configured first is asked, as with what is listed.
+/// What pointed to a resource: a tool, a prompt or another resource.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Origin {
+    /// The list that has it.
+    pub(crate) kind: ListKind,
+    /// What its server calls it.
+    pub(crate) own: Arc<str>,
+}
+
+/// Which server pointed to a URI, and by what.
 ///
-/// They are remembered by name, which stays when the configuration changes.
+/// # Properties
 ///
-/// Two generations bound the memory: when the young one is full it becomes the old one.
+/// Of each server the same number of links is remembered. When one has told more, whatever told most of them
+/// loses the older half of its own: a tool that prints links without end takes none from another.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
-    seen: Mutex<Seen>,
+    /// By name, which stays when the configuration changes.
+    servers: Mutex<BTreeMap<Arc<str>, OfServer>>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
-    young: BTreeMap<String, Servers>,
-    old: BTreeMap<String, Servers>,
+struct OfServer {
+    told: BTreeMap<Arc<Origin>, Told>,
+    origins: BTreeMap<Arc<str>, BTreeSet<Arc<Origin>>>,
+    /// How many links there are, and when the last one was told.
+    count: usize,
+    clock: u64,
 }
 
-/// Mostly one.
-type Servers = Vec<Arc<str>>;
+/// What one origin pointed to, and when it last did.
+#[derive(Debug, Default)]
+struct Told {
+    times: BTreeMap<Arc<str>, u64>,
+    oldest: BTreeMap<u64, Arc<str>>,
+}
 
-/// Servers of one URI.
-const SERVERS: usize = 16;
-/// URIs of one generation.
-const MOST: usize = 5_000;
+/// Servers that are remembered, those included that are no longer configured.
+const SERVERS: usize = 1_024;
+/// Links of one server.
+const MOST: usize = 4_096;
 /// URIs that one result may add.
 const OF_ONE: usize = 256;
 /// Longer ones are not remembered.
@@ -38,7 +58,7 @@ const LONGEST: usize = 2048;
 
 impl Links {
     /// Remembers the resources that `result` of `server` holds or links to.
-    pub(crate) fn note(&self, server: &Arc<str>, result: &str) {
+    pub(crate) fn note(&self, server: &Arc<str>, origin: &Origin, result: &str) {
         // Most results hold no resource at all.
         if !result.contains("resource") && !result.contains("contents") {
             return;
@@ -47,26 +67,78 @@ impl Links {
         if found.is_empty() {
             return;
         }
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.young.len() + found.len() > MOST {
-            seen.old = std::mem::take(&mut seen.young);
+        let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        if servers.len() >= SERVERS && !servers.contains_key(server) {
+            // So many were taken out of the configuration, one after the other.
+            servers.pop_first();
         }
+        let links = servers.entry(Arc::clone(server)).or_default();
         for uri in found {
-            let before = seen.young.remove(&uri).or_else(|| seen.old.remove(&uri));
-            let mut servers = before.unwrap_or_default();
-            if !servers.contains(server) && servers.len() < SERVERS {
-                servers.push(Arc::clone(server));
-            }
-            seen.young.insert(uri, servers);
+            links.add(origin, uri);
         }
     }
 
-    /// The index of the first of `servers` that pointed to `uri`.
-    pub(crate) fn server(&self, uri: &str, servers: &[UpstreamConfig]) -> Option<usize> {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = seen.young.get(uri).or_else(|| seen.old.get(uri))?;
-        let pointed = |server: &UpstreamConfig| known.iter().any(|name| **name == *server.name);
-        servers.iter().position(pointed)
+    /// Who pointed to `uri`: the indices of servers, in the order of configuration, with what did so there.
+    pub(crate) fn to(
+        &self,
+        uri: &str,
+        servers: &[UpstreamConfig],
+    ) -> Vec<(usize, Vec<Arc<Origin>>)> {
+        let known = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let servers = servers.iter().enumerate();
+        let found = servers.filter_map(|(at, server)| {
+            let origins = known.get(&*server.name)?.origins.get(uri)?;
+            Some((at, origins.iter().cloned().collect()))
+        });
+        found.collect()
+    }
+}
+
+impl OfServer {
+    fn add(&mut self, origin: &Origin, uri: String) {
+        let known = self.told.get_key_value(origin);
+        let origin = known.map_or_else(|| Arc::new(origin.clone()), |(known, _)| Arc::clone(known));
+        let known = self.origins.get_key_value(&*uri);
+        let uri: Arc<str> = known.map_or_else(|| uri.into(), |(known, _)| Arc::clone(known));
+        let origins = self.origins.entry(Arc::clone(&uri)).or_default();
+        origins.insert(Arc::clone(&origin));
+        let told = self.told.entry(origin).or_default();
+        self.clock += 1;
+        match told.times.insert(Arc::clone(&uri), self.clock) {
+            Some(before) => drop(told.oldest.remove(&before)),
+            None => self.count += 1,
+        }
+        told.oldest.insert(self.clock, uri);
+        if self.count > MOST {
+            self.forget();
+        }
+    }
+
+    /// Forgets the older half of what was told by whoever told most.
+    fn forget(&mut self) {
+        let most = self.told.iter().max_by_key(|(_, told)| told.times.len());
+        let Some(origin) = most.map(|(origin, _)| Arc::clone(origin)) else {
+            return;
+        };
+        let Some(told) = self.told.get_mut(&origin) else {
+            return;
+        };
+        for _ in 0..told.times.len().div_ceil(2) {
+            let Some((_, uri)) = told.oldest.pop_first() else {
+                break;
+            };
+            told.times.remove(&uri);
+            self.count -= 1;
+            if let Some(origins) = self.origins.get_mut(&uri) {
+                origins.remove(&origin);
+                if origins.is_empty() {
+                    self.origins.remove(&uri);
+                }
+            }
+        }
+        if told.times.is_empty() {
+            self.told.remove(&origin);
+        }
     }
 }
 
@@ -117,29 +189,84 @@ mod tests {
         assert!(uris("7").is_empty());
     }
 
+    fn tool(name: &str) -> Origin {
+        Origin {
+            kind: ListKind::Tools,
+            own: name.into(),
+        }
+    }
+
+    fn link(uri: &str) -> String {
+        format!(r#"{{"content":[{{"type":"resource_link","uri":"{uri}"}}]}}"#)
+    }
+
+    fn servers(names: &[&str]) -> Vec<UpstreamConfig> {
+        let servers = names.iter();
+        let server = |name: &&str| UpstreamConfig::new(*name, Target::command("none", []));
+        servers.map(server).collect()
+    }
+
     #[test]
-    fn the_first_server_that_points_to_something_is_asked_for_it() {
+    fn who_points_to_something_is_remembered_by_name() {
         let links = Links::default();
-        let link =
-            |uri: &str| format!(r#"{{"content":[{{"type":"resource_link","uri":"{uri}"}}]}}"#);
-        let servers = |names: &[&str]| -> Vec<_> {
-            let servers = names.iter();
-            servers
-                .map(|name| UpstreamConfig::new(*name, Target::command("none", [])))
-                .collect()
+        for (server, name) in [("c", "b"), ("b", "c"), ("b", "a"), ("d", "a"), ("b", "a")] {
+            links.note(&server.into(), &tool(name), &link("a:1"));
+        }
+        let found = |names: &[&str]| {
+            let found = links.to("a:1", &servers(names)).into_iter();
+            let found = found.map(|(at, origins)| {
+                let origins = origins.iter().map(|it| it.own.to_string());
+                (at, origins.collect::<Vec<_>>().join(" "))
+            });
+            found.collect::<Vec<_>>()
         };
-        for server in ["c", "b", "d"] {
-            links.note(&server.into(), &link("a:1"));
-        }
-        let all = servers(&["a", "b", "c", "d"]);
-        let found = |uri| links.server(uri, &all);
-        assert_eq!((found("a:1"), found("a:2")), (Some(1), None));
+        let all = [(1, "a c".into()), (2, "b".into()), (3, "a".into())];
+        assert_eq!(found(&["a", "b", "c", "d"]), all);
         // The same when the configuration has changed in the meantime.
-        assert_eq!(links.server("a:1", &servers(&["d", "a", "c"])), Some(0));
-        assert_eq!(links.server("a:1", &servers(&["a"])), None);
-        for n in 0..2 * MOST {
-            links.note(&"a".into(), &link(&format!("b:{n}")));
+        assert_eq!(found(&["d", "a", "c"]), [(0, "a".into()), (2, "b".into())]);
+        assert_eq!(found(&["a"]), []);
+        assert_eq!(links.to("a:2", &servers(&["b"])), []);
+    }
+
+    /// SV-14: what is remembered is bounded, and who points to many things takes nothing from others.
+    #[test]
+    fn a_tool_that_links_without_end_takes_nothing_from_others() {
+        let (links, all) = (Links::default(), servers(&["a", "b"]));
+        links.note(&"a".into(), &tool("modest"), &link("a:1"));
+        links.note(&"b".into(), &tool("loud"), &link("a:2"));
+        for n in 0..3 * MOST {
+            links.note(&"a".into(), &tool("loud"), &link(&format!("b:{n}")));
         }
-        assert_eq!(found("a:1"), None);
+        assert_eq!(links.to("a:1", &all).len(), 1);
+        assert_eq!(links.to("a:2", &all).len(), 1);
+        let known = |n: usize| links.to(&format!("b:{n}"), &all).len();
+        assert_eq!(
+            (known(0), known(3 * MOST - 1)),
+            (0, 1),
+            "its oldest go first"
+        );
+        let servers = links.servers.lock().unwrap();
+        let held = &servers["a"];
+        assert!(
+            held.count <= MOST && held.count > MOST / 2,
+            "{}",
+            held.count
+        );
+        let told: usize = held.told.values().map(|told| told.times.len()).sum();
+        let oldest: usize = held.told.values().map(|told| told.oldest.len()).sum();
+        let origins: usize = held.origins.values().map(BTreeSet::len).sum();
+        assert_eq!([told, oldest, origins], [held.count; 3]);
+    }
+
+    #[test]
+    fn what_is_told_again_is_young_again() {
+        let (links, all) = (Links::default(), servers(&["a"]));
+        for n in 0..MOST {
+            links.note(&"a".into(), &tool("a"), &link(&format!("b:{n}")));
+        }
+        links.note(&"a".into(), &tool("a"), &link("b:0"));
+        links.note(&"a".into(), &tool("a"), &link("b:more"));
+        let known = |uri| links.to(uri, &all).len();
+        assert_eq!((known("b:0"), known("b:1")), (1, 0));
     }
 }

@@ -135,6 +135,13 @@ impl Failure {
         self.told = told.map(|told| splice::set(&told, "code", &code.to_string()).into_owned());
     }
 
+    pub(crate) fn set_message(&mut self, message: String) {
+        let told = self.told.take();
+        let text = json::string(&message);
+        self.told = told.map(|told| splice::set(&told, "message", &text).into_owned());
+        self.message = message;
+    }
+
     pub(crate) fn data(&self) -> Option<&str> {
         self.data.as_deref()
     }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use mcp_vary::variant::VariantId;
 
 use crate::catalog::merge::Collision;
-use crate::catalog::view::View;
 use crate::gateway::Gateway;
 use crate::upstream::{Hello, State};
 
@@ -73,7 +72,7 @@ impl Gateway {
             let mut known = BTreeSet::new();
             let items = lists.merged.items().iter();
             let items = items.map(|item| (&item.id, &item.place));
-            let views = lists.views.iter().flat_map(View::places);
+            let views = lists.views.iter().flat_map(|view| view.places());
             for (id, place) in items.chain(views) {
                 if known.insert((id, place.server, &place.own)) {
                     served.push(Served {

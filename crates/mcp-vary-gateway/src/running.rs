@@ -16,6 +16,7 @@ use crate::bridge::{self, Caching};
 use crate::class::InUse;
 use crate::client::Client;
 use crate::lasting::Lasting;
+use crate::links::Origin;
 use crate::log_level::level_from_name;
 use crate::reply::{
     self, Failure, HEADER_MISMATCH, INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, RESOURCE_NOT_FOUND,
@@ -28,6 +29,7 @@ use crate::shape::Shaping;
 use crate::splice;
 use crate::upstream::{Exchange, Line, Message, Request, Upstream, UpstreamError};
 use crate::wire;
+use crate::words::Words;
 
 /// A request that was forwarded and is not answered yet.
 #[derive(Debug)]
@@ -107,8 +109,10 @@ pub(crate) struct Finish {
     /// The variant that the request ran under; `None` when variants are off.
     pub(crate) active_variant: Option<VariantId>,
     pub(crate) action: Action,
-    /// The server, where what its results point to decides what can be read.
-    pub(crate) links_of: Option<Arc<str>>,
+    /// The server and what was asked of it, where what its results point to decides what can be read.
+    pub(crate) links_of: Option<(Arc<str>, Origin)>,
+    /// What the view calls otherwise than the server.
+    pub(crate) words: Option<Arc<Words>>,
     /// The era of the server, whose results the client may not be able to read.
     pub(crate) upstream: Era,
     pub(crate) progress: Option<Progress>,
@@ -225,8 +229,8 @@ impl Running {
         self.end();
         Step::Done(match outcome {
             Ok(result) => {
-                if let Some(server) = &self.finish.links_of {
-                    self.lasting.links.note(server, result);
+                if let Some((server, origin)) = &self.finish.links_of {
+                    self.lasting.links.note(server, origin, result);
                 }
                 self.finish.result(result)
             }
@@ -326,9 +330,13 @@ impl Finish {
                 "the server asks for input from the client, which this gateway does not carry yet",
             ));
         }
+        let told = match (&self.words, self.action) {
+            (Some(words), Action::Call) => words.of_a_failed_call(result),
+            _ => Cow::Borrowed(result),
+        };
         let shaped = match &self.shaping {
-            Some(shaping) => shaping.apply(result),
-            None => Cow::Borrowed(result),
+            Some(shaping) => shaping.apply(&told),
+            None => told,
         };
         let readable = match (self.action, self.upstream, self.client.era()) {
             (Action::Call, Era::Modern, Era::Legacy) => bridge::without_foreign_structure(&shaped),
@@ -340,6 +348,11 @@ impl Finish {
 
     fn error(&self, error: &str) -> Reply {
         let mut failure = self.in_the_words_of_the_client(Failure::told_by_upstream(error));
+        if let Some(words) = &self.words
+            && let Cow::Owned(message) = words.of_the_view(failure.message())
+        {
+            failure.set_message(message);
+        }
         let named = !matches!(self.action, Action::Call) || failure.code() == RESOURCE_NOT_FOUND;
         let not_found = named && mcp_vary::error::is_about_an_identifier(failure.code());
         if let (true, Some(variant)) = (not_found, &self.active_variant) {

@@ -27,29 +27,28 @@ impl Call<'_> {
         })
     }
 
-    /// The item that the page asked for starts with.
-    pub(crate) fn first_item(&self, variant: usize, kind: ListKind) -> Result<usize, Failure> {
+    /// Where the client goes on reading; `None` at the beginning.
+    pub(crate) fn bookmark(
+        &self,
+        variant: usize,
+        kind: ListKind,
+    ) -> Result<Option<String>, Failure> {
         let Some(cursor) = self.asked.params.members.get("cursor") else {
-            return Ok(0);
+            return Ok(None);
         };
         let cursor: String = serde_json::from_str(cursor)
             .map_err(|_| Failure::invalid_params("`cursor` must be a string"))?;
         let binding = self.binding(variant, kind);
-        let inner = cursor::open(&self.gateway.lasting.cursor_keys, &binding, &cursor).map_err(
-            |error| {
-                let error = error.into_error(binding.variant, |_| true);
-                self.without_variant(Failure::from(&error))
-            },
-        )?;
-        inner.parse().map_err(|_| self.invalid_cursor(variant))
+        let bookmark = cursor::open(&self.gateway.lasting.cursor_keys, &binding, &cursor);
+        bookmark.map(Some).map_err(|error| {
+            let error = error.into_error(binding.variant, |_| true);
+            self.without_variant(Failure::from(&error))
+        })
     }
 
-    pub(crate) fn seal(&self, variant: usize, kind: ListKind, at: usize) -> String {
-        cursor::seal(
-            &self.gateway.lasting.cursor_keys,
-            &self.binding(variant, kind),
-            &at.to_string(),
-        )
+    pub(crate) fn seal(&self, variant: usize, kind: ListKind, bookmark: &str) -> String {
+        let binding = self.binding(variant, kind);
+        cursor::seal(&self.gateway.lasting.cursor_keys, &binding, bookmark)
     }
 
     fn binding(&self, variant: usize, kind: ListKind) -> Binding<'_> {

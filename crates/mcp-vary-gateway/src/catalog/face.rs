@@ -9,12 +9,12 @@ use mcp_vary::feature::Features;
 use mcp_vary::rank::Weights;
 use mcp_vary::variant::{Date, Mistakes, ServerVariant, VariantId, Variants};
 use mcp_vary::view::{
-    Candidate, Hints, Mistake, PreparedPrompt, PreparedTool, PromptOverride, ResourceOverride,
-    Selection, Style, ToolOverride, derive,
+    Candidate, Mistake, PreparedPrompt, PreparedTool, PromptOverride, ResourceOverride, Selection,
+    Style, ToolOverride, derive,
 };
 
+use super::item::Item;
 use super::listing::ListKind;
-use super::merge::Item;
 
 /// One variant: who it is for, what it shows, and as what.
 ///
@@ -178,7 +178,7 @@ impl VariantConfig {
         server: &str,
         mistakes: &mut Vec<Mistake>,
     ) -> Option<Shown<'a>> {
-        let candidate = candidate(kind, item, server);
+        let candidate = candidate(item, server);
         let json = self.base.show(kind, &item.json)?;
         if !self.selection(kind).shows(candidate) {
             return None;
@@ -253,11 +253,11 @@ impl VariantConfig {
 }
 
 /// What a selection knows of an item.
-pub(crate) fn candidate<'a>(kind: ListKind, item: &'a Item, server: &'a str) -> Candidate<'a> {
+pub(crate) fn candidate<'a>(item: &'a Item, server: &'a str) -> Candidate<'a> {
     Candidate {
         name: &item.id,
         server,
-        hints: (kind == ListKind::Tools).then(|| Hints::of_tool(&item.json)),
+        hints: item.tool.as_ref().map(|tool| tool.hints),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a server lists of one kind, all pages read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -124,6 +124,18 @@ impl Listing {
     async fn first(upstream: &Upstream, kind: ListKind) -> Result<(Self, Option<String>), Failure> {
         let page = Page::ask(upstream, kind, None).await?;
         Ok(Self::starting_with(page))
+    }
+
+    /// The same, with the texts of the items that are as they were `before`, so that they are kept once.
+    pub(crate) fn sharing(mut self, before: Option<&Self>) -> Self {
+        let known = before.map_or(&[][..], |before| &before.items);
+        let known: BTreeMap<_, _> = known.iter().map(|item| (&*item.id, item)).collect();
+        for item in &mut self.items {
+            if let Some(same) = known.get(&*item.id).filter(|known| **known == item) {
+                *item = (*same).clone();
+            }
+        }
+        self
     }
 
     fn starting_with(page: Page) -> (Self, Option<String>) {

@@ -1,15 +1,14 @@
 //! The lists of several servers as one: how names are kept apart, and who wins where they are not.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
+use super::item::Item;
 use super::listing::{self, ListKind, Listing};
 use crate::reply::Failure;
 use crate::revision::Era;
-use crate::splice;
 
 /// How the names of tools and prompts tell which server they belong to.
 ///
@@ -57,6 +56,20 @@ pub(crate) struct Part {
     pub(crate) listing: Option<Result<Arc<Listing>, Failure>>,
 }
 
+/// A list that was read again and says the same is the same list.
+impl PartialEq for Part {
+    fn eq(&self, other: &Self) -> bool {
+        let is_same = match (&self.listing, &other.listing) {
+            (Some(Ok(one)), Some(Ok(other))) => Arc::ptr_eq(one, other) || one == other,
+            (one, other) => one == other,
+        };
+        is_same
+            && self.server == other.server
+            && self.era == other.era
+            && self.is_known == other.is_known
+    }
+}
+
 impl Part {
     fn is_read(&self) -> bool {
         self.is_known && !matches!(self.listing, Some(Err(_)))
@@ -72,7 +85,7 @@ pub(crate) struct Merged {
     /// The members of a result; the items are an empty array.
     pub(crate) frame: Arc<str>,
     /// Why there are none, when no server's list could be read.
-    pub(crate) items: Result<Vec<Item>, Failure>,
+    pub(crate) items: Result<Vec<Arc<Item>>, Failure>,
     /// The names of the servers.
     pub(crate) servers: Vec<Arc<str>>,
     /// Whether the lists of all servers could be read.
@@ -80,29 +93,19 @@ pub(crate) struct Merged {
     pub(crate) collisions: Vec<Collision>,
 }
 
-/// One item as clients see it in `standard`, and where it comes from.
-#[derive(Clone, Debug)]
-pub(crate) struct Item {
-    pub(crate) id: Arc<str>,
-    pub(crate) json: Arc<str>,
-    pub(crate) place: Place,
-    pub(crate) era: Era,
-}
-
-/// Which server has something, and what it is called there.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Place {
-    /// The index of the server.
-    pub(crate) server: usize,
-    pub(crate) own: Arc<str>,
-}
-
 impl Merged {
-    /// Merges what the servers list of `kind`, in the order in which they were configured.
-    pub(crate) fn new(kind: ListKind, parts: &[Part], naming: Naming) -> Self {
+    /// Merges what the servers list of `kind`, in the order in which they were configured. Items that are as
+    /// they were `before` are the same.
+    pub(crate) fn new(
+        kind: ListKind,
+        parts: &[Part],
+        naming: Naming,
+        before: Option<&Self>,
+    ) -> Self {
         let renamed = Renaming::new(kind, parts, naming);
+        let known = Known::new(kind, before);
         if let ([part], false) = (parts, renamed.all) {
-            return Self::of_one(kind, part);
+            return Self::of_one(kind, part, &known);
         }
         let mut items = Vec::new();
         let mut collisions = Vec::new();
@@ -113,7 +116,7 @@ impl Merged {
             };
             let mut reported = BTreeSet::new();
             for item in &listing.items {
-                let item = renamed.item(at, part, item);
+                let item = known.item(at, part, item, &renamed.name(part, item));
                 let owner = *owners.entry(Arc::clone(&item.id)).or_insert(at);
                 if owner == at {
                     items.push(item);
@@ -139,7 +142,7 @@ impl Merged {
     }
 
     /// The list of the only server is carried as it was written.
-    fn of_one(kind: ListKind, part: &Part) -> Self {
+    fn of_one(kind: ListKind, part: &Part, known: &Known<'_>) -> Self {
         let empty = || format!(r#"{{"{}":[]}}"#, kind.items_key()).into();
         let (whole, frame, items) = match &part.listing {
             Some(Ok(listing)) => (
@@ -148,7 +151,7 @@ impl Merged {
                 Ok(listing
                     .items
                     .iter()
-                    .map(|item| as_it_is(0, part, item))
+                    .map(|item| known.item(0, part, item, &item.id))
                     .collect()),
             ),
             Some(Err(failure)) => (None, empty(), Err(failure.clone())),
@@ -165,7 +168,7 @@ impl Merged {
         }
     }
 
-    pub(crate) fn items(&self) -> &[Item] {
+    pub(crate) fn items(&self) -> &[Arc<Item>] {
         self.items.as_deref().unwrap_or_default()
     }
 }
@@ -182,21 +185,35 @@ fn unreadable(parts: &[Part]) -> Option<Failure> {
     first.cloned()
 }
 
-fn as_it_is(server: usize, part: &Part, item: &listing::Item) -> Item {
-    Item {
-        id: Arc::clone(&item.id),
-        json: Arc::clone(&item.json),
-        place: Place {
-            server,
-            own: Arc::clone(&item.id),
-        },
-        era: part.era,
+/// The items of a list before, to be found again.
+struct Known<'a> {
+    kind: ListKind,
+    /// By server and the server's own name; one may have several of a name.
+    items: BTreeMap<(usize, &'a str), Vec<&'a Arc<Item>>>,
+}
+
+impl<'a> Known<'a> {
+    fn new(kind: ListKind, before: Option<&'a Merged>) -> Self {
+        let mut items: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for item in before.map_or(&[][..], Merged::items) {
+            let place = (item.place.server, &*item.place.own);
+            items.entry(place).or_default().push(item);
+        }
+        Self { kind, items }
+    }
+
+    /// The item that is called `id`: the one of before, unless it has changed.
+    fn item(&self, server: usize, part: &Part, item: &listing::Item, id: &Arc<str>) -> Arc<Item> {
+        let known = self.items.get(&(server, &*item.id));
+        let mut known = known.into_iter().flatten();
+        let same = known.find(|known| known.is_of(server, part.era, item, id));
+        let made = || Arc::new(Item::new(self.kind, server, part.era, item, Arc::clone(id)));
+        same.map_or_else(made, |same| Arc::clone(same))
     }
 }
 
 /// Which names of a list are prefixed.
 struct Renaming<'a> {
-    kind: ListKind,
     all: bool,
     /// The names that several servers have.
     shared: BTreeSet<&'a str>,
@@ -221,27 +238,21 @@ impl<'a> Renaming<'a> {
             false => names(parts).map(|(_, name)| name).collect(),
         };
         Self {
-            kind,
             all: all && is_named,
             shared,
             kept,
         }
     }
 
-    fn item(&self, server: usize, part: &Part, item: &listing::Item) -> Item {
-        let mut out = as_it_is(server, part, item);
-        if self.all || self.shared.contains(&*item.id) {
-            let name = prefixed(&part.server, &item.id);
-            // A name that a server gave itself stays its own.
-            let is_taken = self.kept.contains(name.as_str());
-            out.id = if is_taken { marked(name) } else { name }.into();
-            let name = mcp_vary::json::string(&out.id);
-            out.json = match splice::set(&item.json, self.kind.id_key(), &name) {
-                Cow::Borrowed(_) => Arc::clone(&item.json),
-                Cow::Owned(json) => json.into(),
-            };
+    /// What clients call `item`.
+    fn name(&self, part: &Part, item: &listing::Item) -> Arc<str> {
+        if !self.all && !self.shared.contains(&*item.id) {
+            return Arc::clone(&item.id);
         }
-        out
+        let name = prefixed(&part.server, &item.id);
+        // A name that a server gave itself stays its own.
+        let is_taken = self.kept.contains(name.as_str());
+        if is_taken { marked(name) } else { name }.into()
     }
 }
 
@@ -306,6 +317,7 @@ fn with_mark(mut name: String, whole: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::splice;
 
     fn part(server: &str, names: &[&str]) -> Part {
         let item = |name: &&str| listing::Item {
@@ -328,7 +340,7 @@ mod tests {
 
     #[track_caller]
     fn are_called(naming: Naming, parts: &[Part], expected: &[&str]) -> Vec<Collision> {
-        let merged = Merged::new(ListKind::Tools, parts, naming);
+        let merged = Merged::new(ListKind::Tools, parts, naming, None);
         let names: Vec<_> = merged.items().iter().map(|item| &*item.id).collect();
         assert_eq!(names, expected, "{naming:?}");
         for item in merged.items() {
@@ -370,7 +382,7 @@ mod tests {
     #[test]
     fn a_name_that_a_server_gave_itself_stays_its_own() {
         let two = [part("git", &["show", "git_show"]), part("web", &["show"])];
-        let merged = Merged::new(ListKind::Tools, &two, Naming::OnCollision);
+        let merged = Merged::new(ListKind::Tools, &two, Naming::OnCollision, None);
         let names: Vec<_> = merged.items().iter().map(|item| &*item.id).collect();
         assert!(
             names[0].starts_with("git_show_") && names[0].len() == 15,
@@ -398,7 +410,7 @@ mod tests {
         two[0].listing = Some(Err(Failure::internal("broken")));
         are_called(Naming::AsNeeded, &two, &["web_get"]);
         two[1].listing = None;
-        let merged = Merged::new(ListKind::Tools, &two, Naming::AsNeeded);
+        let merged = Merged::new(ListKind::Tools, &two, Naming::AsNeeded, None);
         assert_eq!(merged.items.unwrap_err().message(), "broken");
     }
 }

@@ -1,10 +1,16 @@
 //! What the servers offer together, and the views of it.
 
+mod bookmark;
 pub(crate) mod face;
+pub(crate) mod item;
 pub(crate) mod listing;
 pub(crate) mod merge;
+mod page;
+pub(crate) mod shown;
 pub(crate) mod source;
 mod template;
+#[cfg(test)]
+mod tests;
 pub(crate) mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,13 +19,14 @@ use std::sync::{Arc, PoisonError, Weak};
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use tokio::sync::Mutex;
-use tracing::warn;
+use tracing::{debug, warn};
 
 use crate::reply::Failure;
-use listing::{ListKind, Listing};
+use listing::ListKind;
 use merge::{Merged, Part};
+use shown::{Prompt, Tool};
 use source::{Source, Told};
-use view::{Layout, Prompt, Tool, View};
+use view::{Layout, View};
 
 /// The lists of all servers and the views of the variants, all of one moment.
 #[derive(Debug)]
@@ -35,23 +42,64 @@ pub(crate) struct Catalog {
 #[derive(Debug)]
 pub(crate) struct Lists {
     pub(crate) merged: Merged,
-    /// What each server said that it was merged from.
-    from: Vec<Option<Result<Arc<Listing>, Failure>>>,
+    /// What it was merged from.
+    from: Vec<Part>,
     /// One view per variant, in their order.
-    pub(crate) views: Vec<View>,
+    pub(crate) views: Vec<Arc<View>>,
+    layout: Layout,
 }
 
+/// The lists that clients no longer get as they were: of which variants, and which ones.
+pub(crate) type Changed = BTreeSet<(usize, ListKind)>;
+
 impl Lists {
-    fn new(parts: &[Part], merged: Merged, layout: &Layout) -> Self {
-        let faces = layout.faces.all.iter();
-        let views = faces.map(|face| View::new(face, &merged, layout)).collect();
-        let from = parts.iter().map(|part| part.listing.clone()).collect();
-        Self {
-            merged,
-            from,
-            views,
+    /// The lists of `kind`. What is as it was `before` is not made again (SV-23).
+    fn new(
+        kind: ListKind,
+        parts: Vec<Part>,
+        layout: &Layout,
+        before: Option<&Arc<Self>>,
+    ) -> Arc<Self> {
+        let before = before.filter(|lists| lists.layout.is(layout));
+        if let Some(lists) = before.filter(|lists| lists.from == parts) {
+            return Arc::clone(lists);
         }
+        let known = before.map(|lists| &lists.merged);
+        let merged = Merged::new(kind, &parts, layout.naming, known);
+        let faces = layout.faces.all.iter().enumerate();
+        let views = faces.map(|(at, face)| {
+            let before = before.and_then(|lists| lists.views.get(at));
+            View::new(face, &merged, layout, before)
+        });
+        Arc::new(Self {
+            views: views.collect(),
+            merged,
+            from: parts,
+            layout: layout.clone(),
+        })
     }
+}
+
+/// Which lists differ between two catalogues.
+fn changed(
+    before: &BTreeMap<ListKind, Arc<Lists>>,
+    now: &BTreeMap<ListKind, Arc<Lists>>,
+) -> Changed {
+    let views = |lists: &BTreeMap<ListKind, Arc<Lists>>, kind| {
+        let lists: Option<&Arc<Lists>> = lists.get(&kind);
+        lists.map_or(Vec::new(), |lists| lists.views.clone())
+    };
+    let of_kind = |kind| {
+        let (before, now) = (views(before, kind), views(now, kind));
+        (0..before.len().max(now.len())).filter_map(move |at| {
+            let is_same = match (before.get(at), now.get(at)) {
+                (Some(before), Some(now)) => Arc::ptr_eq(before, now) || before.is_like(now),
+                (before, now) => before.is_none() && now.is_none(),
+            };
+            (!is_same).then_some((at, kind))
+        })
+    };
+    ListKind::ALL.into_iter().flat_map(of_kind).collect()
 }
 
 impl Catalog {
@@ -74,7 +122,8 @@ impl Catalog {
 
     /// How `variant` shows one list.
     pub(crate) fn view(&self, kind: ListKind, variant: usize) -> Option<&View> {
-        self.lists.get(&kind)?.views.get(variant)
+        let views = &self.lists.get(&kind)?.views;
+        views.get(variant).map(AsRef::as_ref)
     }
 
     pub(crate) fn tool(&self, variant: usize, name: &str) -> Option<&Arc<Tool>> {
@@ -187,7 +236,7 @@ impl LiveCatalog {
             .get(&kind)
             .map_or(&[][..], |lists| &lists.from);
         let is_behind = (0..self.sources.len()).any(|at| {
-            let then = from.get(at).and_then(Option::as_ref);
+            let then = from.get(at).and_then(|part| part.listing.as_ref());
             self.sources[at].says_otherwise(kind, then)
         });
         drop(current);
@@ -196,43 +245,56 @@ impl LiveCatalog {
         }
     }
 
-    /// Merges the lists `kinds` anew from what the servers said last; the others stay.
+    /// Merges the lists `kinds` anew from what the servers said last; the others stay. Which lists of which
+    /// variants are others than before.
     ///
     /// Views are made aside: deriving thousands of items would hold up other requests.
-    pub(crate) async fn rebuild(&self, kinds: &BTreeSet<ListKind>) {
+    pub(crate) async fn rebuild(&self, kinds: &BTreeSet<ListKind>) -> Changed {
         let _replacing = self.replacing.lock().await;
         let told: Vec<_> = self.sources.iter().map(|source| source.told()).collect();
         let offered = offered(&told);
-        let mut lists = self.current().lists.clone();
+        let before = self.current();
+        let mut lists = before.lists.clone();
         lists.retain(|kind, _| offered.contains(kind.capability()));
         for kind in ListKind::ALL {
             let has = offered.contains(kind.capability());
             if !has || (lists.contains_key(&kind) && !kinds.contains(&kind)) {
                 continue;
             }
-            let parts: Vec<_> = self
-                .sources
-                .iter()
-                .map(|source| source.part(kind))
-                .collect();
+            let parts = self.sources.iter().map(|source| source.part(kind));
+            let parts: Vec<_> = parts.collect();
             let (layout, before) = (self.layout.clone(), lists.get(&kind).cloned());
             let made = tokio::task::spawn_blocking(move || {
-                let merged = Merged::new(kind, &parts, layout.naming);
-                report(&merged, before.as_ref().map(|lists| &lists.merged));
-                Lists::new(&parts, merged, &layout)
+                let made = Lists::new(kind, parts, &layout, before.as_ref());
+                report(&made.merged, before.as_ref().map(|lists| &lists.merged));
+                made
             });
             match made.await {
-                Ok(made) => drop(lists.insert(kind, Arc::new(made))),
+                Ok(made) => drop(lists.insert(kind, made)),
                 Err(error) => {
                     warn!(%error, list = kind.method(), "the views were not made; the last ones stay")
                 }
             }
         }
+        let changed = changed(&before.lists, &lists);
         self.current.store(Arc::new(Catalog {
             told,
             offered,
             lists,
         }));
+        self.tell(&changed);
+        changed
+    }
+
+    fn tell(&self, changed: &Changed) {
+        let ids: Vec<_> = self.layout.faces.ids().collect();
+        for (variant, kind) in changed {
+            let (variant, list) = (
+                ids.get(*variant).map(tracing::field::display),
+                kind.method(),
+            );
+            debug!(variant, list, "list changed");
+        }
     }
 }
 

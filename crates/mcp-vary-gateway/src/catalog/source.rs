@@ -360,7 +360,9 @@ impl Source {
             (Some(Err(_)), Ok(_)) | (None, _) => true,
         };
         if changed {
-            told.listings.insert(kind, listing.map(Arc::new));
+            let known = before.and_then(|before| before.as_ref().ok()).cloned();
+            let listing = listing.map(|listing| Arc::new(listing.sharing(known.as_deref())));
+            told.listings.insert(kind, listing);
         }
         self.told.store(Arc::new(told));
         changed

@@ -1,90 +1,39 @@
-//! One variant's view of what the server lists: its items, and the bytes of its lists.
+//! One variant's view of what the servers list: its items, and the bytes of its lists.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use bytes::Bytes;
-use mcp_vary::json::Members;
-use mcp_vary::shape::ToolFacts;
-use mcp_vary::view::{self, Mistake, PreparedPrompt, PreparedTool};
-use tracing::warn;
+use mcp_vary::view::{self, Mistake};
 
-use super::face::{Faces, Prepared, Shown, VariantConfig, candidate};
+use super::bookmark::Marks;
+use super::face::{Faces, VariantConfig, candidate};
+use super::item::{Item, Place};
 use super::listing::ListKind;
-use super::merge::{Item, Merged, Naming, Place};
-use super::template::Template;
-use crate::bridge::{self, Caching};
-use crate::mcp_header::{ParamHeader, param_headers};
+use super::merge::{Merged, Naming};
+use super::page::{Contents, Page, Pages};
+use super::shown::{Listed, Prompt, Showing, Tool, What};
+use crate::bridge::Caching;
 use crate::reply::Failure;
 use crate::revision::Era;
-use crate::splice;
 
 /// What one variant shows of one list.
 #[derive(Debug)]
 pub(crate) struct View {
+    /// What the variant makes of every item of the merged list, in its order.
+    showings: Vec<Arc<Showing>>,
+    contents: Contents,
+    pages: Result<Pages, Failure>,
     places: BTreeMap<Arc<str>, Place>,
     tools: BTreeMap<Arc<str>, Arc<Tool>>,
     prompts: BTreeMap<Arc<str>, Arc<Prompt>>,
-    templates: Vec<(Template, Place)>,
-    pages: Result<ByEra, Failure>,
+    /// The names of the servers.
+    servers: Vec<Arc<str>>,
+    marks: OnceLock<Marks>,
+    is_complete: bool,
+    layout: Layout,
     /// What is wrong with the variant's configuration, as far as this list shows.
     pub(crate) mistakes: Vec<Mistake>,
-}
-
-/// What a call needs to know of a tool, as this view lists it.
-#[derive(Debug)]
-pub(crate) struct Tool {
-    pub(crate) place: Place,
-    pub(crate) facts: ToolFacts,
-    /// The headers that the view's clients send.
-    pub(crate) headers: Vec<ParamHeader>,
-    /// The headers that the server takes.
-    pub(crate) own_headers: Vec<ParamHeader>,
-    /// Whether calling it twice does no more than calling it once, by its own word.
-    pub(crate) idempotent: bool,
-    /// What becomes of the arguments; they are sent on as they are without it.
-    pub(crate) prepared: Option<PreparedTool>,
-}
-
-/// What a request needs to know of a prompt, as this view lists it.
-#[derive(Debug)]
-pub(crate) struct Prompt {
-    pub(crate) place: Place,
-    /// What becomes of the arguments; they are sent on as they are without it.
-    pub(crate) prepared: Option<PreparedPrompt>,
-}
-
-/// The pages of one list for either era.
-#[derive(Debug)]
-struct ByEra {
-    legacy: Vec<Page>,
-    modern: Vec<Page>,
-}
-
-/// One page of a list: its result without the closing brace, and where the next one starts.
-#[derive(Clone, Debug)]
-pub(crate) struct Page {
-    open: Bytes,
-    first: usize,
-    next: Option<usize>,
-}
-
-impl Page {
-    /// The result in two parts, the second with `cursor` as `nextCursor`.
-    pub(crate) fn result(&self, cursor: Option<&str>) -> (&[u8], String) {
-        let end = match cursor {
-            Some(cursor) => format!(r#","nextCursor":{}}}"#, mcp_vary::json::string(cursor)),
-            None => "}".to_owned(),
-        };
-        (&self.open, end)
-    }
-
-    /// The index of the first item on the next page.
-    pub(crate) fn next(&self) -> Option<usize> {
-        self.next
-    }
 }
 
 /// How lists are named, shown, cut and cached.
@@ -96,61 +45,96 @@ pub(crate) struct Layout {
     pub(crate) caching: Caching,
 }
 
+impl Layout {
+    /// Whether what was made with `other` is what would be made.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.naming == other.naming
+            && Arc::ptr_eq(&self.faces, &other.faces)
+            && self.page_size == other.page_size
+            && self.caching == other.caching
+    }
+}
+
 impl View {
-    pub(crate) fn new(face: &VariantConfig, merged: &Merged, layout: &Layout) -> Self {
-        let kind = merged.kind;
+    /// What `face` shows of `merged`. What is as it was `before`, with the same `face` and layout, is not
+    /// made again: neither the view, nor a page of it, nor what is made of an item.
+    pub(crate) fn new(
+        face: &VariantConfig,
+        merged: &Merged,
+        layout: &Layout,
+        before: Option<&Arc<Self>>,
+    ) -> Arc<Self> {
+        let before = before.filter(|view| view.servers == merged.servers);
+        let showings = showings(face, merged, before.map(AsRef::as_ref));
+        let is_whole = face.is_plain() && layout.page_size.is_none();
+        let whole = merged.whole.as_ref().filter(|_| is_whole);
+        if let Some(view) = before.filter(|view| view.is_made_of(&showings, merged, whole)) {
+            return Arc::clone(view);
+        }
         let mut mistakes = slips(face, merged);
-        let shown = seen(face, merged, &mut mistakes);
+        mistakes.extend(showings.iter().flat_map(|it| it.mistakes.iter().cloned()));
+        let contents = Contents {
+            kind: merged.kind,
+            frame: Arc::clone(&merged.frame),
+            whole: whole.cloned(),
+            items: seen(merged.kind, &showings, &mut mistakes),
+        };
+        let known = before.and_then(|view| Some((view.pages.as_ref().ok()?, &view.contents)));
         let pages = match &merged.items {
-            Ok(_) => Ok(ByEra::new(face, merged, &shown, layout)),
+            Ok(_) => Ok(Pages::new(&contents, layout, known)),
             Err(failure) => Err(failure.clone()),
         };
         let mut view = Self {
+            showings,
             places: BTreeMap::new(),
             tools: BTreeMap::new(),
             prompts: BTreeMap::new(),
-            templates: Vec::new(),
+            servers: merged.servers.clone(),
+            marks: OnceLock::new(),
+            is_complete: merged.is_complete,
+            layout: layout.clone(),
+            contents,
             pages,
             mistakes,
         };
-        for shown in shown {
-            view.take(kind, shown);
-        }
-        view
+        view.take_all();
+        Arc::new(view)
     }
 
-    /// Takes one item that the view shows. Of several with one name the first is the one that is asked for.
-    fn take(&mut self, kind: ListKind, shown: Shown<'_>) {
-        let (id, place) = (shown.id, shown.item.place.clone());
-        if kind == ListKind::Templates {
-            // What it stands for is the server's, whatever the view calls it.
-            self.templates
-                .push((Template::new(&place.own), place.clone()));
-        }
-        match (kind, shown.call) {
-            (ListKind::Tools, call) => {
-                let prepared = match call {
-                    Some(Prepared::Tool(prepared)) => Some(prepared),
-                    _ => None,
-                };
-                let tool = Tool::read(shown.item, &shown.json, prepared);
-                match self.tools.get_mut(&id).and_then(Arc::get_mut) {
-                    Some(first) => first.is_also(&tool),
-                    None => drop(self.tools.insert(Arc::clone(&id), Arc::new(tool))),
+    /// Whether it would be made of these.
+    fn is_made_of(
+        &self,
+        showings: &[Arc<Showing>],
+        merged: &Merged,
+        whole: Option<&Arc<str>>,
+    ) -> bool {
+        self.showings.len() == showings.len()
+            && std::iter::zip(&self.showings, showings).all(|(one, other)| Arc::ptr_eq(one, other))
+            && self.contents.frame == merged.frame
+            && self.contents.whole.as_ref() == whole
+            && self.pages.as_ref().err() == merged.items.as_ref().err()
+            && self.is_complete == merged.is_complete
+    }
+
+    fn take_all(&mut self) {
+        for item in &self.contents.items {
+            let Some(listed) = &item.listed else { continue };
+            let id = &listed.id;
+            match &listed.what {
+                What::Tool(tool) => match self.tools.get_mut(id) {
+                    Some(first) => Arc::make_mut(first).is_also(tool),
+                    None => drop(self.tools.insert(Arc::clone(id), Arc::clone(tool))),
+                },
+                // Of several with one name the first is the one that is asked for.
+                What::Prompt(prompt) => {
+                    let entry = self.prompts.entry(Arc::clone(id));
+                    entry.or_insert_with(|| Arc::clone(prompt));
                 }
+                What::Resource | What::Template(_) => {}
             }
-            (ListKind::Prompts, call) if !self.prompts.contains_key(&id) => {
-                let prepared = match call {
-                    Some(Prepared::Prompt(prepared)) => Some(prepared),
-                    _ => None,
-                };
-                let place = place.clone();
-                let prompt = Arc::new(Prompt { place, prepared });
-                self.prompts.insert(Arc::clone(&id), prompt);
-            }
-            _ => {}
+            let place = self.places.entry(Arc::clone(id));
+            place.or_insert_with(|| item.item.place.clone());
         }
-        self.places.entry(id).or_insert(place);
     }
 
     /// The tool that the view lists as `name`.
@@ -173,53 +157,99 @@ impl View {
         self.places.get(id)
     }
 
-    /// The first template that may stand for `uri`.
-    pub(crate) fn stands_for(&self, uri: &str) -> Option<&Place> {
-        let found = self
-            .templates
-            .iter()
-            .find(|(template, _)| template.matches(uri));
-        found.map(|(_, place)| place)
+    /// Whether the view lists what comes from `place`, whatever it calls it.
+    pub(crate) fn lists(&self, place: &Place) -> bool {
+        let items = self.contents.items.iter();
+        items.map(|item| &item.item.place).any(|it| it == place)
     }
 
-    /// The page that starts at item `first`.
-    pub(crate) fn page(&self, era: Era, first: usize) -> Result<&Page, Option<Failure>> {
-        let pages = match (&self.pages, era) {
-            (Err(failure), _) => return Err(Some(failure.clone())),
-            (Ok(pages), Era::Legacy) => &pages.legacy,
-            (Ok(pages), Era::Modern) => &pages.modern,
+    /// The first template that may stand for `uri`.
+    pub(crate) fn stands_for(&self, uri: &str) -> Option<&Place> {
+        let may = |listed: &Listed| matches!(&listed.what, What::Template(template) if template.matches(uri));
+        let mut items = self.contents.items.iter();
+        let found = items.find(|item| item.listed.as_ref().is_some_and(may));
+        found.map(|item| &item.item.place)
+    }
+
+    /// Whether a client gets the same list from either. Two that cannot be read are alike.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        match (&self.pages, &other.pages) {
+            (Ok(one), Ok(other)) => one == other,
+            (Err(_), Err(_)) => true,
+            _ => false,
+        }
+    }
+
+    /// The first page, or the one where whoever holds `bookmark` goes on.
+    ///
+    /// # Errors
+    ///
+    /// The failure of the list when it could not be read, `None` when the bookmark is none.
+    pub(crate) fn page(&self, era: Era, bookmark: Option<&str>) -> Result<Page, Option<Failure>> {
+        let pages = self.pages.as_ref().map_err(|failure| failure.clone())?;
+        let first = match bookmark {
+            Some(bookmark) => self.marks().find(bookmark).ok_or(None)?,
+            None => 0,
         };
-        pages.iter().find(|page| page.first == first).ok_or(None)
+        let page = pages.starting_at(era, first).cloned();
+        // After a change pages begin between those that were made.
+        Ok(page.unwrap_or_else(|| self.contents.page(era, first, &self.layout)))
+    }
+
+    /// The bookmark of the page that starts at item `next`.
+    pub(crate) fn bookmark(&self, next: usize) -> String {
+        self.marks().bookmark(next)
+    }
+
+    fn marks(&self) -> &Marks {
+        self.marks.get_or_init(|| {
+            let places = self.contents.items.iter().map(|item| &item.item.place);
+            Marks::new(places.map(|place| (&*self.servers[place.server], place)))
+        })
     }
 }
 
-/// The items that `face` shows. Of items with one name all must be for it to show, and of two that it gives
-/// one name the first is shown.
-fn seen<'a>(
-    face: &VariantConfig,
-    merged: &'a Merged,
+/// What `face` makes of every item; of those that are what they were `before` the same.
+fn showings(face: &VariantConfig, merged: &Merged, before: Option<&View>) -> Vec<Arc<Showing>> {
+    let known = before.map_or(&[][..], |view| &view.showings);
+    let known: BTreeMap<*const Item, &Arc<Showing>> =
+        known.iter().map(|it| (Arc::as_ptr(&it.item), it)).collect();
+    let items = merged.items().iter();
+    let showings = items.map(|item| match known.get(&Arc::as_ptr(item)) {
+        Some(showing) => Arc::clone(showing),
+        None => {
+            let server = &merged.servers[item.place.server];
+            Arc::new(Showing::new(face, merged.kind, item, server))
+        }
+    });
+    showings.collect()
+}
+
+/// The items that are shown. Of items with one name all must be for it to show, and of two that the variant
+/// gives one name the first is shown.
+fn seen(
+    kind: ListKind,
+    showings: &[Arc<Showing>],
     mistakes: &mut Vec<Mistake>,
-) -> Vec<Shown<'a>> {
-    let kind = merged.kind;
-    let (mut all, mut hidden) = (Vec::new(), BTreeSet::new());
-    for item in merged.items() {
-        match face.show(kind, item, &merged.servers[item.place.server], mistakes) {
-            Some(shown) => all.push(shown),
-            None => drop(hidden.insert(Arc::clone(&item.id))),
+) -> Vec<Arc<Showing>> {
+    let hidden = showings.iter().filter(|it| it.listed.is_none());
+    let hidden: BTreeSet<&str> = hidden.map(|it| &*it.item.id).collect();
+    let listed = showings
+        .iter()
+        .filter_map(|it| Some((it, it.listed.as_ref()?)));
+    let named: Vec<_> = listed
+        .filter(|(it, _)| !hidden.contains(&*it.item.id))
+        .map(|(it, listed)| (it, &*it.item.id, &*listed.id))
+        .collect();
+    let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut all = Vec::new();
+    for (it, own, name) in &named {
+        if owners.entry(name).or_insert(own) == own {
+            all.push(Arc::clone(it));
         }
     }
-    all.retain(|shown| !hidden.contains(&shown.item.id));
-    let mut owners: BTreeMap<Arc<str>, Arc<str>> = BTreeMap::new();
-    let named: Vec<_> = all
-        .iter()
-        .map(|it| (Arc::clone(&it.item.id), Arc::clone(&it.id)))
-        .collect();
-    all.retain(|shown| {
-        let owner = owners.entry(Arc::clone(&shown.id));
-        *owner.or_insert_with(|| Arc::clone(&shown.item.id)) == shown.item.id
-    });
     if all.len() < named.len() {
-        let pairs: BTreeSet<_> = named.iter().map(|(own, name)| (&**own, &**name)).collect();
+        let pairs: BTreeSet<_> = named.iter().map(|(_, own, name)| (*own, *name)).collect();
         mistakes.extend(view::collisions(kind.items_key(), pairs));
     }
     all
@@ -243,166 +273,26 @@ fn slips(face: &VariantConfig, merged: &Merged) -> Vec<Mistake> {
     let mut mistakes = view::unknown_items(kind.items_key(), face.overridden(kind), &names);
     let candidates = items
         .iter()
-        .map(|item| candidate(kind, item, &merged.servers[item.place.server]));
+        .map(|item| candidate(item, &merged.servers[item.place.server]));
     let candidates: Vec<_> = candidates.collect();
     let selection = face.selection(kind);
     mistakes.extend(selection.mistakes(kind.items_key(), &candidates));
     mistakes
 }
 
-impl Tool {
-    /// Reads the server's own definition beside what the view shows of it: SDK clients hold a result against
-    /// the schema that they saw first, in whichever variant that was.
-    fn read(item: &Item, shown: &str, prepared: Option<PreparedTool>) -> Self {
-        let members = Members::parse(&item.json).unwrap_or_default();
-        let ui = members
-            .get("_meta")
-            .and_then(|meta| Members::parse(meta).ok())
-            .is_some_and(|meta| meta.contains("ui") || meta.contains("ui/resourceUri"));
-        let facts = ToolFacts {
-            output_schema: members.contains("outputSchema"),
-            ui,
-        };
-        Self {
-            place: item.place.clone(),
-            facts,
-            headers: headers_of(&item.id, shown),
-            own_headers: headers_of(&item.id, &item.json),
-            idempotent: is_idempotent(&members),
-            prepared,
-        }
-    }
-
-    /// Nobody knows which of two tools with one name a client or the server means: what either promises
-    /// is kept.
-    fn is_also(&mut self, other: &Self) {
-        self.facts.output_schema |= other.facts.output_schema;
-        self.facts.ui |= other.facts.ui;
-        self.idempotent &= other.idempotent;
-    }
-}
-
-fn headers_of(name: &str, tool: &str) -> Vec<ParamHeader> {
-    let schema = splice::get(tool, "inputSchema").unwrap_or("{}");
-    param_headers(schema).unwrap_or_else(|why| {
-        warn!(tool = name, why, "annotations of the tool ignored");
-        Vec::new()
-    })
-}
-
-/// > If true, calling the tool repeatedly with the same arguments will have no additional effect on its
-/// > environment. (This property is meaningful only when `readOnlyHint == false`)
-/// > (MCP 2025-11-25, schema, `ToolAnnotations.idempotentHint`)
-fn is_idempotent(tool: &Members<'_>) -> bool {
-    let annotations = tool
-        .get("annotations")
-        .and_then(|it| Members::parse(it).ok());
-    annotations.is_some_and(|annotations| {
-        ["idempotentHint", "readOnlyHint"]
-            .iter()
-            .any(|hint| annotations.get(hint) == Some("true"))
-    })
-}
-
-impl ByEra {
-    fn new(face: &VariantConfig, merged: &Merged, shown: &[Shown<'_>], layout: &Layout) -> Self {
-        let texts: Vec<_> = shown.iter().map(|shown| shown.json.as_ref()).collect();
-        let complete = face.is_plain() && layout.page_size.is_none();
-        let whole = merged.whole.as_deref().filter(|_| complete);
-        let legacy_texts = legacy_items(merged.kind, shown);
-        let untouched = legacy_texts
-            .iter()
-            .all(|text| matches!(text, Cow::Borrowed(_)));
-        let legacy_refs: Vec<_> = legacy_texts.iter().map(AsRef::as_ref).collect();
-        let legacy_whole = whole.filter(|_| untouched);
-        let for_era = |era, texts: &[&str], whole| {
-            pages(merged.kind, era, texts, &merged.frame, whole, layout)
-        };
-        Self {
-            legacy: for_era(Era::Legacy, &legacy_refs, legacy_whole),
-            modern: for_era(Era::Modern, &texts, whole),
-        }
-    }
-}
-
-/// Legacy clients know output schemas of objects only; a modern server may list others.
-fn legacy_items<'a>(kind: ListKind, shown: &'a [Shown<'_>]) -> Vec<Cow<'a, str>> {
-    let shown = shown.iter();
-    shown
-        .map(|shown| match (kind, shown.item.era) {
-            (ListKind::Tools, Era::Modern) => without_foreign_schema(&shown.json),
-            _ => Cow::Borrowed(shown.json.as_ref()),
-        })
-        .collect()
-}
-
-fn without_foreign_schema(tool: &str) -> Cow<'_, str> {
-    let is_object =
-        |schema: &str| splice::get(schema, "type").is_some_and(|kind| kind == "\"object\"");
-    match splice::get(tool, "outputSchema") {
-        Some(schema) if !is_object(schema) => splice::cut(tool, "outputSchema"),
-        _ => Cow::Borrowed(tool),
-    }
-}
-
-fn pages(
-    kind: ListKind,
-    era: Era,
-    items: &[&str],
-    frame: &str,
-    whole: Option<&str>,
-    layout: &Layout,
-) -> Vec<Page> {
-    if let Some(whole) = whole {
-        let result = downward(whole, era, layout.caching);
-        return vec![Page::from_result(&result, 0, None)];
-    }
-    let size = layout
-        .page_size
-        .map_or(items.len().max(1), NonZeroUsize::get);
-    let starts = (0..items.len().max(1)).step_by(size);
-    starts
-        .map(|first| {
-            let last = (first + size).min(items.len());
-            let mut members = Members::parse(frame).unwrap_or_default();
-            members.set(
-                kind.items_key(),
-                format!("[{}]", items[first..last].join(",")),
-            );
-            let result = downward(&members.to_json(), era, layout.caching);
-            Page::from_result(&result, first, (last < items.len()).then_some(last))
-        })
-        .collect()
-}
-
-fn downward(result: &str, era: Era, caching: Caching) -> String {
-    bridge::result_downward(result, era, caching).into_owned()
-}
-
-impl Page {
-    fn from_result(result: &str, first: usize, next: Option<usize>) -> Self {
-        let open = result.trim_end().strip_suffix('}').unwrap_or(result);
-        Self {
-            open: Bytes::copy_from_slice(open.as_bytes()),
-            first,
-            next,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::listing;
 
     fn merged(texts: &[&str]) -> Merged {
-        let item = |text: &&str| Item {
-            id: "x".into(),
-            json: (*text).into(),
-            place: Place {
-                server: 0,
-                own: "x".into(),
-            },
-            era: Era::Legacy,
+        let item = |text: &&str| {
+            let listed = listing::Item {
+                id: "x".into(),
+                json: (*text).into(),
+            };
+            let id = Arc::clone(&listed.id);
+            Arc::new(Item::new(ListKind::Tools, 0, Era::Legacy, &listed, id))
         };
         Merged {
             kind: ListKind::Tools,
@@ -433,7 +323,8 @@ mod tests {
         let layout = layout();
         let shown = |texts: &[&str]| {
             let merged = merged(texts);
-            seen(&layout.faces.all[2], &merged, &mut Vec::new()).len()
+            let view = View::new(&layout.faces.all[2], &merged, &layout, None);
+            view.contents.items.len()
         };
         assert_eq!(shown(&[READS, READS]), 2);
         assert_eq!(shown(&[READS, WRITES]), 0);
@@ -444,7 +335,7 @@ mod tests {
     fn what_one_of_two_tools_promises_is_kept() {
         let layout = layout();
         for order in [[READS, WRITES], [WRITES, READS]] {
-            let view = View::new(&layout.faces.all[0], &merged(&order), &layout);
+            let view = View::new(&layout.faces.all[0], &merged(&order), &layout, None);
             assert!(view.tool("x").unwrap().facts.output_schema);
         }
     }

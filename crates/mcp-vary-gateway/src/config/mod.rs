@@ -77,6 +77,8 @@ pub struct Config {
     /// Seals session ids and cursors. Random by default, so that they end with the process; set it
     /// where several replicas share clients, or where sessions outlive a restart.
     pub key: [u8; 32],
+    /// What was sealed with one of these opens, too: keys that were replaced not long ago.
+    pub previous_keys: Vec<[u8; 32]>,
 }
 
 impl Config {
@@ -93,6 +95,7 @@ impl Config {
         (outside.random)(&mut key);
         Self {
             key,
+            previous_keys: Vec::new(),
             servers,
             naming: Naming::default(),
             start_without_servers: false,
@@ -203,6 +206,13 @@ impl Config {
         self
     }
 
+    /// Opens what was sealed with `keys`, too, so that the key can be replaced under way.
+    #[must_use]
+    pub fn with_previous_keys(mut self, keys: impl IntoIterator<Item = [u8; 32]>) -> Self {
+        self.previous_keys.extend(keys);
+        self
+    }
+
     /// Replaces the limits.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
@@ -211,7 +221,7 @@ impl Config {
     }
 }
 
-/// Without the key.
+/// Without the keys.
 impl std::fmt::Debug for Config {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Config")

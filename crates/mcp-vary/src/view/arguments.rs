@@ -188,6 +188,13 @@ impl Arguments {
         self.overrides.get(name).is_none_or(free).then_some(name)
     }
 
+    /// The arguments that the view calls otherwise: the server's name of each, and the view's.
+    pub(super) fn renamed(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.own
+            .iter()
+            .map(|(name, own)| (own.as_str(), name.as_str()))
+    }
+
     /// The values that are given, with the server's names of their arguments and their keys.
     pub(super) fn values(&self) -> impl Iterator<Item = (&str, &'static str, &Json<'static>)> {
         self.overrides.iter().flat_map(|(name, changed)| {

@@ -146,6 +146,11 @@ impl PreparedPrompt {
     pub fn own_argument<'a>(&'a self, name: &'a str) -> Option<&'a str> {
         self.arguments.own(name)
     }
+
+    /// The arguments that the view calls otherwise: the server's name of each, and the view's.
+    pub fn renamed(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.arguments.renamed()
+    }
 }
 
 /// One argument as the server lists it.

@@ -248,6 +248,11 @@ impl PreparedTool {
         self.arguments.own(name)
     }
 
+    /// The arguments that the view calls otherwise: the server's name of each, and the view's.
+    pub fn renamed(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.arguments.renamed()
+    }
+
     /// Why arguments are not checked although the view has a dialect. Compiles the schema.
     #[must_use]
     pub fn unchecked(&self) -> Option<&str> {

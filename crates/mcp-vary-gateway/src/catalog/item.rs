@@ -1,0 +1,133 @@
+//! One item of the merged list: what clients call it, and where it comes from.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use mcp_vary::json::Members;
+use mcp_vary::shape::ToolFacts;
+use mcp_vary::view::Hints;
+use tracing::warn;
+
+use super::listing::{self, ListKind};
+use crate::mcp_header::{ParamHeader, param_headers};
+use crate::revision::Era;
+use crate::splice;
+
+/// One item as clients see it in `standard`, and where it comes from.
+///
+/// For as long as its server says the same of it, it is the same item: what variants make of it is kept with
+/// it.
+#[derive(Clone, Debug)]
+pub(crate) struct Item {
+    pub(crate) id: Arc<str>,
+    pub(crate) json: Arc<str>,
+    /// The item as the server wrote it.
+    written: Arc<str>,
+    pub(crate) place: Place,
+    pub(crate) era: Era,
+    /// What a tool says beside its words; of other items nothing is read.
+    pub(crate) tool: Option<OwnTool>,
+}
+
+/// Which server has something, and what it is called there.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Place {
+    /// The index of the server.
+    pub(crate) server: usize,
+    pub(crate) own: Arc<str>,
+}
+
+/// What the server's own definition says of a tool, whatever a variant makes of it.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnTool {
+    pub(crate) facts: ToolFacts,
+    /// The headers that the server takes.
+    pub(crate) headers: Arc<[ParamHeader]>,
+    /// Whether calling it twice does no more than calling it once, by its own word.
+    pub(crate) idempotent: bool,
+    pub(crate) hints: Hints,
+}
+
+impl Item {
+    /// What the server at index `server` lists as `item`, which clients call `id`.
+    pub(crate) fn new(
+        kind: ListKind,
+        server: usize,
+        era: Era,
+        item: &listing::Item,
+        id: Arc<str>,
+    ) -> Self {
+        let json = match id == item.id {
+            true => Arc::clone(&item.json),
+            false => match splice::set(&item.json, kind.id_key(), &mcp_vary::json::string(&id)) {
+                Cow::Borrowed(_) => Arc::clone(&item.json),
+                Cow::Owned(json) => json.into(),
+            },
+        };
+        Self {
+            tool: (kind == ListKind::Tools).then(|| OwnTool::read(&id, &json)),
+            id,
+            json,
+            written: Arc::clone(&item.json),
+            place: Place {
+                server,
+                own: Arc::clone(&item.id),
+            },
+            era,
+        }
+    }
+
+    /// Whether [`new`](Self::new) would make the same of `item`.
+    pub(crate) fn is_of(&self, server: usize, era: Era, item: &listing::Item, id: &str) -> bool {
+        self.place.server == server
+            && self.era == era
+            && *self.id == *id
+            && self.place.own == item.id
+            && self.written == item.json
+    }
+}
+
+impl OwnTool {
+    /// SDK clients hold a result against the schema that they saw first, in whichever variant that was: what
+    /// the server's own definition says counts in all.
+    fn read(name: &str, tool: &str) -> Self {
+        let members = Members::parse(tool).unwrap_or_default();
+        let ui = members
+            .get("_meta")
+            .and_then(|meta| Members::parse(meta).ok())
+            .is_some_and(|meta| meta.contains("ui") || meta.contains("ui/resourceUri"));
+        Self {
+            facts: ToolFacts {
+                output_schema: members.contains("outputSchema"),
+                ui,
+            },
+            headers: headers_of(name, tool),
+            idempotent: is_idempotent(&members),
+            hints: Hints::of_tool(tool),
+        }
+    }
+}
+
+/// The headers that the clients of `tool` send.
+pub(crate) fn headers_of(name: &str, tool: &str) -> Arc<[ParamHeader]> {
+    let schema = splice::get(tool, "inputSchema").unwrap_or("{}");
+    let headers = param_headers(schema).unwrap_or_else(|why| {
+        warn!(tool = name, why, "annotations of the tool ignored");
+        Vec::new()
+    });
+    headers.into()
+}
+
+/// > If true, calling the tool repeatedly with the same arguments will have no additional effect on its
+/// > environment. (This property is meaningful only when `readOnlyHint == false`)
+/// > (MCP 2025-11-25, schema, `ToolAnnotations.idempotentHint`)
+fn is_idempotent(tool: &Members<'_>) -> bool {
+    let annotations = tool
+        .get("annotations")
+        .and_then(|it| Members::parse(it).ok());
+    annotations.is_some_and(|annotations| {
+        ["idempotentHint", "readOnlyHint"]
+            .iter()
+            .any(|hint| annotations.get(hint) == Some("true"))
+    })
+}

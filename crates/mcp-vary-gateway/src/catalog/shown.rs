@@ -1,0 +1,218 @@
+//! One item as one variant shows it, and what it takes to ask for it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use mcp_vary::shape::ToolFacts;
+use mcp_vary::view::{Mistake, PreparedPrompt, PreparedTool};
+
+use super::face::{Prepared, VariantConfig};
+use super::item::{Item, Place, headers_of};
+use super::listing::ListKind;
+use super::template::Template;
+use crate::mcp_header::ParamHeader;
+use crate::revision::Era;
+use crate::splice;
+use crate::words::Words;
+
+/// What one variant makes of one item. It is made once, and kept for as long as the item stays what it is.
+#[derive(Debug)]
+pub(crate) struct Showing {
+    pub(crate) item: Arc<Item>,
+    /// `None` when the variant does not show it.
+    pub(crate) listed: Option<Listed>,
+    /// What is wrong with the variant's configuration, as far as this item shows.
+    pub(crate) mistakes: Vec<Mistake>,
+}
+
+/// One item as a variant lists it.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    /// What the variant calls it.
+    pub(crate) id: Arc<str>,
+    json: Arc<str>,
+    /// The same for legacy clients.
+    legacy: Arc<str>,
+    pub(crate) what: What,
+}
+
+/// What a request needs to know of it.
+#[derive(Debug)]
+pub(crate) enum What {
+    Tool(Arc<Tool>),
+    Prompt(Arc<Prompt>),
+    Resource,
+    /// What it stands for is the server's, whatever the variant calls it.
+    Template(Template),
+}
+
+/// What a call needs to know of a tool, as a variant lists it.
+#[derive(Clone, Debug)]
+pub(crate) struct Tool {
+    pub(crate) place: Place,
+    pub(crate) facts: ToolFacts,
+    /// The headers that the variant's clients send.
+    pub(crate) headers: Arc<[ParamHeader]>,
+    /// The headers that the server takes.
+    pub(crate) own_headers: Arc<[ParamHeader]>,
+    /// Whether calling it twice does no more than calling it once, by its own word.
+    pub(crate) idempotent: bool,
+    /// What becomes of the arguments; they are sent on as they are without it.
+    pub(crate) prepared: Option<Arc<PreparedTool>>,
+    /// What the variant calls otherwise than the server, if anything.
+    pub(crate) words: Option<Arc<Words>>,
+}
+
+/// What a request needs to know of a prompt, as a variant lists it.
+#[derive(Debug)]
+pub(crate) struct Prompt {
+    pub(crate) place: Place,
+    /// What becomes of the arguments; they are sent on as they are without it.
+    pub(crate) prepared: Option<PreparedPrompt>,
+    /// What the variant calls otherwise than the server, if anything.
+    pub(crate) words: Option<Arc<Words>>,
+}
+
+impl Showing {
+    /// What `face` makes of `item`, which the server called `server` has.
+    pub(crate) fn new(
+        face: &VariantConfig,
+        kind: ListKind,
+        item: &Arc<Item>,
+        server: &str,
+    ) -> Self {
+        let mut mistakes = Vec::new();
+        let shown = face.show(kind, item, server, &mut mistakes);
+        let listed = shown.map(|shown| {
+            let json = match shown.json {
+                Cow::Borrowed(_) => Arc::clone(&item.json),
+                Cow::Owned(json) => json.into(),
+            };
+            Listed {
+                legacy: for_legacy(kind, item, &json),
+                what: What::new(kind, item, &shown.id, &json, shown.call),
+                id: shown.id,
+                json,
+            }
+        });
+        Self {
+            item: Arc::clone(item),
+            listed,
+            mistakes,
+        }
+    }
+}
+
+impl Listed {
+    /// The item as clients of `era` get it.
+    pub(crate) fn text(&self, era: Era) -> &Arc<str> {
+        match era {
+            Era::Legacy => &self.legacy,
+            Era::Modern => &self.json,
+        }
+    }
+}
+
+impl What {
+    fn new(
+        kind: ListKind,
+        item: &Item,
+        id: &Arc<str>,
+        json: &Arc<str>,
+        call: Option<Prepared>,
+    ) -> Self {
+        match kind {
+            ListKind::Tools => {
+                let prepared = match call {
+                    Some(Prepared::Tool(prepared)) => Some(Arc::new(prepared)),
+                    _ => None,
+                };
+                Self::Tool(Arc::new(Tool::new(item, id, json, prepared)))
+            }
+            ListKind::Prompts => {
+                let prepared = match call {
+                    Some(Prepared::Prompt(prepared)) => Some(prepared),
+                    _ => None,
+                };
+                let renamed = prepared.iter().flat_map(PreparedPrompt::renamed);
+                Self::Prompt(Arc::new(Prompt {
+                    place: item.place.clone(),
+                    words: words(item, id, renamed),
+                    prepared,
+                }))
+            }
+            ListKind::Resources => Self::Resource,
+            ListKind::Templates => Self::Template(Template::new(&item.place.own)),
+        }
+    }
+}
+
+/// What the variant calls otherwise. A prefix that tells servers apart is no variant's word.
+fn words<'a>(
+    item: &Item,
+    id: &Arc<str>,
+    renamed: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Option<Arc<Words>> {
+    let is_renamed = *id != item.id;
+    let words = Words {
+        item: is_renamed.then(|| (Arc::clone(&item.place.own), Arc::clone(id))),
+        arguments: renamed
+            .map(|(own, shown)| (own.to_owned(), shown.to_owned()))
+            .collect(),
+    };
+    (!words.is_empty()).then(|| Arc::new(words))
+}
+
+impl Tool {
+    fn new(
+        item: &Item,
+        id: &Arc<str>,
+        json: &Arc<str>,
+        prepared: Option<Arc<PreparedTool>>,
+    ) -> Self {
+        let renamed = prepared.iter().flat_map(|prepared| prepared.renamed());
+        let own = item.tool.as_ref();
+        let own_headers = own.map(|own| Arc::clone(&own.headers)).unwrap_or_default();
+        let headers = match *item.json == **json {
+            true => Arc::clone(&own_headers),
+            false => headers_of(&item.id, json),
+        };
+        Self {
+            place: item.place.clone(),
+            facts: own.map(|own| own.facts).unwrap_or_default(),
+            headers,
+            own_headers,
+            idempotent: own.is_some_and(|own| own.idempotent),
+            words: words(item, id, renamed),
+            prepared,
+        }
+    }
+
+    /// Nobody knows which of two tools with one name a client or the server means: what either promises
+    /// is kept.
+    pub(crate) fn is_also(&mut self, other: &Self) {
+        self.facts.output_schema |= other.facts.output_schema;
+        self.facts.ui |= other.facts.ui;
+        self.idempotent &= other.idempotent;
+    }
+}
+
+/// Legacy clients know output schemas of objects only; a modern server may list others.
+fn for_legacy(kind: ListKind, item: &Item, json: &Arc<str>) -> Arc<str> {
+    if (kind, item.era) != (ListKind::Tools, Era::Modern) {
+        return Arc::clone(json);
+    }
+    match without_foreign_schema(json) {
+        Cow::Borrowed(_) => Arc::clone(json),
+        Cow::Owned(text) => text.into(),
+    }
+}
+
+fn without_foreign_schema(tool: &str) -> Cow<'_, str> {
+    let is_object =
+        |schema: &str| splice::get(schema, "type").is_some_and(|kind| kind == "\"object\"");
+    match splice::get(tool, "outputSchema") {
+        Some(schema) if !is_object(schema) => splice::cut(tool, "outputSchema"),
+        _ => Cow::Borrowed(tool),
+    }
+}
