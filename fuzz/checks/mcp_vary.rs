@@ -11,7 +11,10 @@ use mcp_vary::hints::{MAX_DESCRIPTION, MAX_KEY, MAX_KEYS, MAX_VALUE, MAX_VALUES,
 use mcp_vary::json::{Json, MAX_DEPTH, Members, elements, skip};
 use mcp_vary::predicate::Predicate;
 use mcp_vary::rank::{Weights, rank};
-use mcp_vary::render::{Limits, compact, compact_columns, compact_structured};
+use mcp_vary::render::{
+    Contract, Limits, compact, compact_columns, compact_markdown, compact_structured, compact_text,
+    notice, read,
+};
 use mcp_vary::shape::{
     Compaction, Policy, PromptAlternative, Rendering, Report, Representation, Representations,
     Role, Shaped, ToolFacts, compact_tool_result, prompt_result, resource_result, tool_result,
@@ -211,8 +214,16 @@ fn compacted(value: &Json<'_>) {
     let columns = compact_columns(value, &limits).value.to_json();
     assert!(columns.len() <= once.to_json().len());
     assert!(serde_json::from_str::<&RawValue>(&columns).is_ok());
-    if let Some(short) = compact_structured(value, None, &limits) {
+    if let Some(short) = compact_structured(value, &Contract::default(), &limits, None) {
         assert!(!short.left_out.is_empty());
+    }
+    for render in [compact_markdown, compact_text] {
+        let (_, left_out) = render(value, &limits);
+        // What is missing can be read where the notice says.
+        for one in &left_out {
+            assert!(read(value, &one.part()).is_ok());
+        }
+        assert!(notice(&left_out, Some("vary://result/x")).len() <= left_out.len());
     }
 }
 
@@ -241,7 +252,7 @@ pub(crate) fn result(data: &[u8]) {
         });
         once(text, |text| {
             let compaction = Compaction::default();
-            compact_tool_result(text, &features, ToolFacts::default(), &policy, &compaction).0
+            compact_tool_result(text, &features, ToolFacts::default(), &policy, &compaction).shaped
         });
         once(text, |text| {
             resource_result(text, &features, |_| Some(&representations), Some(report))

@@ -5,67 +5,141 @@
     reason = "a value that cannot be read fails its test"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mcp_vary::feature::Features;
 use mcp_vary::json::Json;
 use mcp_vary::render::{
-    ELLIPSIS, Limits, META_LEFT_OUT, Rule, compact, compact_columns, compact_structured, notice,
+    Contract, ELLIPSIS, LeftOut, Limits, META_LEFT_OUT, Rule, compact, compact_columns,
+    compact_markdown, compact_structured, compact_text, notice, read,
 };
-use mcp_vary::shape::{Compaction, Policy, Shaped, ToolFacts, compact_tool_result, tool_result};
+use mcp_vary::shape::{
+    Compaction, Policy, Shaped, ToolFacts, Whole, compact_tool_result, tool_result,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-fn fixtures() -> Value {
-    serde_json::from_str(include_str!("fixtures/many_rows.json")).unwrap()
+/// The five sets of rows, each with the name of its key and of the list of its rows.
+const SETS: &[(&str, &str)] = &[
+    (
+        "connections",
+        include_str!("fixtures/rows/connections.json"),
+    ),
+    ("issues", include_str!("fixtures/rows/issues.json")),
+    ("logs", include_str!("fixtures/rows/logs.json")),
+    ("staff", include_str!("fixtures/rows/staff.json")),
+    ("stations", include_str!("fixtures/rows/stations.json")),
+];
+
+/// One of them: its value, its rows' key, and its list.
+struct Rows {
+    value: Value,
+    key: String,
+    list: String,
 }
 
-/// CN-13: many rows in less than half of their bytes, the key of each still readable.
+impl Rows {
+    fn of(text: &str) -> Self {
+        let set: Value = serde_json::from_str(text).unwrap();
+        Self {
+            value: set["structuredContent"].clone(),
+            key: set["key"].as_str().unwrap().to_owned(),
+            list: set["rows"].as_str().unwrap().to_owned(),
+        }
+    }
+
+    /// The key of each row.
+    fn keys(&self) -> Vec<&Value> {
+        let rows = self.value[&self.list].as_array().unwrap();
+        rows.iter().map(|row| &row[&self.key]).collect()
+    }
+}
+
+/// CN-13: the key of each row is readable inline up to 500 rows, and beyond that in pages, where the notice leads.
 #[test]
-fn rows_are_short_and_keep_their_keys() {
-    for (name, rows) in fixtures().as_object().unwrap() {
-        let (key, at) = (
-            rows["key"].as_str().unwrap(),
-            rows["rows"].as_str().unwrap(),
-        );
-        let written = rows["value"].to_string();
-        let value = Json::parse(&written).unwrap();
-        let short = compact_columns(&value, &Limits::default());
-        let told = format!("{}\n{}", short.value.to_json(), notice(&short.left_out));
-        assert!(told.len() * 2 < written.len(), "{name}: {}", told.len());
-        let short: Value = serde_json::from_str(&short.value.to_json()).unwrap();
-        let keys: Vec<Value> = read(&short[at])
-            .iter()
-            .map(|row| serde_json::from_str(&row[key]).unwrap())
-            .collect();
-        let expected: Vec<_> = rows["value"][at].as_array().unwrap().iter().collect();
-        assert_eq!(keys.len(), expected.len(), "{name}");
-        assert!(
-            keys.iter()
-                .zip(expected)
-                .all(|(kept, row)| *kept == row[key])
+fn rows_keep_their_keys_or_lead_to_them() {
+    for (name, text) in SETS {
+        let set = Rows::of(text);
+        let written = set.value.to_string();
+        let whole = Json::parse(&written).unwrap();
+        let short = compact_columns(&whole, &Limits::default());
+        let read_back: Value = serde_json::from_str(&short.value.to_json()).unwrap();
+        let key = |row: &BTreeMap<String, String>| serde_json::from_str(&row[&set.key]).unwrap();
+        let mut keys: Vec<Value> = rows_of(&read_back[&set.list]).iter().map(key).collect();
+        assert_eq!(keys.len(), set.keys().len().min(500), "{name}");
+        let cut = short.left_out.iter().find(|one| one.rule == Rule::Elements);
+        let mut part = cut.map(LeftOut::part);
+        let mut pages = 0;
+        while let Some(asked) = part {
+            let page = read(&whole, &asked).unwrap();
+            let rows: Value = serde_json::from_str(&page.value.to_json()).unwrap();
+            keys.extend(
+                rows.as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|row| row[&set.key].clone()),
+            );
+            part = page.next.map(|next| asked.from(next));
+            pages += 1;
+        }
+        assert_eq!(keys.iter().collect::<Vec<_>>(), set.keys(), "{name}");
+        assert_eq!(pages > 1, keys.len() > 500, "{name}");
+    }
+}
+
+/// CN-13: in markdown and plain text as well, each key stands in a row or among the others.
+#[test]
+fn keys_are_read_in_every_form() {
+    for (name, text) in SETS {
+        let set = Rows::of(text);
+        let written = set.value.to_string();
+        let whole = Json::parse(&written).unwrap();
+        for render in [compact_markdown, compact_text] {
+            let (text, _) = render(&whole, &Limits::default());
+            let is_edge = |c: char| !c.is_alphanumeric() && c != '-';
+            let words: BTreeSet<&str> = text.split(is_edge).collect();
+            for key in set.keys().into_iter().take(500) {
+                let key = plain(key);
+                assert!(words.contains(key.as_str()), "{name}: {key}");
+            }
+        }
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// CN-13: the first rows of each set as an agent and a person read them.
+#[test]
+fn rows_in_few_words() {
+    for (name, text) in SETS {
+        let set = Rows::of(text);
+        let mut value = set.value.clone();
+        value[&set.list].as_array_mut().unwrap().truncate(5);
+        let written = value.to_string();
+        let whole = Json::parse(&written).unwrap();
+        let limits = Limits::default().with_detailed(3);
+        let json = compact_columns(&whole, &limits);
+        let lines = json
+            .value
+            .to_json()
+            .replace("],[", "],\n[")
+            .replace("],\"", "],\n\"");
+        let (markdown, _) = compact_markdown(&whole, &limits);
+        let (text, _) = compact_text(&whole, &limits);
+        let notice = notice(&json.left_out, Some("vary://result/x")).join("\n");
+        insta::assert_snapshot!(
+            format!("few_words_{name}"),
+            format!("{lines}\n\n{markdown}\n\n{text}\n\n{notice}")
         );
     }
 }
 
-/// CN-13: the whole of a short set, as a reader sees it.
-#[test]
-fn issues_in_few_words() {
-    let mut rows = fixtures()["issues"]["value"].clone();
-    rows["issues"].as_array_mut().unwrap().truncate(4);
-    let written = rows.to_string();
-    let value = Json::parse(&written).unwrap();
-    let short = compact_columns(&value, &Limits::default().with_detailed(3));
-    let lines = short
-        .value
-        .to_json()
-        .replace("],[", "],\n[")
-        .replace("],\"", "],\n\"");
-    insta::assert_snapshot!(format!("{lines}\n\n{}", notice(&short.left_out)));
-}
-
 /// The rows of `table` by label, cells as JSON, as a reader puts them together again.
-fn read(table: &Value) -> Vec<BTreeMap<String, String>> {
+fn rows_of(table: &Value) -> Vec<BTreeMap<String, String>> {
     let Some(columns) = table["columns"].as_array() else {
         let rows = table.as_array().unwrap().iter();
         return rows.map(|row| flat(row, "")).collect();
@@ -142,13 +216,18 @@ fn value() -> impl Strategy<Value = Value> {
 }
 
 fn limits() -> impl Strategy<Value = Limits> {
-    (0..6_usize, 0..4_usize, 0..4_usize, 0..30_usize).prop_map(
-        |(rows, detailed, elements, text)| {
+    let counts = (0..24_usize, 0..6_usize, 0..4_usize);
+    let bytes = (0..30_usize, 0..60_usize, 0..800_usize, 0..60_usize);
+    (counts, bytes).prop_map(
+        |((rows, detailed, elements), (text, passage, detailed_bytes, prose))| {
             Limits::default()
                 .with_rows(rows)
                 .with_detailed(detailed)
+                .with_detailed_bytes(detailed_bytes)
                 .with_elements(elements)
                 .with_text(text)
+                .with_passage(passage)
+                .with_prose(prose)
         },
     )
 }
@@ -156,11 +235,11 @@ fn limits() -> impl Strategy<Value = Limits> {
 /// Rows of which some share a value, some are made from another and some lack one.
 fn rows() -> impl Strategy<Value = Vec<Value>> {
     let row = (0..1000_u32, any::<[bool; 2]>(), scalar(), "[a-z]{1,3}");
-    prop::collection::vec(row, 0..12).prop_map(|rows| {
+    prop::collection::vec(row, 0..24).prop_map(|rows| {
         let row = |(at, (number, has, any, name)): (usize, (u32, [bool; 2], Value, String))| {
             let id = u32::try_from(at).unwrap() * 1000 + number;
             let mut row = json!({
-                "id": id, "kind": "x", "url": format!("https://a.test/{id}"), "at": {"name": name, "deep": {"n": number}},
+                "id": id, "kind": "x", "level": number % 2, "url": format!("https://a.test/{id}"), "at": {"name": name, "deep": {"n": number}},
             });
             if has[0] {
                 row["any"] = any;
@@ -255,8 +334,31 @@ proptest! {
         let value = Json::parse(&written).unwrap();
         let same: Value = serde_json::from_str(&compact(&value, &limits).value.to_json()).unwrap();
         let columns = compact_columns(&value, &limits).value.to_json();
-        prop_assert_eq!(read(&serde_json::from_str(&columns).unwrap()), read(&same), "{}", columns);
+        prop_assert_eq!(rows_of(&serde_json::from_str(&columns).unwrap()), rows_of(&same), "{}", columns);
         prop_assert!(columns.len() <= same.to_string().len());
+    }
+
+    /// CN-13: what is said once for all rows holds for those that are not whole, too.
+    #[test]
+    fn what_rows_share_is_true_of_all(rows in rows(), limits in limits()) {
+        let whole = Value::from(rows);
+        let written = whole.to_string();
+        let columns = compact_columns(&Json::parse(&written).unwrap(), &limits).value.to_json();
+        let table: Value = serde_json::from_str(&columns).unwrap();
+        let shown = rows_of(&table).len();
+        for row in &whole.as_array().unwrap()[..shown] {
+            let row = flat(row, "");
+            for (label, value) in table["each"].as_object().into_iter().flatten() {
+                prop_assert_eq!(&row[label], &value.to_string());
+            }
+            for (label, template) in table["from"].as_object().into_iter().flatten() {
+                let (before, rest) = template.as_str().unwrap().split_once('{').unwrap();
+                let (source, after) = rest.split_once('}').unwrap();
+                let source: Value = serde_json::from_str(&row[source]).unwrap();
+                let made = json!(format!("{before}{}{after}", plain(&source)));
+                prop_assert_eq!(&row[label], &made.to_string());
+            }
+        }
     }
 
     /// TR-4: a structured value is cut only as its schema allows, and says so itself.
@@ -267,10 +369,13 @@ proptest! {
         let whole = Json::parse(&written).unwrap();
         let validator = jsonschema::validator_for(&schema).unwrap();
         prop_assert!(validator.is_valid(&value));
-        if let Some(short) = compact_structured(&whole, Some(&schema), &limits) {
+        let accepts = |value: &Value| validator.is_valid(value);
+        let guided = Contract::of(&schema);
+        for contract in [guided, guided.accepted_by(&accepts), Contract::default().accepted_by(&accepts)] {
+            let Some(short) = compact_structured(&whole, &contract, &limits, None) else { continue };
             let left: Value = serde_json::from_str(&short.value.to_json()).unwrap();
             prop_assert!(validator.is_valid(&left), "{} of {} under {}", left, value, schema);
-            prop_assert_eq!(left[META_LEFT_OUT].as_array().unwrap().len(), short.left_out.len());
+            prop_assert!(!left[META_LEFT_OUT].as_array().unwrap().is_empty());
         }
     }
 }
@@ -303,18 +408,27 @@ proptest! {
         let schema = strict.map(|strict| schema_of(&value, strict));
         let tool = ToolFacts { output_schema: schema.is_some(), ui: false };
         let policy = Policy { report: true, ..Policy::default() };
-        let compaction = Compaction { limits, output_schema: schema.as_ref(), whole: None };
+        let contract = schema.as_ref().map_or(Contract::default(), Contract::of);
+        let whole = Whole { uri: "vary://result/x", is_linked: true };
+        let compaction = Compaction {
+            limits,
+            contract,
+            whole: Some(whole),
+        };
         let shape = |result: &str| compact_tool_result(result, &features, tool, &policy, &compaction);
-        let (Shaped::Changed { result: short, .. }, left_out) = shape(&result) else { return Ok(()) };
+        let compacted = shape(&result);
+        let Shaped::Changed { result: short, .. } = compacted.shaped else { return Ok(()) };
         if let Shaped::Changed { result: plain, .. } = tool_result(&result, &features, tool, &policy) {
             prop_assert!(short.len() <= plain.len());
         }
-        prop_assert_eq!(shape(&short), (Shaped::Unchanged, Vec::new()));
+        prop_assert_eq!(shape(&short).shaped, Shaped::Unchanged);
         let short: Value = serde_json::from_str(&short).unwrap();
         let content = short["content"].as_array().unwrap();
         prop_assert_eq!(content.iter().filter(|block| **block == image).count(), 2);
-        let said = notice(&left_out);
+        let left_out = compacted.left_out;
+        let said = notice(&left_out, Some("vary://result/x")).join("\n");
         prop_assert!(left_out.is_empty() || content.iter().any(|block| block["text"] == said));
+        prop_assert!(left_out.is_empty() || compacted.whole == Some(value.to_string()));
         if let Some(schema) = schema {
             let validator = jsonschema::validator_for(&schema).unwrap();
             prop_assert!(validator.is_valid(&short["structuredContent"]), "{} under {}", short, schema);
@@ -326,7 +440,7 @@ proptest! {
 #[test]
 fn a_hostile_value_is_compacted_within_limits() {
     let key = "k".repeat(200_000);
-    let list = vec!["null,\"\",[null]"; 20_000].join(",");
+    let list = vec!["null,\"\",0"; 20_000].join(",");
     let text = format!(
         r#"{{"{key}":[{list}],"rows":[{}]}}"#,
         vec![r#"{"a":null}"#; 20_000].join(",")

@@ -20,10 +20,13 @@ use mcp_vary::hints::VariantHints;
 use mcp_vary::json::Json;
 use mcp_vary::predicate::{Alternatives, Predicate};
 use mcp_vary::rank::{ADVERTISED, Weight, Weights, rank};
-use mcp_vary::render::{Limits, compact, compact_columns, compact_structured};
+use mcp_vary::render::{
+    Contract, Limits, Part, compact, compact_columns, compact_markdown, compact_structured,
+    compact_text, read,
+};
 use mcp_vary::shape::{
     Answer, Compaction, Policy, PromptAlternative, Rendering, Report, Representation,
-    Representations, Shaped, ToolFacts, compact_tool_result, prompt_result, resource_result,
+    Representations, Shaped, ToolFacts, Whole, compact_tool_result, prompt_result, resource_result,
     tool_result,
 };
 use mcp_vary::state::{self, Parameters, StateError};
@@ -213,6 +216,9 @@ fn compaction() {
                 "detailed" => limits.with_detailed(limit),
                 "elements" => limits.with_elements(limit),
                 "text" => limits.with_text(limit),
+                "detailed_bytes" => limits.with_detailed_bytes(limit),
+                "passage" => limits.with_passage(limit),
+                "prose" => limits.with_prose(limit),
                 other => unreachable!("{other} is no limit"),
             };
         }
@@ -221,10 +227,43 @@ fn compaction() {
         }
         let written = input["value"].to_string();
         let value = Json::parse(&written).unwrap();
+        if input["form"] == "read" {
+            let part = Part::parse(string(&input["query"]));
+            return match part.and_then(|part| read(&value, &part)) {
+                Ok(page) => {
+                    let value: Value = serde_json::from_str(&page.value.to_json()).unwrap();
+                    json!({"value": value, "offset": page.offset, "total": page.total, "next": page.next})
+                }
+                Err(error) => error.to_string().into(),
+            };
+        }
+        if let form @ ("markdown" | "text") = string(&input["form"]) {
+            let render = if form == "text" {
+                compact_text
+            } else {
+                compact_markdown
+            };
+            let (text, left_out) = render(&value, &limits);
+            let left_out: Value = left_out.iter().map(ToString::to_string).collect();
+            return json!({"value": text, "left_out": left_out});
+        }
         let short = match string(&input["form"]) {
             "same" => Some(compact(&value, &limits)),
             "columns" => Some(compact_columns(&value, &limits)),
-            "structured" => compact_structured(&value, input.get("schema"), &limits),
+            "structured" => {
+                let schema = input.get("schema");
+                let checked = schema.filter(|_| input["validated"] == json!(true));
+                let validator = checked.map(|schema| jsonschema::validator_for(schema).unwrap());
+                let accepts = |value: &Value| validator.as_ref().unwrap().is_valid(value);
+                let contract = match schema {
+                    Some(schema) if validator.is_some() => {
+                        Contract::of(schema).accepted_by(&accepts)
+                    }
+                    Some(schema) => Contract::of(schema),
+                    None => Contract::default(),
+                };
+                compact_structured(&value, &contract, &limits, input["whole"].as_str())
+            }
             other => unreachable!("{other} is no form"),
         };
         let Some(short) = short else {
@@ -237,7 +276,10 @@ fn compaction() {
 }
 
 fn compact_result(input: &Value, limits: Limits) -> Value {
-    let whole = input.get("whole").map(Value::to_string);
+    let whole = input["whole"].as_str().map(|uri| Whole {
+        uri,
+        is_linked: input["linked"] != json!(false),
+    });
     let tool = ToolFacts {
         output_schema: input.get("schema").is_some(),
         ui: input["ui"] == json!(true),
@@ -248,18 +290,21 @@ fn compact_result(input: &Value, limits: Limits) -> Value {
     };
     let compaction = Compaction {
         limits,
-        output_schema: input.get("schema"),
-        whole: whole.as_deref(),
+        contract: input
+            .get("schema")
+            .map_or(Contract::default(), Contract::of),
+        whole,
     };
     let result = input["result"].to_string();
     let features = features(&input["features"]);
     let plain = tool_result(&result, &features, tool, &policy);
-    let (short, left_out) = compact_tool_result(&result, &features, tool, &policy, &compaction);
-    if short == plain {
-        assert!(left_out.is_empty());
+    let short = compact_tool_result(&result, &features, tool, &policy, &compaction);
+    assert_eq!(short.left_out.is_empty(), short.whole.is_none());
+    if short.shaped == plain {
+        assert!(short.left_out.is_empty());
         return Value::Null;
     }
-    shaped(short)
+    shaped(short.shaped)
 }
 
 fn answer(value: &Value) -> Answer {

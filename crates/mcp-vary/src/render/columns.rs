@@ -19,22 +19,29 @@ const MOST_SOURCES: usize = 16;
 const MOST_LABELS: usize = 128;
 
 /// `value` with every array of uniform rows in columns, where that saves a quarter of it or more.
-pub(super) fn columns(value: Json<'_>) -> Json<'_> {
+/// It was made from `whole`, whose rows say what holds for those that have lost it.
+pub(super) fn columns<'a>(value: Json<'a>, whole: &Json<'_>) -> Json<'a> {
     match value {
         Json::Object(members) => {
-            let members = members
-                .into_iter()
-                .map(|(key, value)| (key, columns(value)));
+            let members = members.into_iter().map(|(key, value)| {
+                let value = match whole.get(&key) {
+                    Some(whole) => columns(value, whole),
+                    None => value,
+                };
+                (key, value)
+            });
             Json::Object(members.collect())
         }
         Json::Array(elements) => {
-            let table = in_columns(&elements);
+            let origins = whole.as_array().unwrap_or_default();
+            let table = Columns::of(&elements, origins).map(Columns::into_json);
             let array = Json::Array(elements);
             let size = |value: &Json<'_>| value.to_json().len();
             match (table, array) {
                 (Some(table), array) if size(&table) * 4 <= size(&array) * 3 => table,
                 (_, Json::Array(elements)) => {
-                    Json::Array(elements.into_iter().map(columns).collect())
+                    let pairs = elements.into_iter().zip(origins);
+                    Json::Array(pairs.map(|(one, whole)| columns(one, whole)).collect())
                 }
                 (_, other) => other,
             }
@@ -43,57 +50,119 @@ pub(super) fn columns(value: Json<'_>) -> Json<'_> {
     }
 }
 
-/// `rows` in columns; those at the end that have their key only apart from the others.
-fn in_columns<'a>(rows: &[Json<'a>]) -> Option<Json<'a>> {
-    let only = |row: &Json<'a>| match row.as_object() {
-        Some([(key, value)]) => Some((key.clone(), value.clone())),
-        _ => None,
-    };
-    let key = rows.last().and_then(only).map(|(key, _)| key);
-    let is_other = |row: &Json<'a>| only(row).map(|(name, _)| name) == key;
-    let others = match key {
-        Some(_) => rows.iter().rev().take_while(|row| is_other(row)).count(),
-        None => 0,
-    };
-    let (whole, others) = rows.split_at(rows.len() - others);
-    // Rows of one member are whole.
-    let (whole, others) = if whole.is_empty() {
-        (others, whole)
-    } else {
-        (whole, others)
-    };
-    let mut members = Table::of(whole)?.into_members(whole.len());
-    if let Some(key) = key.filter(|_| !others.is_empty()) {
-        let keys = others.iter().filter_map(only).map(|(_, value)| value);
-        let keys = Json::Object(vec![(key, Json::Array(keys.collect()))]);
-        members.push(("others".into(), keys));
+type Members<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
+
+/// Uniform rows, with everything said once that can be.
+pub(super) struct Columns<'a> {
+    /// What all rows share, the others too.
+    pub(super) each: Members<'a>,
+    /// How texts are made from another column.
+    pub(super) from: Members<'a>,
+    pub(super) labels: Vec<String>,
+    /// A cell for each label.
+    pub(super) rows: Vec<Vec<Option<Json<'a>>>>,
+    /// The key of the rows that have nothing else, under its name.
+    pub(super) others: Option<(Cow<'a, str>, Vec<Json<'a>>)>,
+}
+
+impl<'a> Columns<'a> {
+    /// `rows`, which were made from the first of `origins`, in columns; those at the end that have their
+    /// key only apart from the others.
+    pub(super) fn of(rows: &[Json<'a>], origins: &[Json<'_>]) -> Option<Self> {
+        let only = |row: &Json<'a>| match row.as_object() {
+            Some([(key, value)]) => Some((key.clone(), value.clone())),
+            _ => None,
+        };
+        let key = rows.last().and_then(only).map(|(key, _)| key);
+        let is_other = |row: &Json<'a>| only(row).map(|(name, _)| name) == key;
+        let others = match key {
+            Some(_) => rows.iter().rev().take_while(|row| is_other(row)).count(),
+            None => 0,
+        };
+        let (whole, others) = rows.split_at(rows.len() - others);
+        // Rows of one member are whole.
+        let (whole, others) = if whole.is_empty() {
+            (others, whole)
+        } else {
+            (whole, others)
+        };
+        // What the others have lost is read from what they were made of: the first row is there to compare.
+        let hidden: Vec<_> = if others.is_empty() {
+            Vec::new()
+        } else {
+            let lost = origins.get(whole.len()..rows.len())?;
+            origins.iter().take(1).chain(lost).map(Some).collect()
+        };
+        let mut columns = Table::of(whole, &hidden)?.into_columns(whole.len());
+        columns.others = key.filter(|_| !others.is_empty()).map(|key| {
+            let keys = others.iter().filter_map(only).map(|(_, value)| value);
+            (key, keys.collect())
+        });
+        Some(columns)
     }
-    Some(Json::Object(members))
+
+    fn into_json(self) -> Json<'a> {
+        let text = |text: String| Json::String(text.into());
+        let cells = |row: Vec<Option<Json<'a>>>| {
+            let cells = row.into_iter().map(|cell| cell.unwrap_or(Json::Null));
+            Json::Array(cells.collect())
+        };
+        let mut members: Members<'a> = Vec::new();
+        for (name, some) in [("each", self.each), ("from", self.from)] {
+            if !some.is_empty() {
+                members.push((name.into(), Json::Object(some)));
+            }
+        }
+        let labels = self.labels.into_iter().map(text).collect();
+        let rows = self.rows.into_iter().map(cells).collect();
+        members.push(("columns".into(), Json::Array(labels)));
+        members.push(("rows".into(), Json::Array(rows)));
+        if let Some((key, keys)) = self.others {
+            let keys = Json::Object(vec![(key, Json::Array(keys))]);
+            members.push(("others".into(), keys));
+        }
+        Json::Object(members)
+    }
 }
 
 type Cells<'v, 'a> = Vec<Option<&'v Json<'a>>>;
 
-/// The cells of a table, a column after the other.
-#[derive(Default)]
-struct Table<'v, 'a> {
-    columns: Vec<(String, Cells<'v, 'a>)>,
+/// A column of a table.
+struct Column<'v, 'a, 'w> {
+    label: String,
+    /// Its cells in the rows that are whole.
+    cells: Cells<'v, 'a>,
+    /// What stood in the first row and in those that are not whole.
+    hidden: Cells<'v, 'w>,
 }
 
-impl<'v, 'a> Table<'v, 'a> {
-    fn of(rows: &'v [Json<'a>]) -> Option<Self> {
+/// The cells of a table, a column after the other.
+#[derive(Default)]
+struct Table<'v, 'a, 'w> {
+    columns: Vec<Column<'v, 'a, 'w>>,
+}
+
+impl<'v, 'a, 'w> Table<'v, 'a, 'w> {
+    fn of(rows: &'v [Json<'a>], hidden: &[Option<&'v Json<'w>>]) -> Option<Self> {
         let are_rows = rows.iter().all(|row| row.as_object().is_some());
-        if rows.len() < FEWEST_ROWS || !are_rows {
+        if rows.len() + hidden.len() < FEWEST_ROWS || !are_rows {
             return None;
         }
         let rows: Cells<'v, 'a> = rows.iter().map(Some).collect();
         let mut table = Self::default();
-        table.collect(&rows, "", OPENED_COLUMNS)?;
-        let labels: BTreeSet<_> = table.columns.iter().map(|(label, _)| label).collect();
+        table.collect(&rows, hidden, "", OPENED_COLUMNS)?;
+        let labels: BTreeSet<_> = table.columns.iter().map(|column| &column.label).collect();
         (labels.len() == table.columns.len() && !table.columns.is_empty()).then_some(table)
     }
 
     /// Adds a column for each key in `rows`, or several for what nests; none when they are too many.
-    fn collect(&mut self, rows: &[Option<&'v Json<'a>>], prefix: &str, open: usize) -> Option<()> {
+    fn collect(
+        &mut self,
+        rows: &[Option<&'v Json<'a>>],
+        hidden: &[Option<&'v Json<'w>>],
+        prefix: &str,
+        open: usize,
+    ) -> Option<()> {
         let mut by_key: BTreeMap<&str, (usize, Cells<'v, 'a>)> = BTreeMap::new();
         for (at, row) in rows.iter().enumerate() {
             for (key, value) in row.and_then(|row| row.as_object()).into_iter().flatten() {
@@ -111,11 +180,19 @@ impl<'v, 'a> Table<'v, 'a> {
         in_order.sort_by_key(|(_, (first, _))| *first);
         for (key, (_, cells)) in in_order {
             let label = format!("{prefix}{key}");
+            let hidden: Cells<'v, 'w> = hidden
+                .iter()
+                .map(|row| row.and_then(|row| row.get(key)))
+                .collect();
             let opens = |cell: &&Json<'a>| cell.as_object().is_some_and(|m| !m.is_empty());
             if open > 0 && cells.iter().flatten().all(opens) {
-                self.collect(&cells, &format!("{label}."), open - 1)?;
+                self.collect(&cells, &hidden, &format!("{label}."), open - 1)?;
             } else {
-                self.columns.push((label, cells));
+                self.columns.push(Column {
+                    label,
+                    cells,
+                    hidden,
+                });
             }
             if self.columns.len() > MOST_LABELS {
                 return None;
@@ -124,67 +201,68 @@ impl<'v, 'a> Table<'v, 'a> {
         Some(())
     }
 
-    fn into_members(self, rows: usize) -> Vec<(Cow<'a, str>, Json<'a>)> {
-        let (each, columns): (Vec<_>, Vec<_>) = self
-            .columns
-            .into_iter()
-            .partition(|(_, cells)| is_shared(cells));
+    fn into_columns(self, rows: usize) -> Columns<'a> {
+        let (each, columns): (Vec<_>, Vec<_>) =
+            self.columns.into_iter().partition(Column::is_shared);
         let templates: Vec<_> = (0..columns.len())
             .map(|at| template(&columns, at))
             .collect();
-        let mut members: Vec<(Cow<'a, str>, Json<'a>)> = Vec::new();
-        let shared = each.into_iter().filter_map(|(label, cells)| {
-            let value = cells.first().copied().flatten()?;
-            Some((label.into(), value.clone()))
+        let shared = each.into_iter().filter_map(|column| {
+            let value = column.cells.first().copied().flatten()?;
+            Some((column.label.into(), value.clone()))
         });
-        let shared: Vec<_> = shared.collect();
-        let mut made = Vec::new();
+        let mut from = Vec::new();
         let mut kept = Vec::new();
-        for ((label, cells), template) in columns.into_iter().zip(templates) {
+        for (column, template) in columns.into_iter().zip(templates) {
             match template {
-                Some(template) => made.push((label.into(), Json::String(template.into()))),
-                None => kept.push((label, cells)),
+                Some(template) => from.push((column.label.into(), Json::String(template.into()))),
+                None => kept.push(column),
             }
         }
-        let cell = |cells: &Cells<'v, 'a>, row: usize| cells[row].map_or(Json::Null, Clone::clone);
-        let row = |row| Json::Array(kept.iter().map(|(_, cells)| cell(cells, row)).collect());
-        let all = Json::Array((0..rows).map(row).collect());
-        let labels = kept
-            .iter()
-            .map(|(label, _)| Json::String(label.clone().into()));
-        for (name, some) in [("each", shared), ("from", made)] {
-            if !some.is_empty() {
-                members.push((name.into(), Json::Object(some)));
-            }
+        let row = |row: usize| kept.iter().map(|one| one.cells[row].cloned()).collect();
+        Columns {
+            each: shared.collect(),
+            from,
+            rows: (0..rows).map(row).collect(),
+            labels: kept.into_iter().map(|column| column.label).collect(),
+            others: None,
         }
-        members.push(("columns".into(), Json::Array(labels.collect())));
-        members.push(("rows".into(), all));
-        members
+    }
+}
+
+impl Column<'_, '_, '_> {
+    /// Whether all rows have the same value here, those that are not whole too.
+    fn is_shared(&self) -> bool {
+        fn are_same(cells: &Cells<'_, '_>) -> bool {
+            let mut pairs = cells.windows(2);
+            pairs.all(|pair| matches!((pair[0], pair[1]), (Some(a), Some(b)) if a == b))
+        }
+        self.cells.len() + self.hidden.len() > 1 && are_same(&self.cells) && are_same(&self.hidden)
     }
 }
 
 /// How the texts of column `at` are made from another column that comes before it: its cell
-/// between a beginning and an end that are the same in all rows.
-fn template(columns: &[(String, Cells<'_, '_>)], at: usize) -> Option<String> {
-    let (_, made) = &columns[at];
+/// between a beginning and an end that are the same in all rows, those that are not whole too.
+fn template(columns: &[Column<'_, '_, '_>], at: usize) -> Option<String> {
+    let made = &columns[at];
     let sources = columns[..at].iter().take(MOST_SOURCES);
-    let first = made.first().copied().flatten()?.as_str()?;
+    let first = made.cells.first().copied().flatten()?.as_str()?;
     sources
-        .filter(|(label, _)| !label.contains(['{', '}']))
-        .find_map(|(label, cells)| {
-            let source = plain(cells[0]?)?;
-            let (before, after) = first.split_once(source)?;
+        .filter(|source| !source.label.contains(['{', '}']))
+        .find_map(|source| {
+            let plain_source = plain(source.cells[0]?)?;
+            let (before, after) = first.split_once(plain_source)?;
             let is_worth_it = before.len() + after.len() >= SHORTEST_TEMPLATE;
-            let is_plain =
-                !source.is_empty() && !before.contains(['{', '}']) && !after.contains(['{', '}']);
-            let is_made = |row: usize| {
-                let cell = made[row].and_then(Json::as_str);
+            let is_plain = ![before, after].iter().any(|part| part.contains(['{', '}']));
+            let is_made = |(made, source): (&Option<&Json<'_>>, &Option<&Json<'_>>)| {
+                let cell = made.and_then(Json::as_str);
                 let middle = cell.and_then(|cell| cell.strip_prefix(before)?.strip_suffix(after));
-                let source = cells[row].and_then(plain);
-                middle.is_some() && middle == source
+                middle.is_some() && middle == source.and_then(plain)
             };
-            (is_worth_it && is_plain && (0..made.len()).all(is_made))
-                .then(|| format!("{before}{{{label}}}{after}"))
+            let are_made = made.cells.iter().zip(&source.cells).all(is_made)
+                && made.hidden.iter().zip(&source.hidden).all(is_made);
+            (is_worth_it && !plain_source.is_empty() && is_plain && are_made)
+                .then(|| format!("{before}{{{}}}{after}", source.label))
         })
 }
 
@@ -195,10 +273,4 @@ fn plain<'v>(value: &'v Json<'_>) -> Option<&'v str> {
         Json::Number(spelling) => Some(spelling),
         _ => None,
     }
-}
-
-/// Whether all rows have the same value here.
-fn is_shared(cells: &Cells<'_, '_>) -> bool {
-    let mut pairs = cells.windows(2);
-    pairs.all(|pair| matches!((pair[0], pair[1]), (Some(a), Some(b)) if a == b))
 }

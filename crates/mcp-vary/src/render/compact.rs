@@ -4,7 +4,12 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use serde_json::Value;
+
 use super::columns::columns;
+use super::is_container;
+use super::left_out::{LeftOut, Rule, notice};
+use super::limits::Limits;
 use super::schema::{Bound, admits_marker};
 use crate::json::{Json, pointer};
 
@@ -23,123 +28,8 @@ const MOST_KEYS: usize = 8;
 /// A longer text tells rows apart, but is no key.
 const LONGEST_KEY: usize = 64;
 
-/// At most so many places are told apart; what is left out elsewhere is counted with the last.
+/// At most so many places are told apart; the last one counts those that are not.
 const MOST_PLACES: usize = 64;
-
-/// How much of a value stays; an array keeps its first element, and the first row whole, in any case.
-///
-/// # Examples
-///
-/// ```
-/// use mcp_vary::render::Limits;
-///
-/// let limits = Limits::default().with_rows(50).with_text(80);
-/// assert_eq!((limits.rows, limits.elements, limits.text), (50, 20, 80));
-/// ```
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[non_exhaustive]
-pub struct Limits {
-    /// Elements of an array that is in no other array.
-    pub rows: usize,
-    /// Those of them that stay whole; the others keep their key.
-    pub detailed: usize,
-    /// Elements of an array within another.
-    pub elements: usize,
-    /// Bytes of a string.
-    pub text: usize,
-}
-
-impl Default for Limits {
-    /// 500 rows, 100 of them whole, 20 elements in each list of a row, 120 bytes to a text.
-    fn default() -> Self {
-        Self {
-            rows: 500,
-            detailed: 100,
-            elements: 20,
-            text: 120,
-        }
-    }
-}
-
-impl Limits {
-    /// Keeps so many elements of an array that is in no other.
-    #[must_use]
-    pub fn with_rows(mut self, rows: usize) -> Self {
-        self.rows = rows;
-        self
-    }
-
-    /// Keeps so many rows whole.
-    #[must_use]
-    pub fn with_detailed(mut self, detailed: usize) -> Self {
-        self.detailed = detailed;
-        self
-    }
-
-    /// Keeps so many elements of an array within another.
-    #[must_use]
-    pub fn with_elements(mut self, elements: usize) -> Self {
-        self.elements = elements;
-        self
-    }
-
-    /// Keeps so many bytes of a string, and a little less where a sentence or line ends.
-    #[must_use]
-    pub fn with_text(mut self, text: usize) -> Self {
-        self.text = text;
-        self
-    }
-}
-
-/// By which rule something was left out.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-#[non_exhaustive]
-pub enum Rule {
-    /// Members that are `null` or empty: they carry nothing.
-    Empty,
-    /// All but the key of the rows after the first ones.
-    Details,
-    /// The elements of an array after the first ones.
-    Elements,
-    /// The end of a text.
-    Text,
-}
-
-/// What was left out by one rule at all places of one path; prints as a phrase.
-#[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct LeftOut {
-    /// By which rule.
-    pub rule: Rule,
-    /// Where, as a JSON pointer into the whole value, with `*` for every element of an array.
-    pub path: String,
-    /// The first such place, as a JSON pointer.
-    pub first: String,
-    /// At how many places.
-    pub places: usize,
-    /// How many members, elements or bytes stay, over all places.
-    pub kept: usize,
-    /// How many there were.
-    pub of: usize,
-}
-
-impl fmt::Display for LeftOut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            path,
-            kept,
-            of,
-            places,
-            ..
-        } = self;
-        match self.rule {
-            Rule::Empty => write!(f, "{path}: {places} empty"),
-            Rule::Details => write!(f, "{path}: {kept} of {of} in full, the others by their key"),
-            Rule::Elements => write!(f, "{path}: {kept} of {of} elements"),
-            Rule::Text => write!(f, "{path}: {places} shortened, {kept} of {of} bytes"),
-        }
-    }
-}
 
 /// A value of which something may be missing, and what.
 #[derive(Clone, Debug, PartialEq)]
@@ -156,7 +46,8 @@ pub struct Compact<'a> {
 /// # Properties
 ///
 /// Of many rows, the first stay whole and the others keep their key: the first member that differs
-/// in all of them. What stays is as it was: members and elements in order, numbers as they are spelled, texts from
+/// in all of them. Rows without a key end after those. A text in an array of five has a fifth of the room that a
+/// text elsewhere has, within the limits. What stays is as it was: members and elements in order, numbers as they are spelled, texts from
 /// their beginning up to the end of a line, sentence or word, and [`ELLIPSIS`] where they go on. Cuts fall
 /// between whole elements. An element of an array is never dropped for being empty, since those after it would
 /// move. Everything that is missing is counted in [`Compact::left_out`]. Doing it twice changes
@@ -190,7 +81,7 @@ pub fn compact<'a>(value: &Json<'a>, limits: &Limits) -> Compact<'a> {
 /// # Properties
 ///
 /// Rows become `{"each", "from", "columns", "rows", "others"}`, as far as there is something for
-/// each: the values that all rows share; how a text is made from another column (`/issues/{number}`);
+/// each: the values that all rows share, those that are not whole too; how a text is made from another column (`/issues/{number}`);
 /// the names of the columns; the cells, `null` where the row lacks one; the keys of the rows that are
 /// not whole. Objects in a row become columns of their own, `from.station`. An array that would not become
 /// a quarter shorter stays as it is.
@@ -215,10 +106,97 @@ pub fn compact<'a>(value: &Json<'a>, limits: &Limits) -> Compact<'a> {
 /// ```
 #[must_use]
 pub fn compact_columns<'a>(value: &Json<'a>, limits: &Limits) -> Compact<'a> {
-    let Compact { value, left_out } = compact(value, limits);
+    let short = compact(value, limits);
     Compact {
-        value: columns(value),
-        left_out,
+        value: columns(short.value, value),
+        left_out: short.left_out,
+    }
+}
+
+/// The beginning of a text that its author wrote as such, with [`ELLIPSIS`], and how many bytes of it
+/// that keeps; none when it stays.
+pub(crate) fn shorter_prose(text: &str, limits: &Limits) -> Option<(String, usize)> {
+    let kept = shortened(text, limits.prose).filter(|_| text.len() > limits.prose)?;
+    Some((format!("{kept}{ELLIPSIS}"), kept.len()))
+}
+
+/// What a shorter structured value must meet.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::render::Contract;
+/// use serde_json::{Value, json};
+///
+/// let schema = json!({"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]});
+/// // Its author knows what it says; else only what is plain to see may change.
+/// let accepts = |value: &Value| value.get("a").or(value.get("b")).is_some();
+/// let contract = Contract::of(&schema).accepted_by(&accepts);
+/// assert!(!contract.is_free() && Contract::default().is_free());
+/// ```
+#[derive(Clone, Copy, Default)]
+pub struct Contract<'c> {
+    schema: Option<&'c Value>,
+    accepts: Option<&'c dyn Fn(&Value) -> bool>,
+}
+
+impl<'c> Contract<'c> {
+    /// What this `outputSchema` says, as far as it can be followed without a validator.
+    #[must_use]
+    pub fn of(schema: &'c Value) -> Self {
+        Self {
+            schema: Some(schema),
+            accepts: None,
+        }
+    }
+
+    /// Asks a validator of the schema: what it accepts may go out, whatever the schema says.
+    #[must_use]
+    pub fn accepted_by(mut self, accepts: &'c dyn Fn(&Value) -> bool) -> Self {
+        self.accepts = Some(accepts);
+        self
+    }
+
+    /// Whether anything goes.
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        self.schema.is_none() && self.accepts.is_none()
+    }
+
+    /// What may guide a compaction, the one that leaves out most first.
+    fn bounds(&self) -> Vec<Bound<'c>> {
+        let guided = self.schema.map(Bound::new);
+        let is_tried = self.accepts.is_some() || guided.is_none();
+        is_tried
+            .then_some(Bound::Free)
+            .into_iter()
+            .chain(guided)
+            .collect()
+    }
+
+    fn accepts(&self, value: &Json<'_>) -> bool {
+        self.accepts.is_none_or(|accepts| {
+            serde_json::from_str(&value.to_json()).is_ok_and(|value| accepts(&value))
+        })
+    }
+
+    /// Whether an object may have a member that no schema declares.
+    fn admits_marker(&self) -> bool {
+        // A validator is asked about the value with the member in it.
+        let is_asked = self.accepts.is_some();
+        let declares = |schema: &Value| schema["properties"].get(META_LEFT_OUT).is_some();
+        self.schema.is_none_or(|schema| {
+            admits_marker(schema, META_LEFT_OUT) || is_asked && !declares(schema)
+        })
+    }
+}
+
+impl fmt::Debug for Contract<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Contract")
+            .field("schema", &self.schema)
+            .field("accepts", &self.accepts.is_some())
+            .finish()
     }
 }
 
@@ -227,27 +205,27 @@ pub fn compact_columns<'a>(value: &Json<'a>, limits: &Limits) -> Compact<'a> {
 /// # Properties
 ///
 /// The value says itself what it lacks, in a list under [`META_LEFT_OUT`], since a program may read
-/// nothing else. So it is cut only where there is room for that: in an object, and under
-/// `output_schema` only where the schema leaves members open. What is cut is still valid: a member
-/// goes where it is not `required`, elements go beyond `minItems`, texts where no keyword speaks of
-/// them. A schema that says more than can be followed (`anyOf`, a reference elsewhere) keeps
-/// what it governs whole.
+/// nothing else; with `whole`, the URI of the whole value, where to read it. So it is cut only where
+/// there is room for that: in an object, and under a schema only where that leaves members open. What
+/// is cut is still valid: a member goes where it is not `required`, elements go beyond `minItems`, texts
+/// where no keyword speaks of them. What a schema says beyond that (`anyOf`, a reference elsewhere)
+/// keeps what it governs whole, unless the contract's validator accepts the shorter value.
 ///
 /// # Examples
 ///
 /// ```
 /// use mcp_vary::json::Json;
-/// use mcp_vary::render::{Limits, compact_structured};
+/// use mcp_vary::render::{Contract, Limits, compact_structured};
 /// use serde_json::json;
 ///
 /// let value = Json::parse(r#"{"next": null, "total": null}"#)?;
 /// let compacted = |schema| {
-///     let short = compact_structured(&value, Some(&schema), &Limits::default());
+///     let short = compact_structured(&value, &Contract::of(&schema), &Limits::default(), None);
 ///     short.map(|short| short.value.to_json())
 /// };
 /// assert_eq!(
 ///     compacted(json!({"type": "object", "required": ["total"]})).as_deref(),
-///     Some(r#"{"total":null,"vary/leftOut":["/next: 1 empty"]}"#),
+///     Some(r#"{"total":null,"vary/leftOut":["empty: /next"]}"#),
 /// );
 ///
 /// // No room to say what is missing: nothing is.
@@ -257,27 +235,24 @@ pub fn compact_columns<'a>(value: &Json<'a>, limits: &Limits) -> Compact<'a> {
 #[must_use]
 pub fn compact_structured<'a>(
     value: &Json<'a>,
-    output_schema: Option<&serde_json::Value>,
+    contract: &Contract<'_>,
     limits: &Limits,
+    whole: Option<&str>,
 ) -> Option<Compact<'a>> {
-    let has_room = value.get(META_LEFT_OUT).is_none()
-        && output_schema.is_none_or(|schema| admits_marker(schema, META_LEFT_OUT));
-    let bound = output_schema.map_or(Bound::Free, Bound::new);
-    // A program expects a row to be one, so that rows stay whole or go.
-    let limits = limits.with_detailed(usize::MAX);
-    let mut short = Compacting::new(&limits).whole(value, bound);
-    let Json::Object(members) = &mut short.value else {
-        return None;
-    };
-    if short.left_out.is_empty() || !has_room {
+    let is_object = value.as_object().is_some();
+    if !is_object || value.get(META_LEFT_OUT).is_some() || !contract.admits_marker() {
         return None;
     }
-    let said = short
-        .left_out
-        .iter()
-        .map(|one| Json::String(one.to_string().into()));
-    members.push((META_LEFT_OUT.into(), Json::Array(said.collect())));
-    Some(short)
+    let shorter = |bound| {
+        let mut short = Compacting::new(limits).whole(value, bound);
+        let said = notice(&short.left_out, whole);
+        let said = said.into_iter().map(|line| Json::String(line.into()));
+        if let Json::Object(members) = &mut short.value {
+            members.push((META_LEFT_OUT.into(), Json::Array(said.collect())));
+        }
+        (!short.left_out.is_empty() && contract.accepts(&short.value)).then_some(short)
+    };
+    contract.bounds().into_iter().find_map(shorter)
 }
 
 /// One step on the way to a value.
@@ -299,6 +274,8 @@ impl<'v> Step<'v> {
 
 struct Compacting<'v, 'l> {
     limits: &'l Limits,
+    /// How many bytes a text at hand may have, if more than any may.
+    room: usize,
     left_out: Vec<LeftOut>,
     /// The way to the value at hand.
     way: Vec<Step<'v>>,
@@ -313,6 +290,7 @@ impl<'v, 'l> Compacting<'v, 'l> {
     fn new(limits: &'l Limits) -> Self {
         Self {
             limits,
+            room: limits.passage,
             left_out: Vec::new(),
             way: Vec::new(),
             paths: BTreeMap::new(),
@@ -336,15 +314,18 @@ impl<'v, 'l> Compacting<'v, 'l> {
         match value {
             Json::Object(members) => self.members(members, path, bound),
             Json::Array(elements) => self.elements(elements, path, bound),
-            Json::String(text) if text.len() > self.limits.text && bound.admits_text() => {
-                let Some(kept) = shortened(text, self.limits.text) else {
-                    return value.clone();
-                };
-                self.leave_out(Rule::Text, path, kept.len(), text.len());
-                Json::String(format!("{kept}{ELLIPSIS}").into())
-            }
+            Json::String(text) if bound.admits_text() => self.text(text, path),
             other => other.clone(),
         }
+    }
+
+    fn text<'a>(&mut self, text: &Cow<'a, str>, path: usize) -> Json<'a> {
+        let limit = self.limits.text.max(self.room);
+        let Some(kept) = shortened(text, limit).filter(|_| text.len() > limit) else {
+            return Json::String(text.clone());
+        };
+        self.leave_out(Rule::Text, path, kept.len(), text.len());
+        Json::String(format!("{kept}{ELLIPSIS}").into())
     }
 
     fn members<'a>(
@@ -380,14 +361,23 @@ impl<'v, 'l> Compacting<'v, 'l> {
             self.limits.rows
         };
         // None of them would say nothing.
-        let count = elements.len().min(bound.items(limit.max(1)));
+        let mut count = elements.len().min(bound.items(limit.max(1)));
+        let whole = if is_inner {
+            count
+        } else {
+            self.whole_rows(&elements[..count])
+        };
+        let key = (whole < count)
+            .then(|| key_of(&elements[..count]))
+            .flatten();
+        if key.is_none() && elements.iter().any(is_container) {
+            count = count.min(bound.items(whole));
+        }
         if count < elements.len() {
             self.leave_out(Rule::Elements, path, count, elements.len());
         }
-        let detailed = self.limits.detailed.max(1);
-        let is_long = !is_inner && count > detailed;
-        let key = is_long.then(|| key_of(&elements[..count])).flatten();
-        let whole = key.map_or(count, |_| detailed);
+        let room = self.room;
+        self.room /= count.max(1);
         let mut has_less = false;
         let mut kept = Vec::with_capacity(count);
         for (at, element) in elements[..count].iter().enumerate() {
@@ -399,13 +389,43 @@ impl<'v, 'l> Compacting<'v, 'l> {
             };
             let members = |row: &Json<'_>| row.as_object().map(<[_]>::len);
             if at >= whole && !has_less && members(&short) < members(element) {
-                self.leave_out(Rule::Details, path, whole, count);
+                self.leave_out(Rule::Details, path, at, count);
                 has_less = true;
             }
             kept.push(short);
             self.way.pop();
         }
+        self.room = room;
         Json::Array(kept)
+    }
+
+    /// How many of `rows` stay whole: the first in any case.
+    fn whole_rows(&self, rows: &[Json<'_>]) -> usize {
+        let mut bytes = 0_usize;
+        let fits = |row: &&Json<'_>| {
+            bytes = bytes.saturating_add(self.weight(row));
+            bytes <= self.limits.detailed_bytes
+        };
+        let rows = rows.iter().take(self.limits.detailed);
+        rows.take_while(fits).count().max(1)
+    }
+
+    /// About how many bytes `value` has when it is shorter: never more for what is shorter already.
+    fn weight(&self, value: &Json<'_>) -> usize {
+        match value {
+            Json::Object(members) => {
+                let told = members.iter().filter(|(_, value)| !is_empty(value));
+                told.map(|(key, value)| key.len() + 4 + self.weight(value))
+                    .sum()
+            }
+            Json::Array(elements) => {
+                let told = elements.iter().take(self.limits.elements.max(1));
+                told.map(|element| 2 + self.weight(element)).sum()
+            }
+            Json::String(text) => text.len().min(self.limits.text) + 2,
+            Json::Number(spelling) => spelling.len(),
+            Json::Null | Json::Bool(_) => 5,
+        }
     }
 
     /// A row with its key, and what else a schema requires of it.
@@ -435,17 +455,35 @@ impl<'v, 'l> Compacting<'v, 'l> {
     }
 
     fn leave_out(&mut self, rule: Rule, path: usize, kept: usize, of: usize) {
-        let next = self.left_out.len();
-        let is_full = next == MOST_PLACES;
-        let counted = self.counted.get(&(path, rule)).copied();
-        if let Some(at) = counted.or(is_full.then(|| next - 1)) {
-            let counted = &mut self.left_out[at];
-            counted.places += 1;
-            counted.kept += kept;
-            counted.of += of;
+        if let Some(at) = self.counted.get(&(path, rule)) {
+            self.left_out[*at].count(kept, of);
             return;
         }
-        self.counted.insert((path, rule), next);
+        let next = self.left_out.len();
+        if next == MOST_PLACES {
+            self.left_out[next - 1].count(kept, of);
+            return;
+        }
+        let mut one = LeftOut {
+            rule: Rule::Elsewhere,
+            path: String::new(),
+            first: String::new(),
+            offset: 0,
+            places: 1,
+            kept,
+            of,
+        };
+        if next < MOST_PLACES - 1 {
+            self.counted.insert((path, rule), next);
+            one.rule = rule;
+            one.offset = kept;
+            (one.path, one.first) = self.pointers();
+        }
+        self.left_out.push(one);
+    }
+
+    /// The path and the pointer to the value at hand.
+    fn pointers(&self) -> (String, String) {
         let (mut path, mut first) = (String::new(), String::new());
         for step in &self.way {
             match step {
@@ -459,14 +497,7 @@ impl<'v, 'l> Compacting<'v, 'l> {
                 }
             }
         }
-        self.left_out.push(LeftOut {
-            rule,
-            path,
-            first,
-            places: 1,
-            kept,
-            of,
-        });
+        (path, first)
     }
 }
 
@@ -516,13 +547,6 @@ fn shortened(text: &str, limit: usize) -> Option<&str> {
     }
 }
 
-/// `left_out` as one line each, for a notice beside the value.
-#[must_use]
-pub fn notice(left_out: &[LeftOut]) -> String {
-    let lines: Vec<_> = left_out.iter().map(ToString::to_string).collect();
-    lines.join("\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -547,13 +571,15 @@ mod tests {
 
     /// CN-13: whole elements are counted where they are missing.
     #[test]
-    fn places_beyond_the_limit_are_counted_with_the_last() {
+    fn places_beyond_the_limit_are_counted_together() {
         let members: Vec<_> = (0..100).map(|n| format!("\"k{n}\":null")).collect();
         let text = format!("{{{}}}", members.join(","));
         let short = compact(&Json::parse(&text).unwrap(), &Limits::default());
         assert_eq!(short.left_out.len(), MOST_PLACES);
         let places: usize = short.left_out.iter().map(|one| one.places).sum();
         assert_eq!(places, 100);
-        assert_eq!(notice(&short.left_out).lines().count(), MOST_PLACES);
+        let last = short.left_out.last().unwrap();
+        assert_eq!((last.rule, last.places), (Rule::Elsewhere, 100 - 63));
+        assert_eq!(notice(&short.left_out, None).len(), 2);
     }
 }

@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::{Line, Table, are_lines, fits_line, is_multiline, lines, on_one_line};
+use super::{
+    LeftOut, Limits, Line, Table, Uniform, are_lines, compact, fits_line, is_multiline, lines,
+    member, on_one_line,
+};
 use crate::json::Json;
 
 /// The first heading; the one above it belongs to whoever embeds the text.
@@ -52,10 +55,48 @@ const CELL: Line = Line {
 /// ```
 #[must_use]
 pub fn markdown(value: &Json<'_>) -> String {
-    let mut writer = Writer::default();
-    writer.block(value, FIRST_LEVEL);
-    writer.out.truncate(writer.out.trim_end_matches('\n').len());
-    writer.out
+    Writer::default().run(value, None)
+}
+
+/// `value` as markdown in the fewest words: [`compact`](super::compact), with uniform rows as one table.
+///
+/// # Properties
+///
+/// As of [`markdown`], but for tables: a table has a column for everything that tells its rows apart, however
+/// wide. Above it stands what all rows share, under `each`, and how texts are made from another
+/// column, under `from`; below it the keys of the rows that are not whole, under `others`.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::json::Json;
+/// use mcp_vary::render::{Limits, compact_markdown};
+///
+/// let value = Json::parse(concat!(
+///     r#"[{"id": 1, "from": {"station": "Bern"}, "cancelled": false, "note": null},"#,
+///     r#" {"id": 2, "from": {"station": "Thun"}, "cancelled": false, "note": "late"},"#,
+///     r#" {"id": 3, "from": {"station": "Visp"}, "cancelled": false, "note": null}]"#,
+/// ))?;
+/// let (markdown, left_out) = compact_markdown(&value, &Limits::default().with_detailed(2));
+/// assert_eq!(markdown, "\
+/// - **each**: cancelled: false
+///
+/// | id | from.station | note |
+/// | ---: | --- | --- |
+/// | 1 | Bern |  |
+/// | 2 | Thun | late |
+///
+/// - **others**: id: 3");
+/// assert_eq!(left_out[1].to_string(), "/*: 2 of 3 in full, the others by their key");
+/// # Ok::<(), mcp_vary::json::JsonError>(())
+/// ```
+#[must_use]
+pub fn compact_markdown(value: &Json<'_>, limits: &Limits) -> (String, Vec<LeftOut>) {
+    let short = compact(value, limits);
+    (
+        Writer::default().run(&short.value, Some(value)),
+        short.left_out,
+    )
 }
 
 #[derive(Default)]
@@ -64,18 +105,31 @@ struct Writer {
 }
 
 impl Writer {
-    fn block(&mut self, value: &Json<'_>, level: usize) {
+    /// Writes `value`; with the `whole` that it was made from, uniform rows as one table, with what
+    /// they share above it.
+    fn run(mut self, value: &Json<'_>, whole: Option<&Json<'_>>) -> String {
+        self.block(value, whole, FIRST_LEVEL);
+        self.out.truncate(self.out.trim_end_matches('\n').len());
+        self.out
+    }
+
+    fn block(&mut self, value: &Json<'_>, whole: Option<&Json<'_>>, level: usize) {
         self.gap();
         match value {
-            Json::Object(members) if !members.is_empty() => self.members(members, level),
-            Json::Array(elements) if !elements.is_empty() => self.elements(elements, level),
+            Json::Object(members) if !members.is_empty() => self.members(members, whole, level),
+            Json::Array(elements) if !elements.is_empty() => self.elements(elements, whole, level),
             Json::String(text) if is_multiline(text) => self.fence(text, ""),
             line => self.line(line),
         }
     }
 
     /// What fits a line first: below a heading it would seem to belong to that section.
-    fn members(&mut self, members: &[(Cow<'_, str>, Json<'_>)], level: usize) {
+    fn members(
+        &mut self,
+        members: &[(Cow<'_, str>, Json<'_>)],
+        whole: Option<&Json<'_>>,
+        level: usize,
+    ) {
         let is_item = |value: &Json<'_>| {
             level > LAST_LEVEL || fits_line(value) || matches!(value, Json::String(_))
         };
@@ -96,20 +150,41 @@ impl Writer {
         }
         for (key, value) in members.iter().filter(|(_, value)| !is_item(value)) {
             self.heading(level, |out| escaped(out, key, Place::Line));
-            self.block(value, level + 1);
+            self.block(value, member(whole, key), level + 1);
         }
     }
 
-    fn elements(&mut self, elements: &[Json<'_>], level: usize) {
-        if let Some(table) = Table::of(elements, &CELL) {
+    fn elements(&mut self, elements: &[Json<'_>], whole: Option<&Json<'_>>, level: usize) {
+        let uniform = whole.and_then(|whole| Uniform::of(elements, whole, &CELL));
+        if let Some(uniform) = uniform {
+            self.uniform(&uniform);
+        } else if let Some(table) = Table::of(elements, &CELL) {
             self.table(&table);
         } else if level > LAST_LEVEL || are_lines(elements) {
             self.items(elements);
         } else {
             for (at, element) in elements.iter().enumerate() {
                 self.heading(level, |out| out.push_str(&(at + 1).to_string()));
-                self.block(element, level + 1);
+                self.block(element, super::element(whole, at), level + 1);
             }
+        }
+    }
+
+    fn uniform(&mut self, uniform: &Uniform<'_>) {
+        for (name, members) in &uniform.shared {
+            self.out.extend(["- **", name, "**: "]);
+            LINE.write(&mut self.out, members, usize::MAX);
+            self.out.push('\n');
+        }
+        self.gap();
+        self.table(&uniform.table);
+        if let Some((key, keys)) = &uniform.others {
+            self.gap();
+            self.out.push_str("- **others**: ");
+            (LINE.key)(&mut self.out, key);
+            self.out.push_str(": ");
+            LINE.list(&mut self.out, keys, usize::MAX);
+            self.out.push('\n');
         }
     }
 

@@ -12,20 +12,27 @@
 mod columns;
 mod compact;
 mod geo;
+mod left_out;
+mod limits;
 mod markdown;
+mod part;
 mod schema;
 mod text;
 
+pub(crate) use self::compact::shorter_prose;
 pub use self::compact::{
-    Compact, ELLIPSIS, LeftOut, Limits, META_LEFT_OUT, Rule, compact, compact_columns,
-    compact_structured, notice,
+    Compact, Contract, ELLIPSIS, META_LEFT_OUT, compact, compact_columns, compact_structured,
 };
 pub use self::geo::geo_json;
-pub use self::markdown::markdown;
-pub use self::text::text;
+pub use self::left_out::{LeftOut, Rule, notice};
+pub use self::limits::Limits;
+pub use self::markdown::{compact_markdown, markdown};
+pub use self::part::{LARGEST_PAGE, PAGE, Page, Part, PartError, TEXT_PAGE, read};
+pub use self::text::{compact_text, text};
 
 use std::borrow::Cow;
 
+use self::columns::Columns;
 use crate::json::Json;
 
 /// A table with more columns than this becomes sections.
@@ -231,6 +238,55 @@ impl Table {
     }
 }
 
+/// Uniform rows of a value in few words: what they share, and a table of what they do not.
+struct Uniform<'a> {
+    /// Members of all rows, and how texts are made from another column: under the names that they
+    /// have as JSON.
+    shared: Vec<(&'static str, Json<'a>)>,
+    table: Table,
+    /// The key of the rows that have nothing else, under its name.
+    others: Option<(Cow<'a, str>, Vec<Json<'a>>)>,
+}
+
+impl<'a> Uniform<'a> {
+    /// `elements`, which were made from those of `whole`, as such rows; none when they are not, or the table would be mostly holes, or have no
+    /// column: how many rows there are would be lost.
+    fn of(elements: &[Json<'a>], whole: &Json<'_>, line: &Line) -> Option<Self> {
+        let origins = whole.as_array()?;
+        let columns =
+            Columns::of(elements, origins).filter(|columns| !columns.labels.is_empty())?;
+        let cells = columns.rows.iter().flatten();
+        let filled = cells.clone().flatten().count();
+        if cells.count() > filled * MOST_CELLS_PER_VALUE + 64 {
+            return None;
+        }
+        let column = |at: usize| {
+            let values = || columns.rows.iter().map(move |row| row[at].as_ref());
+            let mut label = String::new();
+            (line.key)(&mut label, &columns.labels[at]);
+            let cell = |value: Option<&Json<'_>>| value.map_or(String::new(), |v| line.whole(v));
+            Column {
+                label,
+                numeric: is_numeric(values()),
+                cells: values().map(cell).collect(),
+            }
+        };
+        let table = Table {
+            rows: columns.rows.len(),
+            columns: (0..columns.labels.len()).map(column).collect(),
+        };
+        let shared = [("each", columns.each), ("from", columns.from)];
+        let shared = shared.into_iter().filter(|(_, some)| !some.is_empty());
+        Some(Self {
+            shared: shared
+                .map(|(name, some)| (name, Json::Object(some)))
+                .collect(),
+            table,
+            others: columns.others,
+        })
+    }
+}
+
 /// The values of a table, one label and one value per row for each column.
 #[derive(Default)]
 struct Cells<'v, 'a> {
@@ -277,6 +333,7 @@ impl<'v, 'a> Cells<'v, 'a> {
         labels.collect::<std::collections::BTreeSet<_>>().len() == self.columns.len()
     }
 
+    /// Every cell written; none when one is too long, or all of them are.
     fn write(&self, rows: usize, line: &Line) -> Option<Table> {
         let mut columns = Vec::with_capacity(self.columns.len());
         let mut size = 0;
@@ -294,7 +351,7 @@ impl<'v, 'a> Cells<'v, 'a> {
             }
             columns.push(Column {
                 label: label.clone(),
-                numeric: is_numeric(values),
+                numeric: is_numeric(values.iter().copied()),
                 cells,
             });
         }
@@ -321,13 +378,23 @@ fn union_of_keys<'v>(rows: &[Option<&'v Json<'_>>]) -> Option<Vec<&'v str>> {
     Some(keys)
 }
 
+/// What the member `key` was made from.
+fn member<'v, 'a>(whole: Option<&'v Json<'a>>, key: &str) -> Option<&'v Json<'a>> {
+    whole?.get(key)
+}
+
+/// What the element number `at` was made from.
+fn element<'v, 'a>(whole: Option<&'v Json<'a>>, at: usize) -> Option<&'v Json<'a>> {
+    whole?.as_array()?.get(at)
+}
+
 fn has_members(value: &Json<'_>) -> bool {
     value.as_object().is_some_and(|members| !members.is_empty())
 }
 
-fn is_numeric(values: &[Option<&Json<'_>>]) -> bool {
+/// Whether the cells are numbers, as far as there are any.
+fn is_numeric<'v>(values: impl Iterator<Item = Option<&'v Json<'v>>>) -> bool {
     let mut given = values
-        .iter()
         .flatten()
         .filter(|v| !matches!(v, Json::Null))
         .peekable();

@@ -2,7 +2,10 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{Line, Table, are_lines, fits_line, is_multiline, is_short_list, lines, on_one_line};
+use super::{
+    Column, LeftOut, Limits, Line, Table, Uniform, are_lines, compact, fits_line, is_multiline,
+    is_short_list, lines, member, on_one_line,
+};
 use crate::json::Json;
 
 /// What nests deeper stands on one line.
@@ -13,6 +16,10 @@ const WIDEST_TABLE: usize = 160;
 
 /// A table may be this many times as large as what its cells say.
 const MOST_PADDING: usize = 4;
+
+/// A column beside others may be this many times as large as what its cells say: under a long label
+/// short cells read better in line, and a run of spaces costs a model no more than one.
+const MOST_SPACE: usize = 16;
 
 const GAP: &str = "  ";
 
@@ -48,12 +55,30 @@ const LINE: Line = Line {
 /// ```
 #[must_use]
 pub fn text(value: &Json<'_>) -> String {
-    let mut writer = Writer::default();
-    writer.block(value, 0);
-    if writer.out.ends_with('\n') {
-        writer.out.pop();
-    }
-    writer.out
+    Writer::default().run(value, None)
+}
+
+/// `value` as plain text in the fewest words, as of [`compact_markdown`](super::compact_markdown).
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::json::Json;
+/// use mcp_vary::render::{Limits, compact_text};
+///
+/// let value = Json::parse(r#"{"rows": [{"id": 1, "ok": true}, {"id": 12, "ok": true}, {"id": 3, "ok": true}]}"#)?;
+/// let (text, left_out) = compact_text(&value, &Limits::default());
+/// assert_eq!(text, "rows:\n  each: ok: true\n  id\n   1\n  12\n   3");
+/// assert!(left_out.is_empty());
+/// # Ok::<(), mcp_vary::json::JsonError>(())
+/// ```
+#[must_use]
+pub fn compact_text(value: &Json<'_>, limits: &Limits) -> (String, Vec<LeftOut>) {
+    let short = compact(value, limits);
+    (
+        Writer::default().run(&short.value, Some(value)),
+        short.left_out,
+    )
 }
 
 #[derive(Default)]
@@ -62,16 +87,26 @@ struct Writer {
 }
 
 impl Writer {
-    fn block(&mut self, value: &Json<'_>, depth: usize) {
+    /// Writes `value`; with the `whole` that it was made from, uniform rows as one table, with what
+    /// they share above it.
+    fn run(mut self, value: &Json<'_>, whole: Option<&Json<'_>>) -> String {
+        self.block(value, whole, 0);
+        if self.out.ends_with('\n') {
+            self.out.pop();
+        }
+        self.out
+    }
+
+    fn block(&mut self, value: &Json<'_>, whole: Option<&Json<'_>>, depth: usize) {
         match value {
             Json::Object(members) if !members.is_empty() => {
                 for (key, value) in members {
                     self.indent(depth);
                     plain(&mut self.out, key);
-                    self.labelled(value, depth);
+                    self.labelled(value, member(whole, key), depth);
                 }
             }
-            Json::Array(elements) if !elements.is_empty() => self.elements(elements, depth),
+            Json::Array(elements) if !elements.is_empty() => self.elements(elements, whole, depth),
             Json::String(text) if is_multiline(text) => {
                 for line in lines(text) {
                     self.indent(if line.is_empty() { 0 } else { depth });
@@ -84,19 +119,22 @@ impl Writer {
     }
 
     /// What follows a label: its value on the same line, or indented below.
-    fn labelled(&mut self, value: &Json<'_>, depth: usize) {
+    fn labelled(&mut self, value: &Json<'_>, whole: Option<&Json<'_>>, depth: usize) {
         if fits_line(value) || depth >= DEEPEST_INDENT {
             self.out.push_str(": ");
             self.line(value, 0);
         } else {
             self.out.push_str(":\n");
-            self.block(value, depth + 1);
+            self.block(value, whole, depth + 1);
         }
     }
 
-    fn elements(&mut self, elements: &[Json<'_>], depth: usize) {
-        let table = Table::of(elements, &LINE).and_then(Aligned::new);
-        if let Some(table) = table {
+    fn elements(&mut self, elements: &[Json<'_>], whole: Option<&Json<'_>>, depth: usize) {
+        let uniform = whole.and_then(|whole| Uniform::of(elements, whole, &LINE));
+        let table = Table::of(elements, &LINE).and_then(Aligned::narrow);
+        if let Some(uniform) = uniform {
+            self.uniform(uniform, depth);
+        } else if let Some(table) = table {
             self.table(&table, depth);
         } else if is_short_list(elements) {
             self.indent(depth);
@@ -105,13 +143,30 @@ impl Writer {
         } else if are_lines(elements) {
             elements
                 .iter()
-                .for_each(|element| self.block(element, depth));
+                .for_each(|element| self.block(element, None, depth));
         } else {
             for (at, element) in elements.iter().enumerate() {
                 self.indent(depth);
                 self.out.push_str(&(at + 1).to_string());
-                self.labelled(element, depth);
+                self.labelled(element, super::element(whole, at), depth);
             }
+        }
+    }
+
+    fn uniform(&mut self, uniform: Uniform<'_>, depth: usize) {
+        for (name, members) in &uniform.shared {
+            self.indent(depth);
+            self.out.extend([name, ": "]);
+            self.line(members, 0);
+        }
+        self.table(&Aligned::new(uniform.table), depth);
+        if let Some((key, keys)) = &uniform.others {
+            self.indent(depth);
+            self.out.push_str("others: ");
+            plain(&mut self.out, key);
+            self.out.push_str(": ");
+            LINE.list(&mut self.out, keys, usize::MAX);
+            self.out.push('\n');
         }
     }
 
@@ -130,7 +185,7 @@ impl Writer {
                     Some(row) => &column.cells[row],
                     None => &column.label,
                 };
-                let padding = std::iter::repeat_n(' ', width - cell.width());
+                let padding = std::iter::repeat_n(' ', width.saturating_sub(cell.width()));
                 if column.numeric {
                     self.out.extend(padding);
                     self.out.push_str(cell);
@@ -150,28 +205,44 @@ impl Writer {
     }
 }
 
-/// A table whose columns are narrow enough to be padded.
+/// A table with the width that each column is padded to.
 struct Aligned {
     table: Table,
     widths: Vec<usize>,
 }
 
 impl Aligned {
-    fn new(table: Table) -> Option<Self> {
-        let cells = |column: &super::Column| {
-            let cells = std::iter::once(&column.label).chain(&column.cells);
-            let widths: Vec<usize> = cells.map(|cell| cell.width()).collect();
-            (
-                widths.iter().copied().max().unwrap_or(0),
-                widths.iter().sum::<usize>(),
-            )
+    /// Pads the columns, but for one whose padding would be most of the table.
+    fn new(table: Table) -> Self {
+        let width = |column: &Column| {
+            let (widest, said) = measure(column);
+            let is_padded = widest * (column.cells.len() + 1) <= said * MOST_SPACE + WIDEST_TABLE;
+            if is_padded { widest } else { 0 }
         };
-        let (widths, said): (Vec<usize>, Vec<usize>) = table.columns.iter().map(cells).unzip();
+        Self {
+            widths: table.columns.iter().map(width).collect(),
+            table,
+        }
+    }
+
+    /// A table that is narrow enough for a terminal.
+    fn narrow(table: Table) -> Option<Self> {
+        let measured = table.columns.iter().map(measure);
+        let (widths, said): (Vec<usize>, Vec<usize>) = measured.unzip();
         let width = widths.iter().sum::<usize>() + GAP.len() * widths.len();
         let most = said.iter().sum::<usize>() * MOST_PADDING + WIDEST_TABLE * 8;
         (width <= WIDEST_TABLE && width * (table.rows + 1) <= most)
             .then_some(Self { table, widths })
     }
+}
+
+/// The width of the widest cell of `column`, and of all together.
+fn measure(column: &Column) -> (usize, usize) {
+    let cells = std::iter::once(&column.label).chain(&column.cells);
+    let widths = cells.map(|cell| cell.width());
+    widths.fold((0, 0), |(widest, all), width| {
+        (widest.max(width), all + width)
+    })
 }
 
 fn plain(out: &mut String, text: &str) {

@@ -18,7 +18,7 @@ pub(crate) use self::repeat::{Relation, candidates, relations};
 
 pub use self::answer::{Answer, HINTS};
 pub use self::applied::{Applied, META_APPLIED, Report, Shaped};
-pub use self::compact::{Compaction, compact_tool_result};
+pub use self::compact::{Compacted, Compaction, Whole, compact_tool_result};
 pub use self::prompt::{PromptAlternative, PromptError, Role, prompt_result};
 pub use self::resource::{
     MAX_MEDIA_TYPE, MediaType, MediaTypeError, Rendering, Representation, RepresentationError,

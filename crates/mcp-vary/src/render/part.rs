@@ -1,0 +1,381 @@
+//! A value that is read in parts.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use crate::ignored::shown;
+use crate::json::Json;
+
+/// So many elements or members make a page where the reader names no limit.
+pub const PAGE: usize = 100;
+
+/// So many bytes of a text make a page where the reader names no limit.
+pub const TEXT_PAGE: usize = 16 * 1024;
+
+/// A page has at most so many bytes as JSON, but for a single element that has more.
+pub const LARGEST_PAGE: usize = 64 * 1024;
+
+/// Which part of a value to read: from `offset` on, of what `pointer` leads to.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::render::Part;
+///
+/// let part = Part::parse("pointer=/rows/0/a%20b&offset=500&limit=50")?;
+/// assert_eq!((part.pointer.as_str(), part.offset, part.limit), ("/rows/0/a b", 500, Some(50)));
+/// assert_eq!(part.to_query(), "pointer=/rows/0/a%20b&offset=500&limit=50");
+///
+/// // Nothing said is the beginning of the whole.
+/// assert_eq!(Part::parse("")?, Part::default());
+/// # Ok::<(), mcp_vary::render::PartError>(())
+/// ```
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub struct Part {
+    /// A JSON pointer (RFC 6901); empty for the value itself.
+    pub pointer: String,
+    /// How many elements of an array, members of an object or bytes of a text come before.
+    pub offset: usize,
+    /// How many to read at most; [`PAGE`] or [`TEXT_PAGE`] where the reader does not say.
+    pub limit: Option<usize>,
+}
+
+/// Why a part cannot be read.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PartError {
+    /// The query is none of a part.
+    #[error("`{0}` is no part of a value; write `pointer=/rows&offset=0&limit=50`")]
+    Malformed(String),
+    /// The pointer leads nowhere.
+    #[error("there is nothing at `{0}`; leave the pointer out to read from the top")]
+    Nowhere(String),
+    /// There is nothing at or after the offset.
+    #[error("`offset` is {offset}, and there are {total}; begin before that")]
+    PastEnd {
+        /// What was asked for.
+        offset: usize,
+        /// How many there are.
+        total: usize,
+    },
+}
+
+impl Part {
+    /// The part that begins with what `pointer` leads to.
+    #[must_use]
+    pub fn at(pointer: impl Into<String>) -> Self {
+        Self {
+            pointer: pointer.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Begins after so many elements, members or bytes.
+    #[must_use]
+    pub fn from(mut self, offset: usize) -> Self {
+        self.offset = offset;
+        self
+    }
+
+    /// Reads so many elements, members or bytes at most.
+    #[must_use]
+    pub fn with_limit(mut self, limit: usize) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// The part that the query of a URI asks for: `pointer`, `offset` and `limit`, each at most once.
+    ///
+    /// # Errors
+    ///
+    /// [`PartError::Malformed`] when it says anything else, `limit` is 0, or an escape is no UTF-8.
+    pub fn parse(query: &str) -> Result<Self, PartError> {
+        let mut part = Self::default();
+        let mut seen = Vec::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let malformed = || PartError::Malformed(shown(pair));
+            let (name, value) = pair.split_once('=').ok_or_else(malformed)?;
+            if seen.contains(&name) {
+                return Err(malformed());
+            }
+            seen.push(name);
+            match name {
+                "pointer" => part.pointer = unescaped(value).ok_or_else(malformed)?,
+                "offset" => part.offset = value.parse().map_err(|_| malformed())?,
+                "limit" => {
+                    let limit = value.parse().map_err(|_| malformed())?;
+                    part.limit = Some(limit).filter(|limit| *limit > 0);
+                    part.limit.ok_or_else(malformed)?;
+                }
+                _ => return Err(malformed()),
+            }
+        }
+        Ok(part)
+    }
+
+    /// The query that asks for this part; empty for the whole.
+    #[must_use]
+    pub fn to_query(&self) -> String {
+        let mut pairs = Vec::new();
+        if !self.pointer.is_empty() {
+            pairs.push(format!("pointer={}", escaped(&self.pointer)));
+        }
+        if self.offset > 0 {
+            pairs.push(format!("offset={}", self.offset));
+        }
+        if let Some(limit) = self.limit {
+            pairs.push(format!("limit={limit}"));
+        }
+        pairs.join("&")
+    }
+}
+
+/// A part of a value, and where the next one begins.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Page<'a> {
+    /// Elements in an array, members in an object, bytes in a text; any other value itself.
+    pub value: Json<'a>,
+    /// Where it begins: a little before what was asked for where a character begins there.
+    pub offset: usize,
+    /// How many elements, members or bytes there are on all pages.
+    pub total: usize,
+    /// Where the next page begins; none after the last.
+    pub next: Option<usize>,
+}
+
+/// The part of `value` that `part` asks for.
+///
+/// # Properties
+///
+/// Pages follow each other without a gap: those from 0 on, each at the `next` of the one before, are
+/// the array, object or text, element by element as it is. A page that is not empty has at least one
+/// element, and at most [`LARGEST_PAGE`] bytes unless that one is larger. Total; linear in the value.
+///
+/// # Errors
+///
+/// [`PartError::Nowhere`] and [`PartError::PastEnd`].
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::json::Json;
+/// use mcp_vary::render::{Part, read};
+///
+/// let value = Json::parse(r#"{"rows": [{"id": 1}, {"id": 2.0}, {"id": 3}], "note": "Zürich"}"#)?;
+/// let page = read(&value, &Part::at("/rows").with_limit(2))?;
+/// assert_eq!(page.value.to_json(), r#"[{"id":1},{"id":2.0}]"#);
+/// assert_eq!((page.total, page.next), (3, Some(2)));
+///
+/// // An offset within a character begins with it.
+/// let page = read(&value, &Part::at("/note").from(2))?;
+/// assert_eq!((page.value.to_json().as_str(), page.offset), (r#""ürich""#, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read<'a>(value: &Json<'a>, part: &Part) -> Result<Page<'a>, PartError> {
+    let nowhere = || PartError::Nowhere(shown(&part.pointer));
+    let value = find(value, &part.pointer).ok_or_else(nowhere)?;
+    let total = match value {
+        Json::Array(elements) => elements.len(),
+        Json::Object(members) => members.len(),
+        Json::String(text) => text.len(),
+        _ => 1,
+    };
+    let is_past = part.offset > 0 && part.offset >= total;
+    if is_past {
+        return Err(PartError::PastEnd {
+            offset: part.offset,
+            total,
+        });
+    }
+    let limit = part.limit.unwrap_or(match value {
+        Json::String(_) => TEXT_PAGE,
+        _ => PAGE,
+    });
+    let mut offset = part.offset;
+    let (page, end) = match value {
+        Json::Array(elements) => {
+            let end = offset + fitting(&elements[offset..], limit, |one| one.to_json().len());
+            (Json::Array(elements[offset..end].to_vec()), end)
+        }
+        Json::Object(members) => {
+            let size =
+                |(key, value): &(Cow<'_, str>, Json<'_>)| key.len() + value.to_json().len() + 3;
+            let end = offset + fitting(&members[offset..], limit, size);
+            (Json::Object(members[offset..end].to_vec()), end)
+        }
+        Json::String(text) => {
+            offset = text.floor_char_boundary(offset);
+            let end = text_end(text, offset, limit);
+            (Json::String(text[offset..end].to_owned().into()), end)
+        }
+        scalar => (scalar.clone(), total),
+    };
+    Ok(Page {
+        value: page,
+        offset,
+        total,
+        next: (end < total).then_some(end),
+    })
+}
+
+/// How many of `all` make a page of at most `limit`: those that fit, and the first in any case.
+fn fitting<T>(all: &[T], limit: usize, size: impl Fn(&T) -> usize) -> usize {
+    let mut room = LARGEST_PAGE;
+    let fits = |one: &&T| {
+        let size = size(one).saturating_add(1);
+        let fits = size <= room;
+        room = room.saturating_sub(size);
+        fits
+    };
+    let count = all.iter().take(limit).take_while(fits).count();
+    count.max(1).min(all.len())
+}
+
+/// The end of the page of `text` that begins at `offset`: a whole character at the least.
+fn text_end(text: &str, offset: usize, limit: usize) -> usize {
+    let limit = offset.saturating_add(limit.min(LARGEST_PAGE));
+    match text.floor_char_boundary(limit) {
+        end if end > offset => end,
+        _ => text.ceil_char_boundary(offset + 1),
+    }
+}
+
+/// What `pointer` leads to in `value`.
+fn find<'v, 'a>(value: &'v Json<'a>, pointer: &str) -> Option<&'v Json<'a>> {
+    if pointer.is_empty() {
+        return Some(value);
+    }
+    let mut tokens = pointer.strip_prefix('/')?.split('/');
+    tokens.try_fold(value, |value, token| match value {
+        Json::Object(_) => value.get(&token.replace("~1", "/").replace("~0", "~")),
+        Json::Array(elements) => {
+            let is_number = token.bytes().all(|b| b.is_ascii_digit());
+            let is_plain = is_number && (token == "0" || !token.starts_with('0'));
+            elements.get(token.parse::<usize>().ok().filter(|_| is_plain)?)
+        }
+        _ => None,
+    })
+}
+
+/// The bytes that stand for themselves in a query, beside letters and digits.
+const PLAIN: &[u8] = b"-._~/:@!$'()*,;";
+
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || PLAIN.contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
+
+/// `text` with its `%` escapes read; none when one is broken, or they are no UTF-8.
+fn unescaped(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        let read = match byte {
+            b'%' => digit(rest.next()?)? * 16 + digit(rest.next()?)?,
+            plain => u32::from(plain),
+        };
+        bytes.push(u8::try_from(read).ok()?);
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VALUE: &str =
+        r#"{"a/b":{"c~d":[10,20,30]},"":"é","n":1.50,"rows":[],"01":{"x":1,"y":2}}"#;
+
+    /// CN-13: what a query asks for, as JSON with `offset/total/next`, or as the error's sentence.
+    #[track_caller]
+    fn reads(query: &str, expected: &str) {
+        let value = Json::parse(VALUE).unwrap();
+        let page = Part::parse(query).and_then(|part| read(&value, &part));
+        let said = match page {
+            Ok(page) => {
+                let next = page.next.map_or_else(|| "-".to_owned(), |n| n.to_string());
+                let json = page.value.to_json();
+                format!("{json} {}/{}/{next}", page.offset, page.total)
+            }
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn parts_are_pages_of_what_a_pointer_leads_to() {
+        reads("", &format!("{VALUE} 0/5/-"));
+        reads("pointer=/a~1b/c~0d&limit=2", "[10,20] 0/3/2");
+        reads("pointer=/a~1b/c~0d&offset=2&limit=2", "[30] 2/3/-");
+        reads("pointer=/a~1b/c~0d/1", "20 0/1/-");
+        reads("pointer=/&limit=1", r#""é" 0/2/-"#);
+        reads("pointer=/n", "1.50 0/1/-");
+        reads("pointer=/rows", "[] 0/0/-");
+        reads("pointer=/01&offset=1", r#"{"y":2} 1/2/-"#);
+        reads("limit=1", r#"{"a/b":{"c~d":[10,20,30]}} 0/5/1"#);
+    }
+
+    #[test]
+    fn what_is_not_there_is_said() {
+        let nowhere = |at: &str| {
+            format!("there is nothing at `{at}`; leave the pointer out to read from the top")
+        };
+        reads("pointer=/x", &nowhere("/x"));
+        reads("pointer=rows", &nowhere("rows"));
+        reads("pointer=/a~1b/c~0d/01", &nowhere("/a~1b/c~0d/01"));
+        reads("pointer=/a~1b/c~0d/-", &nowhere("/a~1b/c~0d/-"));
+        reads("pointer=/n/0", &nowhere("/n/0"));
+        reads(
+            "pointer=/rows&offset=1",
+            "`offset` is 1, and there are 0; begin before that",
+        );
+        reads(
+            "pointer=/n&offset=1",
+            "`offset` is 1, and there are 1; begin before that",
+        );
+    }
+
+    #[test]
+    fn a_query_that_asks_for_something_else_is_refused() {
+        for query in [
+            "limit=0",
+            "offset=-1",
+            "offset",
+            "page=2",
+            "pointer=%",
+            "pointer=%ff",
+            "pointer=%G0",
+            "limit=1&limit=2",
+        ] {
+            let part = Part::parse(query);
+            assert!(
+                matches!(part, Err(PartError::Malformed(_))),
+                "{query}: {part:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_page_has_an_end() {
+        let rows = format!("[{}]", vec!["\"xxxxxxx\""; 20_000].join(","));
+        let value = Json::parse(&rows).unwrap();
+        let page = read(&value, &Part::default().with_limit(usize::MAX)).unwrap();
+        assert_eq!(page.next, Some(LARGEST_PAGE / 10));
+        let large = format!("[\"{}\",1]", "x".repeat(LARGEST_PAGE));
+        let value = Json::parse(&large).unwrap();
+        assert_eq!(read(&value, &Part::default()).unwrap().next, Some(1));
+        assert_eq!(read(&value, &Part::at("/0")).unwrap().next, Some(TEXT_PAGE));
+        let all = Part::at("/0").with_limit(usize::MAX);
+        assert_eq!(read(&value, &all).unwrap().next, None);
+    }
+}

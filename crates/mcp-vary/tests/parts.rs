@@ -1,0 +1,401 @@
+//! What was left out of a value is read back where its notice leads, and then nothing is missing (CN-13).
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a value that cannot be read fails its test"
+)]
+
+use mcp_vary::feature::Features;
+use mcp_vary::json::{Json, Members, elements};
+use mcp_vary::render::{
+    ELLIPSIS, LARGEST_PAGE, LeftOut, Limits, PAGE, Part, PartError, Rule, compact, read,
+};
+use mcp_vary::shape::{
+    Compaction, META_APPLIED, Policy, Shaped, ToolFacts, Whole, compact_tool_result,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const ROWS: &[&str] = &[
+    include_str!("fixtures/rows/connections.json"),
+    include_str!("fixtures/rows/issues.json"),
+    include_str!("fixtures/rows/logs.json"),
+    include_str!("fixtures/rows/staff.json"),
+    include_str!("fixtures/rows/stations.json"),
+];
+
+const RECORDINGS: &[&str] = &[
+    include_str!("fixtures/tool-results/budget.json"),
+    include_str!("fixtures/tool-results/everything.json"),
+    include_str!("fixtures/tool-results/filesystem.json"),
+    include_str!("fixtures/tool-results/git.json"),
+    include_str!("fixtures/tool-results/memory.json"),
+    include_str!("fixtures/tool-results/sqlite.json"),
+    include_str!("fixtures/tool-results/time.json"),
+];
+
+const TAGS: &[&str] = &[
+    "",
+    "agent",
+    "human",
+    "agent,format=json",
+    "format=json",
+    "format=markdown",
+    "format=text",
+    "human,format=markdown,sampling",
+];
+
+/// The results of every fixture: the recorded ones, and each set of rows as servers send it.
+fn results() -> Vec<String> {
+    let mut all = Vec::new();
+    for recording in RECORDINGS {
+        for call in elements(recording).unwrap() {
+            let call = Members::parse(call).unwrap();
+            let reply = Members::parse(call.get("reply").unwrap()).unwrap();
+            all.push(reply.get("result").unwrap().to_owned());
+        }
+    }
+    for set in ROWS {
+        let set: Value = serde_json::from_str(set).unwrap();
+        let mut value = set["structuredContent"].clone();
+        // More than stay inline, and no more than that takes.
+        let rows = value[set["rows"].as_str().unwrap()].as_array_mut();
+        rows.unwrap().truncate(510);
+        let text = json!({"type": "text", "text": value.to_string()});
+        all.push(json!({"content": [text], "structuredContent": value}).to_string());
+        if set["key"] == "number" {
+            all.push(json!({"content": [text]}).to_string());
+            all.push(json!({"content": [], "structuredContent": value}).to_string());
+        }
+    }
+    all
+}
+
+/// Reads everything from `part` on, a page after the other.
+fn read_on(whole: &Json<'_>, part: &Part) -> Value {
+    let mut all: Option<Value> = None;
+    let mut next = Some(part.offset);
+    while let Some(offset) = next {
+        let page = read(whole, &part.clone().from(offset)).unwrap();
+        assert_eq!(page.offset, offset, "what is cut ends with a character");
+        let value: Value = serde_json::from_str(&page.value.to_json()).unwrap();
+        all = Some(match (all, value) {
+            (None, value) => value,
+            (Some(Value::Array(mut all)), Value::Array(more)) => {
+                all.extend(more);
+                all.into()
+            }
+            (Some(Value::Object(mut all)), Value::Object(more)) => {
+                all.extend(more);
+                all.into()
+            }
+            (Some(Value::String(all)), Value::String(more)) => (all + &more).into(),
+            (all, value) => panic!("{value} follows {all:?}"),
+        });
+        assert!(page.next.is_none_or(|next| next > offset), "a page goes on");
+        next = page.next;
+    }
+    all.unwrap()
+}
+
+/// The places of `path` in `value`, where `*` stands for every element.
+fn places(value: &Value, path: &str) -> Vec<String> {
+    let mut found = vec![String::new()];
+    for token in path.split('/').skip(1) {
+        let step = |at: &String| match value.pointer(at) {
+            Some(Value::Array(elements)) if token == "*" => {
+                (0..elements.len()).map(|n| format!("{at}/{n}")).collect()
+            }
+            _ => vec![format!("{at}/{token}")],
+        };
+        found = found.iter().flat_map(step).collect();
+    }
+    found
+}
+
+/// `short` with what `left_out` says is missing, read from `whole`.
+fn completed(mut short: Value, left_out: &[LeftOut], whole: &Json<'_>) -> Value {
+    // Rows first: what is missing within them comes with them.
+    let mut in_order: Vec<_> = left_out.iter().collect();
+    in_order.sort_by_key(|one| match one.rule {
+        Rule::Elements => (0, one.path.len()),
+        Rule::Details => (1, one.path.len()),
+        _ => (2, one.path.len()),
+    });
+    for one in in_order {
+        match one.rule {
+            Rule::Details => {
+                let part = one.part();
+                let rest = read_on(whole, &part);
+                let rows = short.pointer_mut(&part.pointer).unwrap().as_array_mut();
+                let rows = rows.unwrap();
+                rows.truncate(part.offset);
+                rows.extend(rest.as_array().unwrap().clone());
+            }
+            Rule::Elements => {
+                for place in places(&short, &one.path) {
+                    let Some(Value::Array(kept)) = short.pointer(&place) else {
+                        continue;
+                    };
+                    let from = Part::at(place.as_str()).from(kept.len());
+                    if let Err(error) = read(whole, &from) {
+                        assert!(matches!(error, PartError::PastEnd { .. }), "{error}");
+                        continue;
+                    }
+                    let rest = read_on(whole, &from);
+                    let kept = short.pointer_mut(&place).unwrap().as_array_mut().unwrap();
+                    kept.extend(rest.as_array().unwrap().clone());
+                }
+            }
+            Rule::Empty => {
+                for place in places(&short, &one.path) {
+                    let (parent, key) = place.rsplit_once('/').unwrap();
+                    let Ok(page) = read(whole, &Part::at(place.as_str())) else {
+                        continue;
+                    };
+                    let empty: Value = serde_json::from_str(&page.value.to_json()).unwrap();
+                    let key = key.replace("~1", "/").replace("~0", "~");
+                    if let Some(Value::Object(members)) = short.pointer_mut(parent) {
+                        members.entry(key).or_insert(empty);
+                    }
+                }
+            }
+            Rule::Text => {
+                for place in places(&short, &one.path) {
+                    let Some(Value::String(text)) = short.pointer_mut(&place) else {
+                        continue;
+                    };
+                    let Some(kept) = text.strip_suffix(ELLIPSIS) else {
+                        continue;
+                    };
+                    let from = Part::at(place.as_str()).from(kept.len());
+                    *text = format!("{kept}{}", read_on(whole, &from).as_str().unwrap());
+                }
+            }
+            other => panic!("{other:?} leads nowhere"),
+        }
+    }
+    short
+}
+
+#[track_caller]
+fn reads_back(whole: &str, limits: &Limits) {
+    let value = Json::parse(whole).unwrap();
+    let short = compact(&value, limits);
+    let left: Value = serde_json::from_str(&short.value.to_json()).unwrap();
+    let expected: Value = serde_json::from_str(whole).unwrap();
+    assert_eq!(completed(left, &short.left_out, &value), expected);
+}
+
+/// CN-13: of every set of rows, what is left and what the notice leads to are the whole.
+#[test]
+fn rows_are_read_back_whole() {
+    for set in ROWS {
+        let set: Value = serde_json::from_str(set).unwrap();
+        let value = set["structuredContent"].to_string();
+        for limits in [
+            Limits::default(),
+            Limits::default().with_rows(3).with_text(20),
+            Limits::default().with_whole_rows().with_elements(1),
+        ] {
+            reads_back(&value, &limits);
+        }
+    }
+}
+
+/// CN-7, CN-8, CN-13, TR-4: whatever a real server answered, for whoever asks for few words: nothing is
+/// lost, twice is once, and what was left out is in the whole that is kept.
+#[test]
+fn every_fixture_is_shaped_without_loss() {
+    let mut cut = 0;
+    for result in results() {
+        for tags in TAGS {
+            for schema in [false, true] {
+                cut += usize::from(loses_nothing(&result, tags, schema));
+            }
+        }
+    }
+    assert!(cut > 100, "{cut} results in few words");
+}
+
+/// Whether `result` is cut for a client with `tags`; fails when something is lost.
+#[track_caller]
+fn loses_nothing(result: &str, tags: &str, has_schema: bool) -> bool {
+    let tags = tags.split(',').filter(|tag| !tag.is_empty());
+    let (features, _) = Features::from_tags(tags.chain(["verbosity=compact"]));
+    let tool = ToolFacts {
+        output_schema: has_schema,
+        ui: false,
+    };
+    let policy = Policy {
+        report: true,
+        ..Policy::default()
+    };
+    let uri = "vary://result/x";
+    let compaction = Compaction {
+        whole: Some(Whole {
+            uri,
+            is_linked: true,
+        }),
+        ..Compaction::default()
+    };
+    let shape = |result: &str| compact_tool_result(result, &features, tool, &policy, &compaction);
+    let compacted = shape(result);
+    let Shaped::Changed { result: short, .. } = &compacted.shaped else {
+        return false;
+    };
+    assert_eq!(shape(short).shaped, Shaped::Unchanged, "twice is once");
+    let (before, after): (Value, Value) = (
+        serde_json::from_str(result).unwrap(),
+        serde_json::from_str(short).unwrap(),
+    );
+    assert_ne!(before["isError"], json!(true), "an error is never shaped");
+    let others = |result: &Value| -> Vec<Value> {
+        let blocks = result["content"].as_array().unwrap().iter();
+        blocks
+            .filter(|block| block["type"] != "text" && block["uri"] != uri)
+            .cloned()
+            .collect()
+    };
+    assert_eq!(others(&after), others(&before));
+    assert!(after["_meta"][META_APPLIED].is_object());
+    if has_schema {
+        // A schema that is not shown here may say anything.
+        let structured = |result: &Value| result.get("structuredContent").cloned();
+        assert_eq!(structured(&after), structured(&before));
+    }
+    let Some(whole) = &compacted.whole else {
+        assert!(compacted.left_out.is_empty());
+        return false;
+    };
+    let value = Json::parse(whole).unwrap();
+    for one in &compacted.left_out {
+        assert!(read(&value, &one.part()).is_ok(), "{one}");
+    }
+    let texts: Vec<&Value> = before["content"].as_array().unwrap().iter().collect();
+    let is_written = result.contains(whole.as_str())
+        || texts.iter().any(|block| block["text"] == **whole)
+        || texts.iter().any(|block| {
+            serde_json::from_str::<Value>(whole).is_ok_and(|text| block["text"] == text)
+        });
+    assert!(is_written, "the whole is what the server wrote");
+    true
+}
+
+/// CN-7: who asks for nothing gets the bytes of every fixture, few words or not.
+#[test]
+fn who_asks_for_nothing_gets_every_byte() {
+    for result in results() {
+        let shaped = compact_tool_result(
+            &result,
+            &Features::default(),
+            ToolFacts::default(),
+            &Policy::default(),
+            &Compaction::default(),
+        );
+        assert_eq!(shaped.shaped, Shaped::Unchanged);
+    }
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let scalar = prop_oneof![
+        1 => Just(Value::Null),
+        1 => any::<bool>().prop_map(Value::from),
+        2 => (0..50_i32).prop_map(Value::from),
+        3 => "[a-z東é. ]{0,40}".prop_map(Value::from),
+    ];
+    scalar.prop_recursive(4, 60, 8, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..8).prop_map(Value::from),
+            prop::collection::btree_map("[a-d/~]", inner, 0..5)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+/// Rows with a key, so that some keep it alone.
+fn rows() -> impl Strategy<Value = Value> {
+    prop::collection::vec(value(), 0..12).prop_map(|values| {
+        let rows = values.into_iter().enumerate();
+        json!({"rows": rows.map(|(at, any)| json!({"id": at, "any": any, "x": null})).collect::<Value>()})
+    })
+}
+
+fn limits() -> impl Strategy<Value = Limits> {
+    let counts = (0..12_usize, 0..4_usize, 0..4_usize);
+    (counts, 0..30_usize, 0..300_usize).prop_map(|((rows, detailed, elements), text, bytes)| {
+        Limits::default()
+            .with_rows(rows)
+            .with_detailed(detailed)
+            .with_detailed_bytes(bytes)
+            .with_elements(elements)
+            .with_text(text)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// CN-13: nothing is lost: what is left and the parts that the notice leads to are the whole.
+    #[test]
+    fn what_was_left_out_is_read_back(value in prop_oneof![value(), rows()], limits in limits()) {
+        reads_back(&value.to_string(), &limits);
+    }
+
+    /// CN-13: pages of any length follow each other without a gap.
+    #[test]
+    fn pages_are_the_whole(value in value(), limit in 1..6_usize) {
+        let written = value.to_string();
+        let whole = Json::parse(&written).unwrap();
+        prop_assert_eq!(&read_on(&whole, &Part::default().with_limit(limit)), &value);
+        for place in pointers(&value, "") {
+            let part = Part::at(place.as_str()).with_limit(limit);
+            prop_assert_eq!(&read_on(&whole, &part), value.pointer(&place).unwrap());
+        }
+    }
+
+    /// CN-13: a part says itself in a query, and any query is read or refused without a panic.
+    #[test]
+    fn a_part_reads_back_as_it_prints(pointer in "\\PC{0,12}", offset in 0..9_usize, limit in prop::option::of(1..9_usize), query in "\\PC{0,24}") {
+        let mut part = Part::at(pointer).from(offset);
+        part.limit = limit;
+        let printed = part.to_query();
+        prop_assert!(printed.is_ascii() && !printed.contains(['#', ' ', '"', '<', '?']));
+        prop_assert_eq!(Part::parse(&printed), Ok(part));
+        let whole = Json::parse(r#"{"a":[1,{"b":"é"}]}"#).unwrap();
+        let _ = Part::parse(&query).and_then(|part| read(&whole, &part));
+    }
+}
+
+/// Every place in `value`.
+fn pointers(value: &Value, at: &str) -> Vec<String> {
+    let mut all = vec![at.to_owned()];
+    match value {
+        Value::Array(elements) => {
+            for (n, one) in elements.iter().enumerate() {
+                all.extend(pointers(one, &format!("{at}/{n}")));
+            }
+        }
+        Value::Object(members) => {
+            for (key, one) in members {
+                let key = key.replace('~', "~0").replace('/', "~1");
+                all.extend(pointers(one, &format!("{at}/{key}")));
+            }
+        }
+        _ => {}
+    }
+    all
+}
+
+/// CN-13: a page of many rows has an end, whatever its reader asks for.
+#[test]
+fn a_page_is_bounded() {
+    let set: Value = serde_json::from_str(ROWS[2]).unwrap();
+    let written = set["structuredContent"].to_string();
+    let whole = Json::parse(&written).unwrap();
+    let page = read(&whole, &Part::at("/logs")).unwrap();
+    assert_eq!((page.total, page.next), (5000, Some(PAGE)));
+    let page = read(&whole, &Part::at("/logs").with_limit(usize::MAX)).unwrap();
+    assert!(page.value.to_json().len() <= LARGEST_PAGE);
+    assert!(page.next.is_some_and(|next| next > PAGE));
+}
