@@ -237,6 +237,8 @@ fn only_whole_values_are_skipped() {
         "[[],{}]",
         "[{\"a\":[1]},\"b\"]",
         "{\"a\" : {\"b\":[ ] } }",
+        "{\"a\":1 , \"b\":2,\"c\":3}",
+        "\"\\\"\"",
         "\"\\u00e9\\ud800\\\\\"",
         "\"eight bytes and more, é\"",
     ] {
@@ -283,6 +285,64 @@ fn skipping_ends_where_containers_nest_too_deep() {
         [0, 1, 2, 3].map(read),
         [None, Some(false), Some(false), Some(true)]
     );
+}
+
+/// What an [`ObjectReader`] makes of `text`, when it is an object as a whole.
+fn members_of(text: &str) -> Option<Vec<(&str, &str)>> {
+    let mut reader = ObjectReader::open(text, MAX_DEPTH)?;
+    let mut all = Vec::new();
+    while let Some(member) = reader.member().ok()? {
+        all.push(member);
+    }
+    reader.is_at_end().then_some(all)
+}
+
+#[test]
+fn the_members_of_an_object_are_read_one_by_one() {
+    assert_eq!(members_of("{}"), Some(vec![]));
+    assert_eq!(members_of(" { } "), Some(vec![]));
+    assert_eq!(members_of(r#"{"a":1}"#), Some(vec![("a", "1")]));
+    assert_eq!(
+        members_of(" { \"a\" : [1, 2] ,\n\"\\u0061\":{\"}\":null} }\t"),
+        Some(vec![("a", "[1, 2]"), ("\\u0061", "{\"}\":null}")]),
+    );
+}
+
+#[test]
+fn what_is_no_object_has_no_members() {
+    for text in [
+        "",
+        "[]",
+        "{",
+        "{,}",
+        "{\"a\":1",
+        "{\"a\":1,}",
+        "{,\"a\":1}",
+        "{\"a\":1 \"b\":2}",
+        "{\"a\":1]",
+        "{\"a\"}",
+        "{\"a\":1}}",
+        "{\"a\":1} 2",
+    ] {
+        assert_eq!(members_of(text), None, "{text}");
+        assert!(Members::parse(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn an_error_says_what_was_expected() {
+    let said = Members::parse("[]").unwrap_err().to_string();
+    assert!(said.contains("expected an object"), "{said}");
+    let said = elements("{}").unwrap_err().to_string();
+    assert!(said.contains("expected an array"), "{said}");
+}
+
+#[test]
+fn an_object_without_members_is_empty() {
+    let mut members = Members::parse("{}").unwrap();
+    assert!(members.is_empty());
+    members.set("a", "1");
+    assert!(!members.is_empty());
 }
 
 proptest! {

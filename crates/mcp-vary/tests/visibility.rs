@@ -66,6 +66,54 @@ fn a_field_ten_times_as_large_is_named() {
     assert!(!findings[0].is_contradiction());
 }
 
+/// TR-2: what was found between a text and a structured value, as sentences.
+#[track_caller]
+fn finds(text: &str, structured: &str, expected: &[&str]) {
+    let findings = compare(&result(&[text], &[], structured), ToolFacts::default()).unwrap();
+    let said: Vec<_> = findings.iter().map(ToString::to_string).collect();
+    assert_eq!(said, expected);
+}
+
+/// TR-2: a label, a number and a word longer than any that people write name nothing.
+#[test]
+fn what_is_longer_than_people_write_is_not_compared() {
+    let denied = "`content` says `9` where `structuredContent` holds `8` at `/temperature`";
+    let added = "`content` says `9`, which `structuredContent` nowhere holds";
+    let label = |length: usize| format!("{:*>length$}: 9", "Temperature");
+    finds(&label(128), r#"{"temperature":8}"#, &[denied]);
+    finds(&label(129), r#"{"temperature":8}"#, &[added]);
+
+    let number = |length: usize| format!(r#"{{"n":{}}}"#, "1".repeat(length));
+    let findings = compare(&result(&["N: 9"], &[], &number(128)), ToolFacts::default()).unwrap();
+    assert!(findings.len() == 1 && findings[0].is_contradiction());
+    finds("N: 9", &number(129), &[added]);
+
+    let state = |length: usize| format!(r#"{{"status":"{}"}}"#, "a".repeat(length));
+    let findings = compare(
+        &result(&["Status: done"], &[], &state(128)),
+        ToolFacts::default(),
+    );
+    assert!(findings.unwrap()[0].is_contradiction());
+    finds("Status: done", &state(129), &[]);
+}
+
+/// TR-2: a value is named once, and no more than [`MAX_NAMED`] are.
+#[test]
+fn each_value_is_named_once_and_only_so_many() {
+    let added = "`content` says `7`, which `structuredContent` nowhere holds";
+    finds("7 and 7\nand 7 again", r#"{"n":100}"#, &[added]);
+    let many: String = (200..300).map(|n| format!("{n} ")).collect();
+    let findings = compare(&result(&[&many], &[], r#"{"n":1}"#), ToolFacts::default()).unwrap();
+    let named = findings
+        .iter()
+        .filter(|f| matches!(f, Finding::Added { .. }));
+    assert_eq!(named.count(), MAX_NAMED);
+    let more: String = (0..MAX_NAMED).map(|n| format!(r#""m{n}":1,"#)).collect();
+    let (said, holds) = (format!(r#"{{{more}"n":2}}"#), r#"{"n":1}"#);
+    let findings = compare(&result(&[&said], &[], holds), ToolFacts::default()).unwrap();
+    assert!(findings.len() == MAX_NAMED && !findings.iter().any(Finding::is_contradiction));
+}
+
 /// TR-1: real results reach every reader, images and links included.
 #[test]
 fn real_results_reach_every_reader() {

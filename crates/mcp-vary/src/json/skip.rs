@@ -369,3 +369,53 @@ fn word(bytes: &[u8], at: usize, word: &[u8]) -> Option<usize> {
     let end = at + word.len();
     (bytes.get(at..end)? == word).then_some(end)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn holds(text: &str, expected: &[&str]) {
+        assert_eq!(elements(text).as_deref(), Some(expected), "{text}");
+    }
+
+    /// Without the slower reader that explains what is wrong.
+    #[test]
+    fn every_array_is_read_in_one_pass() {
+        holds("[]", &[]);
+        holds(" [ ] ", &[]);
+        holds("[1]", &["1"]);
+        holds(
+            "\n[1 ,\t[2, 3],{\"]\": []} ] ",
+            &["1", "[2, 3]", "{\"]\": []}"],
+        );
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let deepest = nested(crate::json::MAX_DEPTH);
+        holds(&deepest, &[&deepest[1..deepest.len() - 1]]);
+        assert_eq!(elements(&nested(crate::json::MAX_DEPTH + 1)), None);
+    }
+
+    #[test]
+    fn what_is_no_array_has_no_elements() {
+        for text in [
+            "", " ", "{}", "1", "[", "[1", "[1,", "[1,]", "[,]", "[1 2]", "[1}", "[]]", "[1] 2",
+        ] {
+            assert_eq!(elements(text), None, "{text}");
+        }
+    }
+
+    /// Where a mutant of the blocks would still be right, only slower: what is special is found wherever
+    /// in a word or a block it stands.
+    #[test]
+    fn what_needs_an_escape_is_found_at_every_place() {
+        for at in 0..3 * BLOCK {
+            for special in [b'"', b'\\', 0x1f, 0] {
+                let mut bytes = vec![b'a'; 4 * BLOCK];
+                bytes[at] = special;
+                assert_eq!(next_special(&bytes, 0), at, "{special}");
+                assert_eq!(next_special(&bytes, at), at, "{special}");
+                assert_eq!(next_special(&bytes, at + 1), bytes.len(), "{special}");
+            }
+        }
+    }
+}

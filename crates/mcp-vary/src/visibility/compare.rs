@@ -192,10 +192,11 @@ pub fn compare(result: &str, tool: ToolFacts) -> Result<Vec<Finding>, JsonError>
 
 /// Whether one of the fields, of which there is something each, is far too large.
 fn larger(content: usize, structured: usize) -> Option<Finding> {
-    let (field, large, small) = if content > structured {
-        (Field::Content, content, structured)
+    let (large, small) = (content.max(structured), content.min(structured));
+    let field = if large == content {
+        Field::Content
     } else {
-        (Field::StructuredContent, structured, content)
+        Field::StructuredContent
     };
     let times = large.checked_div(small)?;
     (large >= SMALLEST_LARGE && times >= LARGER).then_some(Finding::Larger { field, times })
@@ -278,13 +279,13 @@ impl Said {
                     }
                 }
             }
+            // A summary lists some of them.
+            (Json::Array(said), Json::Array(holds)) if said.len() < holds.len() => {}
             (Json::Array(said), Json::Array(holds)) if said.len() == holds.len() => {
                 for (at, (said, holds)) in said.iter().zip(holds).enumerate() {
                     self.compare(said, holds, &step(path, &at.to_string()));
                 }
             }
-            // A summary lists some of them.
-            (Json::Array(said), Json::Array(holds)) if said.len() < holds.len() => {}
             (said, holds) => {
                 self.deny(path, &plain(said), &plain(holds));
             }
@@ -496,8 +497,7 @@ fn words(text: &str) -> String {
 fn without_ordinal(line: &str) -> &str {
     let line = line.trim_start();
     let after = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    let is_ordinal =
-        after.len() < line.len() && (after.starts_with(". ") || after.starts_with(") "));
+    let is_ordinal = after.starts_with(". ") || after.starts_with(") ");
     if is_ordinal { &after[1..] } else { line }
 }
 
@@ -606,4 +606,26 @@ fn is_part_of_word(after: &str) -> bool {
         "k", "K", "M", "G", "B", "KB", "kB", "MB", "GB", "KiB", "MiB", "GiB",
     ];
     after.contains(|c: char| c.is_ascii_digit()) || scales.contains(&after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn finds(content: usize, structured: usize, expected: Option<(Field, usize)>) {
+        let expected = expected.map(|(field, times)| Finding::Larger { field, times });
+        assert_eq!(larger(content, structured), expected);
+    }
+
+    /// TR-2: the larger field is named, from ten times and a kilobyte on.
+    #[test]
+    fn only_a_field_that_is_large_by_both_measures_is_named() {
+        finds(1024, 102, Some((Field::Content, 10)));
+        finds(102, 1024, Some((Field::StructuredContent, 10)));
+        finds(1023, 1, None);
+        finds(1024, 103, None);
+        finds(103, 1024, None);
+        finds(2000, 2000, None);
+    }
 }
