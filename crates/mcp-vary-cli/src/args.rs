@@ -61,6 +61,9 @@ pub(crate) struct Demo {
 /// A server is a command that speaks MCP on its standard streams, or the URL of a streamable HTTP endpoint. Several
 /// come from a file: Vary's own, or that in which a client keeps its servers. Their tools are then called
 /// `server_tool`. A server that is down is tried again and stops no other. Clients connect to http://ADDR/mcp.
+///
+/// A file is read again when it changes and on SIGHUP: servers whose entry is as before run on, and no request is
+/// lost. A bad file changes nothing and says why.
 #[derive(Debug, Parser)]
 #[command(
     override_usage = "vary serve [OPTIONS] <--config <FILE> | --mcp-json <FILE> | --url <URL> | -- <COMMAND>...>",

@@ -1,12 +1,10 @@
 //! A configuration file on disk.
 
-use std::fs;
-use std::io::{self, Read as _};
 use std::path::Path;
 use std::time::Duration;
 
 use mcp_vary_gateway::Config;
-use mcp_vary_gateway::config::{File, Mistakes, Source};
+use mcp_vary_gateway::config::{self, File, Mistakes, Source};
 
 use crate::failure::Failure;
 use crate::print::talk;
@@ -17,8 +15,16 @@ use crate::print::talk;
 ///
 /// When the file cannot be read, or with everything that is wrong in it.
 pub(crate) fn read(path: &Path, only: Option<&str>) -> Result<File, Failure> {
-    let name = path.display().to_string();
-    let file = parse(&name, &text(path)?, only).map_err(|mistakes| cannot_be_used(&mistakes))?;
+    checked(&path.display().to_string(), &text(path)?, only)
+}
+
+/// What the `text` of the file `name` says, and says what is worth knowing of it.
+///
+/// # Errors
+///
+/// Everything that is wrong in it.
+pub(crate) fn checked(name: &str, text: &str, only: Option<&str>) -> Result<File, Failure> {
+    let file = parse(name, text, only).map_err(|mistakes| cannot_be_used(&mistakes))?;
     for note in &file.notes {
         talk(&crate::print::harmless(&format!("note: {name}:{note}")));
     }
@@ -34,16 +40,8 @@ fn cannot_be_used(mistakes: &Mistakes) -> Failure {
 
 /// The text of the file at `path`.
 pub(crate) fn text(path: &Path) -> Result<String, Failure> {
-    let mut text = String::new();
-    let read: io::Result<usize> =
-        fs::File::open(path).and_then(|file| file.take(MORE_THAN_ENOUGH).read_to_string(&mut text));
-    match read {
-        Ok(_) => Ok(text),
-        Err(error) => Err(Failure::command(format!(
-            "{} cannot be read: {error}",
-            path.display()
-        ))),
-    }
+    config::text(path)
+        .map_err(|error| Failure::command(format!("{} cannot be read: {error}", path.display())))
 }
 
 /// What the `text` of the file `name` says.
@@ -69,6 +67,3 @@ pub(crate) fn patient(mut config: Config) -> Config {
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
-
-/// Bytes; what is longer is refused when it is parsed.
-const MORE_THAN_ENOUGH: u64 = 2 << 20;

@@ -17,6 +17,7 @@ mod inspect;
 mod log;
 mod outside;
 mod print;
+mod reloading;
 mod serve;
 mod serving;
 mod stop;

@@ -1,9 +1,13 @@
 //! `vary serve`: a gateway in front of servers, until it is stopped.
 
+use std::convert::Infallible;
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary_gateway::config::File;
 use mcp_vary_gateway::upstream::State;
 use mcp_vary_gateway::{Config, Gateway, ServerReport};
 use serde_json::json;
@@ -15,17 +19,26 @@ use crate::outside::outside;
 use crate::print::servers::{plural, reason};
 use crate::print::table::table;
 use crate::print::{harmless, talk};
+use crate::reloading::Reloading;
 use crate::serving::{self, Serving};
 use crate::stop::Stop;
 use crate::{file, target};
 
 /// Serves until a signal comes; a second signal ends at once what is still running.
 pub(crate) async fn run(args: Serve, mut stop: Stop) -> Result<Verdict, Failure> {
-    let Behind { config, listen } = Behind::typed(&args)?;
+    let Behind {
+        config,
+        listen,
+        reloading,
+    } = Behind::typed(&args)?;
+    let mut reloads = Reloads {
+        reloading,
+        args: &args,
+    };
     if args.stdio {
-        on_stdio(config, &mut stop).await
+        on_stdio(config, &mut reloads, &mut stop).await
     } else {
-        on_http(&listen, config, &mut stop).await
+        on_http(&listen, config, &mut reloads, &mut stop).await
     }
 }
 
@@ -34,44 +47,81 @@ pub(crate) async fn run(args: Serve, mut stop: Stop) -> Result<Verdict, Failure>
 struct Behind {
     config: Config,
     listen: String,
+    reloading: Option<Reloading>,
 }
 
 impl Behind {
     fn typed(args: &Serve) -> Result<Self, Failure> {
-        let (mut config, listen) =
-            match (&args.url, args.config.as_ref().or(args.mcp_json.as_ref())) {
-                (Some(url), _) => (
-                    Config::new(target::url(url, &args.headers)?, outside()?),
-                    None,
-                ),
-                (None, Some(path)) => {
-                    let file = file::read(path, args.server.as_deref())?;
-                    let listen = file.listen.clone();
-                    (file.into_config(outside()?), listen)
-                }
-                (None, None) => (
-                    Config::new(target::command(&args.command)?, outside()?),
-                    None,
-                ),
-            };
-        config.variants &= !args.no_variants;
-        config.negotiation &= !args.no_negotiation;
-        if let Some(id) = &args.variant {
-            let chosen = config.with_default_variant(id);
-            config = chosen.map_err(|error| Failure::command(format!("--variant: {error}")))?;
+        if let Some(path) = args.config.as_ref().or(args.mcp_json.as_ref()) {
+            return Self::of_file(path, args);
         }
-        if config.servers.len() > 1 {
-            config = config.starting_without_servers(START_PATIENCE);
-        }
-        let listen = args.listen.clone().or(listen);
+        let server = match &args.url {
+            Some(url) => target::url(url, &args.headers)?,
+            None => target::command(&args.command)?,
+        };
         Ok(Self {
-            config,
-            listen: listen.unwrap_or_else(|| "127.0.0.1:8800".to_owned()),
+            config: adapted(args, Config::new(server, outside()?))?,
+            listen: args.listen.clone().unwrap_or_else(|| LISTEN.to_owned()),
+            reloading: None,
+        })
+    }
+
+    fn of_file(path: &Path, args: &Serve) -> Result<Self, Failure> {
+        let text = file::text(path)?;
+        let file = file::checked(&path.display().to_string(), &text, args.server.as_deref())?;
+        let (typed, written) = (args.listen.clone(), file.listen.clone());
+        let is_written = typed.is_none() && !args.stdio;
+        let reloading = Reloading::new(path, text, is_written.then(|| written.clone()))?;
+        let listen = typed.or(written);
+        Ok(Self {
+            config: read(args, file)?,
+            listen: listen.unwrap_or_else(|| LISTEN.to_owned()),
+            reloading: Some(reloading),
         })
     }
 }
 
-async fn on_http(listen: &str, config: Config, stop: &mut Stop) -> Result<Verdict, Failure> {
+/// What a file comes to with what was typed beside it.
+pub(crate) fn read(args: &Serve, file: File) -> Result<Config, Failure> {
+    adapted(args, file.into_config(outside()?))
+}
+
+/// The configuration with what was typed beside it.
+fn adapted(args: &Serve, mut config: Config) -> Result<Config, Failure> {
+    config.variants &= !args.no_variants;
+    config.negotiation &= !args.no_negotiation;
+    if let Some(id) = &args.variant {
+        let chosen = config.with_default_variant(id);
+        config = chosen.map_err(|error| Failure::command(format!("--variant: {error}")))?;
+    }
+    if config.servers.len() > 1 {
+        config = config.starting_without_servers(START_PATIENCE);
+    }
+    Ok(config)
+}
+
+/// What is read again while it is served: the file, if there is one.
+struct Reloads<'a> {
+    reloading: Option<Reloading>,
+    args: &'a Serve,
+}
+
+impl Reloads<'_> {
+    /// Keeps the gateway as the file says, for ever.
+    async fn run(&mut self, gateway: &Arc<Gateway>) -> Infallible {
+        match &mut self.reloading {
+            Some(reloading) => reloading.run(gateway, self.args).await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+async fn on_http(
+    listen: &str,
+    config: Config,
+    reloads: &mut Reloads<'_>,
+    stop: &mut Stop,
+) -> Result<Verdict, Failure> {
     // Before the servers are started, which may take long, so that a taken port is said first.
     let listener = serving::listen(listen).await?;
     let name = match &config.servers[..] {
@@ -92,13 +142,20 @@ async fn on_http(listen: &str, config: Config, stop: &mut Stop) -> Result<Verdic
         "to see its variants: vary inspect {}\nCtrl-C ends it",
         serving.url()
     ));
-    stop.asked().await;
+    tokio::select! {
+        () = stop.asked() => {}
+        never = reloads.run(serving.gateway()) => match never {},
+    }
     talk("stopping; once more to stop at once");
     let stopped = unless_hurried(serving.stop(), stop).await;
     stopped.unwrap_or(Ok(())).map(|()| Verdict::Fine)
 }
 
-async fn on_stdio(config: Config, stop: &mut Stop) -> Result<Verdict, Failure> {
+async fn on_stdio(
+    config: Config,
+    reloads: &mut Reloads<'_>,
+    stop: &mut Stop,
+) -> Result<Verdict, Failure> {
     let gateway = serving::connected(config, stop).await?;
     talk(&introduction(&gateway));
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
@@ -111,6 +168,7 @@ async fn on_stdio(config: Config, stop: &mut Stop) -> Result<Verdict, Failure> {
             return ended(served);
         }
         () = stop.asked() => {}
+        never = reloads.run(&gateway) => match never {},
     }
     talk("stopping; once more to stop at once");
     let _ = ask.send(());
@@ -172,7 +230,7 @@ fn behind(gateway: &Gateway) -> String {
 }
 
 /// What the variants say of things that are not there, in one line.
-fn slips(gateway: &Gateway) -> String {
+pub(crate) fn slips(gateway: &Gateway) -> String {
     match gateway.slips().len() {
         0 => String::new(),
         slips => format!(
@@ -203,6 +261,8 @@ pub(crate) fn entry(name: &str, url: &str) -> String {
     json!({"mcpServers": {name: {"type": "http", "url": url}}}).to_string()
 }
 
+/// Where to serve unless somebody says otherwise.
+const LISTEN: &str = "127.0.0.1:8800";
 /// How long clients wait for the slowest of several servers; it is added to the others later.
 const START_PATIENCE: Duration = Duration::from_secs(20);
 

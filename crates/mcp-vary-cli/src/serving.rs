@@ -46,7 +46,7 @@ impl Serving {
         })
     }
 
-    pub(crate) fn gateway(&self) -> &Gateway {
+    pub(crate) fn gateway(&self) -> &Arc<Gateway> {
         &self.gateway
     }
 

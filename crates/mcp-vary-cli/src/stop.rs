@@ -1,4 +1,4 @@
-//! Signals that ask the process to end.
+//! Signals that ask the process to end, or to read its configuration again.
 
 use crate::failure::Failure;
 
@@ -50,5 +50,36 @@ impl Stop {
             done = work => done,
             () = self.asked() => Err(Failure::command("interrupted")),
         }
+    }
+}
+
+/// Hears `SIGHUP`, which other systems do not have.
+#[derive(Debug)]
+pub(crate) struct Hangup {
+    #[cfg(unix)]
+    signal: tokio::signal::unix::Signal,
+}
+
+impl Hangup {
+    /// Hears the signal from now on; until then it ends the process.
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            let signal = signal(SignalKind::hangup())
+                .map_err(|error| Failure::command(format!("signals cannot be heard: {error}")))?;
+            Ok(Self { signal })
+        }
+        #[cfg(not(unix))]
+        Ok(Self {})
+    }
+
+    /// Waits for the next signal.
+    pub(crate) async fn heard(&mut self) {
+        #[cfg(unix)]
+        if self.signal.recv().await.is_some() {
+            return;
+        }
+        std::future::pending().await
     }
 }

@@ -8,6 +8,7 @@ mod demo;
 mod help;
 mod inspect;
 mod program;
+mod reload;
 mod serve;
 #[cfg(target_os = "linux")]
 mod sessions;

@@ -139,11 +139,16 @@ impl Server {
 
     /// Posts a message and returns the whole HTTP response.
     pub(crate) fn post(&self, body: &str) -> String {
+        self.post_with(body, "")
+    }
+
+    /// The same with further headers, a line each.
+    pub(crate) fn post_with(&self, body: &str, headers: &str) -> String {
         let mut socket = TcpStream::connect(self.address).unwrap();
         write!(
             socket,
             "POST /mcp HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Type: application/json\r\n\
-             Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{body}",
+             Accept: application/json, text/event-stream\r\n{headers}Content-Length: {}\r\n\r\n{body}",
             self.address,
             body.len()
         )
@@ -151,6 +156,19 @@ impl Server {
         let mut response = String::new();
         socket.read_to_string(&mut response).unwrap();
         response
+    }
+
+    /// What it says until and with the line that has `part`.
+    #[track_caller]
+    pub(crate) fn says(&mut self, part: &str) -> String {
+        let mut said = String::new();
+        loop {
+            let start = said.len();
+            assert_ne!(self.stderr.read_line(&mut said).unwrap(), 0, "{said}");
+            if said[start..].contains(part) {
+                return said;
+            }
+        }
     }
 
     /// Asks it to end, and returns how it did and what it still said.

@@ -14,6 +14,7 @@ mod tree;
 mod units;
 mod variables;
 mod variants;
+mod watch;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use std::time::Duration;
 pub use self::file::{File, Source};
 pub use self::mistake::{Mistake, Mistakes, Position};
 pub use self::schema::schema;
+pub use self::watch::{Watch, text};
 use mcp_vary::variant::{self, Date};
 
 use crate::catalog::face::{Faces, VariantConfig};

@@ -344,6 +344,7 @@ async fn what_belongs_to_a_session_is_still_its_own() {
     diary.runs(0).await;
 }
 
+/// Who has no session is offered what there is now (SV-2).
 #[tokio::test]
 async fn variants_change_and_no_server_hears_of_it() {
     let peer = server::start(mcp_vary_gateway::revision::Era::Legacy).await;
@@ -383,7 +384,7 @@ async fn variants_change_and_no_server_hears_of_it() {
     );
 }
 
-/// Ids and ranking are the session's, contents are the configuration's (SV-5 of a session that lasts).
+/// Ids and ranking are the session's, contents are the configuration's (SV-2).
 #[tokio::test]
 async fn a_session_keeps_its_variants_and_sees_what_they_show_now() {
     let peer = server::start(mcp_vary_gateway::revision::Era::Legacy).await;
@@ -405,6 +406,7 @@ async fn a_session_keeps_its_variants_and_sees_what_they_show_now() {
     assert!(names(&discovered).len() > 1);
 }
 
+/// What was frozen is not exchanged for something else (SV-2).
 #[tokio::test]
 async fn a_session_of_which_a_variant_is_gone_begins_anew() {
     for without_variants in [false, true] {

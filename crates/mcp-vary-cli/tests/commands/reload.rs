@@ -1,0 +1,221 @@
+//! `vary serve --config`, while its file changes.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::program::{INITIALIZE, Server, VARY, command, signal};
+
+/// A directory for one test, with a configuration in it.
+fn directory(name: &str, text: &str) -> PathBuf {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&directory);
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join("vary.yaml"), text).unwrap();
+    directory
+}
+
+/// A configuration with these servers.
+fn with(servers: &[&str]) -> String {
+    let servers = servers.iter().map(|name| {
+        let entry = json!({"command": VARY, "args": ["weather"]});
+        format!("  {name}: {entry}\n")
+    });
+    format!("naming: always\nservers:\n{}", servers.collect::<String>())
+}
+
+fn serve(file: &Path) -> Server {
+    Server::start(&["serve", "--listen", "0", "--config", file.to_str().unwrap()])
+}
+
+/// The names of the tools that are offered now.
+fn tools(server: &Server) -> Vec<String> {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let list =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}});
+    let response = server.post_with(
+        &list.to_string(),
+        "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n",
+    );
+    let (_, body) = response.split_once("\r\n\r\n").unwrap();
+    let answer: Value = serde_json::from_str(body).unwrap();
+    let tools = answer["result"]["tools"].as_array().expect("a list");
+    let names = tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap().to_owned());
+    names
+        .filter(|name| name.ends_with("_get_weather"))
+        .collect()
+}
+
+#[test]
+fn a_file_that_is_edited_is_served_as_it_is_now() {
+    let directory = directory("reload-edited", &with(&["one", "two"]));
+    let file = directory.join("vary.yaml");
+    let mut server = serve(&file);
+    assert_eq!(tools(&server), ["one_get_weather", "two_get_weather"]);
+    std::fs::write(&file, with(&["two", "three"])).unwrap();
+    let said = server.says("reloaded: ");
+    let expected = "vary.yaml reloaded: servers: 1 added (three), 1 removed (one), 1 as before; \
+                    variants: 3 as before\n";
+    assert!(said.ends_with(expected), "{said}");
+    assert_eq!(tools(&server), ["two_get_weather", "three_get_weather"]);
+    // As editors save it.
+    let draft = directory.join(".vary.yaml.swp");
+    std::fs::write(&draft, with(&["two"])).unwrap();
+    std::fs::rename(&draft, &file).unwrap();
+    assert!(server.says("reloaded: ").contains("1 removed (three)"));
+    assert_eq!(tools(&server), ["two_get_weather"]);
+    // Still watched, though it is another file now.
+    std::fs::write(&file, with(&["four"])).unwrap();
+    assert!(
+        server
+            .says("reloaded: ")
+            .contains("1 added (four), 1 removed (two)")
+    );
+    assert_eq!(tools(&server), ["four_get_weather"]);
+}
+
+#[test]
+fn a_bad_file_changes_nothing_and_says_why() {
+    let directory = directory("reload-bad", &with(&["one"]));
+    let file = directory.join("vary.yaml");
+    let mut server = serve(&file);
+    let bad = "servers:\n  one: {commnd: x, headers: {Authorization: hunter2}}\nnamig: always\n";
+    std::fs::write(&file, bad).unwrap();
+    let said = server.says("was not reloaded, everything stays as it was: ");
+    let rest = server.says("did you mean `naming`");
+    assert!(!format!("{said}{rest}").contains("hunter2"), "{said}{rest}");
+    assert!(
+        rest.contains("vary.yaml:2:") && rest.contains("vary.yaml:3:"),
+        "{said}{rest}"
+    );
+    assert_eq!(tools(&server), ["one_get_weather"]);
+    let down = "servers:\n  one: {command: no-such-program}\n";
+    std::fs::write(&file, down).unwrap();
+    let said = server.says("was not reloaded");
+    assert!(said.contains("no-such-program"), "{said}");
+    assert_eq!(tools(&server), ["one_get_weather"]);
+    std::fs::remove_file(&file).unwrap();
+    let said = server.says("was not reloaded");
+    assert!(said.contains("cannot be read"), "{said}");
+    std::fs::write(&file, with(&["one", "two"])).unwrap();
+    assert!(
+        server
+            .says("reloaded: ")
+            .contains("1 added (two), 1 as before")
+    );
+    assert_eq!(tools(&server), ["one_get_weather", "two_get_weather"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_signal_reloads_whatever_has_changed() {
+    let directory = directory("reload-signal", &with(&["one"]));
+    let mut server = serve(&directory.join("vary.yaml"));
+    for _ in 0..2 {
+        signal("HUP", server.child.id());
+        let said = server.says("reloaded: ");
+        assert!(
+            said.ends_with("servers: 1 as before; variants: 3 as before\n"),
+            "{said}"
+        );
+    }
+    assert_eq!(tools(&server), ["one_get_weather"]);
+    assert_eq!(server.end().0, Some(0));
+}
+
+/// As Kubernetes brings a `ConfigMap` up to date: the file is a link through a directory that is a link itself.
+#[cfg(unix)]
+#[test]
+fn links_that_are_set_to_another_place_are_followed() {
+    use std::os::unix::fs::symlink;
+    let directory = directory("reload-links", "");
+    let file = directory.join("vary.yaml");
+    std::fs::remove_file(&file).unwrap();
+    let release = |name: &str, servers: &[&str]| {
+        std::fs::create_dir(directory.join(name)).unwrap();
+        std::fs::write(directory.join(name).join("vary.yaml"), with(servers)).unwrap();
+        symlink(name, directory.join("..data_tmp")).unwrap();
+        std::fs::rename(directory.join("..data_tmp"), directory.join("..data")).unwrap();
+    };
+    release("..2026_1", &["one"]);
+    symlink("..data/vary.yaml", &file).unwrap();
+    let mut server = serve(&file);
+    release("..2026_2", &["two"]);
+    std::fs::remove_dir_all(directory.join("..2026_1")).unwrap();
+    assert!(
+        server
+            .says("reloaded: ")
+            .contains("1 added (two), 1 removed (one)")
+    );
+    // In the place that it leads to now, too.
+    let led = directory.join("..2026_2").join("vary.yaml");
+    std::fs::write(led, with(&["three"])).unwrap();
+    assert!(
+        server
+            .says("reloaded: ")
+            .contains("1 added (three), 1 removed (two)")
+    );
+    assert_eq!(tools(&server), ["three_get_weather"]);
+}
+
+#[test]
+fn another_address_waits_for_the_next_start() {
+    let text = |listen: &str| format!("{}listen: 127.0.0.1:{listen}\n", with(&["one"]));
+    let directory = directory("reload-listen", &text("0"));
+    let file = directory.join("vary.yaml");
+    let mut server = Server::start(&["serve", "--config", file.to_str().unwrap()]);
+    std::fs::write(&file, text("8801").replace("one:", "two:")).unwrap();
+    let said = server.says("reloaded: ");
+    assert!(said.contains("1 added (two), 1 removed (one)"), "{said}");
+    assert!(said.ends_with("; at the next start: listen\n"), "{said}");
+    assert_eq!(tools(&server), ["two_get_weather"]);
+}
+
+#[test]
+fn what_was_typed_holds_beside_whatever_the_file_says() {
+    let directory = directory("reload-typed", &with(&["one"]));
+    let file = directory.join("vary.yaml");
+    let args = ["serve", "--listen", "0", "--no-variants", "--config"];
+    let mut server = Server::start(&[&args[..], &[file.to_str().unwrap()]].concat());
+    std::fs::write(&file, with(&["two"]) + "variants: on\nlisten: 1\n").unwrap();
+    assert!(server.says("reloaded: ").ends_with("variants: none\n"));
+    assert!(!server.post(INITIALIZE).contains("availableVariants"));
+}
+
+#[test]
+fn a_client_of_the_standard_streams_stays_connected() {
+    let directory = directory("reload-stdio", &with(&["one"]));
+    let file = directory.join("vary.yaml");
+    let mut child = command(&["serve", "--stdio", "--config", file.to_str().unwrap()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut talk = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut ask = |message: &str| {
+        writeln!(input, "{message}").unwrap();
+        output.next().unwrap().unwrap()
+    };
+    ask(INITIALIZE);
+    let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+    assert!(ask(list).contains("one_get_weather"));
+    std::fs::write(&file, with(&["two"])).unwrap();
+    assert!(talk.any(|line| line.unwrap().contains("1 added (two), 1 removed (one)")));
+    let now = ask(list);
+    assert!(
+        now.contains("two_get_weather") && !now.contains("one_get_weather"),
+        "{now}"
+    );
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
