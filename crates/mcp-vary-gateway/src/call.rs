@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use http::{HeaderName, HeaderValue};
 use mcp_vary::error::{Error, Identifier};
+use mcp_vary::feature::Features;
 use mcp_vary::json;
 use mcp_vary::view::{Candidate, Fault, PreparedPrompt, ResultFields, Selection};
 
@@ -21,11 +22,12 @@ use crate::log_level::{level_from_name, level_name};
 use crate::mcp_header;
 use crate::meta;
 use crate::reply::{self, Failure};
+use crate::results::Called;
 use crate::revision::Era;
 use crate::route::{Action, Asked, Outcome, unknown};
 use crate::running::{Again, Finish, Progress, Running};
 use crate::setup::Setup;
-use crate::shape::Shaping;
+use crate::shape::{Shaping, Telling};
 use crate::splice;
 use crate::upstream::{Owner, Repeat, Request};
 use crate::wire;
@@ -454,18 +456,38 @@ impl Call<'_> {
         let own = face.features.as_ref().filter(|_| config.negotiation);
         let features = self.client.features.as_ref().or(own).cloned();
         let fields = face.style.result;
-        if features.is_none() && fields == ResultFields::Both {
+        let telling = self.telling(tool, features.as_deref());
+        if features.is_none() && telling.is_none() && fields == ResultFields::Both {
             return None;
         }
         Some(Shaping {
             features,
             report: self.client.features.is_some(),
+            telling,
             fields,
             tool: tool.facts,
             always_both: config.always_both,
             lift_json_text: config.lift_json_text,
             era: self.client.era(),
             variant: self.active_variant(variant),
+        })
+    }
+
+    /// How the operator has the tool's results told to a client with `features`.
+    fn telling(&self, tool: &Tool, features: Option<&Features>) -> Option<Telling> {
+        let rules = tool.results.as_ref()?;
+        let recipe = rules.choose(features.filter(|_| self.gateway.config.negotiation))?;
+        let server = &self.gateway.config.servers[tool.place.server];
+        let arguments = self.asked.params.members.get("arguments");
+        let called = Called {
+            tool: Arc::clone(&tool.place.own),
+            server: server.name.as_str().into(),
+            arguments: arguments.unwrap_or("{}").to_owned(),
+        };
+        Some(Telling {
+            recipe,
+            tool: Arc::clone(rules),
+            called,
         })
     }
 

@@ -23,6 +23,7 @@ mod params;
 mod reload;
 mod reply;
 mod report;
+mod results;
 pub mod revision;
 mod route;
 mod running;

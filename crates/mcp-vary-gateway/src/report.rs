@@ -87,6 +87,15 @@ impl Gateway {
         served
     }
 
+    /// How many results were not told as configured, since a projection or template failed; clients got them
+    /// as the server gave them. A new configuration begins at 0.
+    #[must_use]
+    pub fn failed_results(&self) -> u64 {
+        let setup = self.current();
+        let rules = setup.config.results.iter();
+        rules.map(|rule| rule.recipe.failures()).sum()
+    }
+
     /// What several servers offer by the same name or URI, so that only the first one is reached.
     #[must_use]
     pub fn collisions(&self) -> Vec<Collision> {

@@ -67,6 +67,7 @@ impl Setup {
         let layout = Layout {
             faces: Arc::clone(&faces),
             naming: config.naming,
+            results: Arc::clone(&config.results),
             page_size: config.page_size,
             caching: if config.variants {
                 Caching::Never

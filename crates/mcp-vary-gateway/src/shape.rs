@@ -11,6 +11,7 @@ use mcp_vary::view::ResultFields;
 use tracing::debug;
 
 use crate::bridge::{STRUCTURE, is_text, without_structure};
+use crate::results::{Called, Recipe, ToolResults};
 use crate::revision::Era;
 use crate::splice;
 
@@ -21,6 +22,8 @@ pub(crate) struct Shaping {
     pub(crate) features: Option<Arc<Features>>,
     /// Whether the client is told what was applied.
     pub(crate) report: bool,
+    /// How the operator has it told.
+    pub(crate) telling: Option<Telling>,
     /// Which fields clients of the variant get.
     pub(crate) fields: ResultFields,
     pub(crate) tool: ToolFacts,
@@ -28,6 +31,14 @@ pub(crate) struct Shaping {
     pub(crate) lift_json_text: bool,
     pub(crate) era: Era,
     pub(crate) variant: Option<VariantId>,
+}
+
+/// A recipe for the result, and what it needs to know.
+#[derive(Clone, Debug)]
+pub(crate) struct Telling {
+    pub(crate) recipe: Arc<Recipe>,
+    pub(crate) tool: Arc<ToolResults>,
+    pub(crate) called: Called,
 }
 
 impl Shaping {
@@ -42,9 +53,8 @@ impl Shaping {
     }
 
     fn negotiated<'a>(&self, result: &'a str) -> Cow<'a, str> {
-        let Some(features) = &self.features else {
-            return Cow::Borrowed(result);
-        };
+        let none = Features::default();
+        let features = self.features.as_deref().unwrap_or(&none);
         let policy = Policy {
             always_both: self.always_both,
             lift: self.lift_json_text,
@@ -52,13 +62,26 @@ impl Shaping {
             report: self.report,
             variant: self.variant.as_ref().map(VariantId::as_str),
         };
-        match tool_result(result, features, self.tool, &policy) {
+        let told = self.told(result, features, &policy);
+        match told.unwrap_or_else(|| tool_result(result, features, self.tool, &policy)) {
             Shaped::Changed { result, applied } => {
                 debug!(?applied, "result shaped");
                 Cow::Owned(result)
             }
             _ => Cow::Borrowed(result),
         }
+    }
+
+    /// The result as the operator has it told; none where no rule is about it.
+    fn told(&self, result: &str, features: &Features, policy: &Policy<'_>) -> Option<Shaped> {
+        let Telling {
+            recipe,
+            tool,
+            called,
+        } = self.telling.as_ref()?;
+        let alternative = recipe.alternative(result, policy.lift, called, features)?;
+        let output = tool.output().filter(|_| self.tool.output_schema);
+        Some(alternative.apply(result, features, self.tool, output, policy))
     }
 }
 

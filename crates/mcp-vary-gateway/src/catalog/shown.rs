@@ -6,11 +6,12 @@ use std::sync::Arc;
 use mcp_vary::shape::ToolFacts;
 use mcp_vary::view::{Mistake, PreparedPrompt, PreparedTool};
 
-use super::face::{Prepared, VariantConfig};
+use super::face::{Prepared, VariantConfig, candidate};
 use super::item::{Item, Place, headers_of};
 use super::listing::ListKind;
 use super::template::Template;
 use crate::mcp_header::ParamHeader;
+use crate::results::{ResultRule, ToolResults};
 use crate::revision::Era;
 use crate::splice;
 use crate::words::Words;
@@ -61,6 +62,8 @@ pub(crate) struct Tool {
     pub(crate) prepared: Option<Arc<PreparedTool>>,
     /// What the variant calls otherwise than the server, if anything.
     pub(crate) words: Option<Arc<Words>>,
+    /// How its results are told, where the operator has rules for it.
+    pub(crate) results: Option<Arc<ToolResults>>,
 }
 
 /// What a request needs to know of a prompt, as a variant lists it.
@@ -80,6 +83,7 @@ impl Showing {
         kind: ListKind,
         item: &Arc<Item>,
         server: &str,
+        results: &[ResultRule],
     ) -> Self {
         let mut mistakes = Vec::new();
         let shown = face.show(kind, item, server, &mut mistakes);
@@ -88,9 +92,10 @@ impl Showing {
                 Cow::Borrowed(_) => Arc::clone(&item.json),
                 Cow::Owned(json) => json.into(),
             };
+            let results = ToolResults::new(results, candidate(item, server), &item.json);
             Listed {
                 legacy: for_legacy(kind, item, &json),
-                what: What::new(kind, item, &shown.id, &json, shown.call),
+                what: What::new(kind, item, &shown.id, &json, shown.call, results),
                 id: shown.id,
                 json,
             }
@@ -120,6 +125,7 @@ impl What {
         id: &Arc<str>,
         json: &Arc<str>,
         call: Option<Prepared>,
+        results: Option<Arc<ToolResults>>,
     ) -> Self {
         match kind {
             ListKind::Tools => {
@@ -127,7 +133,8 @@ impl What {
                     Some(Prepared::Tool(prepared)) => Some(Arc::new(prepared)),
                     _ => None,
                 };
-                Self::Tool(Arc::new(Tool::new(item, id, json, prepared)))
+                let tool = Tool::new(item, id, json, prepared);
+                Self::Tool(Arc::new(Tool { results, ..tool }))
             }
             ListKind::Prompts => {
                 let prepared = match call {
@@ -185,6 +192,7 @@ impl Tool {
             idempotent: own.is_some_and(|own| own.idempotent),
             words: words(item, id, renamed),
             prepared,
+            results: None,
         }
     }
 

@@ -95,6 +95,7 @@ fn layout(naming: Naming, page_size: Option<usize>) -> Layout {
         short,
     ];
     Layout {
+        results: Arc::default(),
         naming,
         faces: Arc::new(Faces::new(faces, Date::from_unix(0)).unwrap()),
         page_size: page_size.and_then(NonZeroUsize::new),

@@ -15,6 +15,7 @@ use super::page::{Contents, Page, Pages};
 use super::shown::{Listed, Prompt, Showing, Tool, What};
 use crate::bridge::Caching;
 use crate::reply::Failure;
+use crate::results::ResultRule;
 use crate::revision::Era;
 
 /// What one variant shows of one list.
@@ -41,6 +42,7 @@ pub(crate) struct View {
 pub(crate) struct Layout {
     pub(crate) naming: Naming,
     pub(crate) faces: Arc<Faces>,
+    pub(crate) results: Arc<[ResultRule]>,
     pub(crate) page_size: Option<NonZeroUsize>,
     pub(crate) caching: Caching,
 }
@@ -50,6 +52,7 @@ impl Layout {
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.naming == other.naming
             && Arc::ptr_eq(&self.faces, &other.faces)
+            && Arc::ptr_eq(&self.results, &other.results)
             && self.page_size == other.page_size
             && self.caching == other.caching
     }
@@ -65,7 +68,7 @@ impl View {
         before: Option<&Arc<Self>>,
     ) -> Arc<Self> {
         let before = before.filter(|view| view.servers == merged.servers);
-        let showings = showings(face, merged, before.map(AsRef::as_ref));
+        let showings = showings(face, merged, layout, before.map(AsRef::as_ref));
         let is_whole = face.is_plain() && layout.page_size.is_none();
         let whole = merged.whole.as_ref().filter(|_| is_whole);
         if let Some(view) = before.filter(|view| view.is_made_of(&showings, merged, whole)) {
@@ -210,7 +213,12 @@ impl View {
 }
 
 /// What `face` makes of every item; of those that are what they were `before` the same.
-fn showings(face: &VariantConfig, merged: &Merged, before: Option<&View>) -> Vec<Arc<Showing>> {
+fn showings(
+    face: &VariantConfig,
+    merged: &Merged,
+    layout: &Layout,
+    before: Option<&View>,
+) -> Vec<Arc<Showing>> {
     let known = before.map_or(&[][..], |view| &view.showings);
     let known: BTreeMap<*const Item, &Arc<Showing>> =
         known.iter().map(|it| (Arc::as_ptr(&it.item), it)).collect();
@@ -219,7 +227,8 @@ fn showings(face: &VariantConfig, merged: &Merged, before: Option<&View>) -> Vec
         Some(showing) => Arc::clone(showing),
         None => {
             let server = &merged.servers[item.place.server];
-            Arc::new(Showing::new(face, merged.kind, item, server))
+            let results = &layout.results;
+            Arc::new(Showing::new(face, merged.kind, item, server, results))
         }
     });
     showings.collect()
@@ -310,6 +319,7 @@ mod tests {
         Layout {
             naming: Naming::Never,
             faces: Arc::new(faces),
+            results: Arc::default(),
             page_size: None,
             caching: Caching::Never,
         }

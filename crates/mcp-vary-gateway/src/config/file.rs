@@ -12,10 +12,11 @@ use super::schema::Schema;
 use super::server::{self, Servers};
 use super::tree::{self, Node};
 use super::variants::{self, Declared};
-use super::{Config, Limits, Outside, clients, mcp_json};
+use super::{Config, Limits, Outside, clients, mcp_json, results};
 use crate::catalog::face::Faces;
 use crate::catalog::merge::Naming;
 use crate::choose::Choosing;
+use crate::results::ResultRule;
 use crate::upstream::UpstreamConfig;
 
 /// What a configuration file says.
@@ -63,6 +64,8 @@ pub struct File {
     pub choosing: Choosing,
     /// Whether content is negotiated.
     pub negotiation: bool,
+    /// How results of tools are told.
+    results: Arc<[ResultRule]>,
     /// Items on one page of a list.
     pub page_size: Option<NonZeroUsize>,
     /// How long a session lasts after `initialize`.
@@ -86,6 +89,7 @@ impl File {
         if let Some(faces) = self.faces {
             config.faces = faces;
         }
+        config.results = self.results;
         config.page_size = self.page_size;
         config.session_lifetime = self.session_lifetime.unwrap_or(config.session_lifetime);
         config
@@ -221,6 +225,7 @@ impl Default for Draft {
                 faces: None,
                 choosing: Choosing::default(),
                 negotiation: true,
+                results: Arc::default(),
                 page_size: None,
                 session_lifetime: None,
                 limits: Limits::default(),
@@ -328,6 +333,17 @@ their hints decide. `--variant` wins",
         default: "on",
         shape: Schema::switch,
         read: |reader, field, draft| reader.switch(field, &mut draft.file.negotiation),
+    },
+    Setting {
+        key: "results",
+        about: "how results of tools are told: other values, other words, for other clients",
+        default: "",
+        shape: results::shape,
+        read: |reader, field, draft| {
+            let mut rules = Vec::new();
+            results::read(reader, field, &mut rules);
+            draft.file.results = rules.into();
+        },
     },
     Setting {
         key: "page-size",

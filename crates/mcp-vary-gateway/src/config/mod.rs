@@ -9,6 +9,7 @@ mod mcp_json;
 mod mistake;
 mod reader;
 mod schema;
+mod results;
 mod server;
 mod tree;
 mod units;
@@ -29,6 +30,7 @@ use mcp_vary::variant::{self, Date};
 use crate::catalog::face::{Faces, VariantConfig};
 use crate::catalog::merge::Naming;
 use crate::choose::Choosing;
+use crate::results::ResultRule;
 use crate::upstream::UpstreamConfig;
 
 /// Everything that a gateway needs to know before it starts.
@@ -68,6 +70,8 @@ pub struct Config {
     /// A text that is exactly one JSON document becomes a structured value for clients that prefer
     /// JSON (CN-12); on by default.
     pub lift_json_text: bool,
+    /// How results of tools are told.
+    pub(crate) results: Arc<[ResultRule]>,
     /// Tools, resources, templates or prompts on one page of a list; `None` puts all on one.
     pub page_size: Option<NonZeroUsize>,
     /// How long a session lasts after `initialize`; 24 hours by default.
@@ -108,6 +112,7 @@ impl Config {
             negotiation: true,
             always_both: false,
             lift_json_text: true,
+            results: Arc::default(),
             page_size: None,
             session_lifetime: Duration::from_secs(24 * 60 * 60),
             limits: Limits::default(),

@@ -1,7 +1,7 @@
 //! `variants`: what each shows, and as what.
 
 mod overrides;
-mod selection;
+pub(super) mod selection;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 //! Source: the content negotiation extension, "How Servers Respond Differently", with the rules of
 //! the tool result clarification on which field is for whom.
 
+mod alternative;
 mod answer;
 mod applied;
 mod compact;
@@ -16,6 +17,7 @@ pub(crate) use self::applied::meta;
 pub(crate) use self::content::{blocks, text_of, texts};
 pub(crate) use self::repeat::{Relation, candidates, relations};
 
+pub use self::alternative::{Alternative, OutputSchema, Said};
 pub use self::answer::{Answer, HINTS};
 pub use self::applied::{Applied, META_APPLIED, Report, Shaped};
 pub use self::compact::{Compacted, Compaction, Whole, compact_tool_result};

@@ -45,6 +45,12 @@ impl Check {
         Ok(Self { validator, deepest })
     }
 
+    /// Whether the schema takes `value`; not, when that takes too long to say.
+    pub(super) fn accepts(&self, value: &str) -> bool {
+        let value = serde_json::from_str::<Value>(value);
+        value.is_ok_and(|value| depth(&value) <= self.deepest && self.validator.is_valid(&value))
+    }
+
     /// What of the arguments the schema does not take.
     pub(super) fn faults(&self, arguments: &str) -> Vec<Fault> {
         // Numbers that no float holds, for one, are the server's to read.

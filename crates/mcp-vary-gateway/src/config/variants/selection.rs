@@ -9,7 +9,7 @@ use crate::config::schema::Schema;
 use crate::config::tree::Value;
 
 /// Which items are shown: a list of patterns and conditions, or `include` and `exclude`.
-pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> Selection {
+pub(in crate::config) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> Selection {
     let mut selection = Selection::default();
     if let Value::List(_) = field.node.value {
         selection.include = rules(reader, field);
@@ -141,7 +141,7 @@ const WANTED: &[(&str, Wanted)] = &[
 ];
 
 /// What may stand under `tools`, `resources` and `prompts`.
-pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
+pub(in crate::config) fn shape(schema: &mut Schema) -> serde_json::Value {
     schema.define(
         "selection",
         |schema| json!({"anyOf": [rules_shape(schema), schema.table(&[SELECTION])]}),

@@ -1,0 +1,184 @@
+//! `results`: how results of tools are told.
+
+use std::sync::Arc;
+
+use mcp_vary::predicate::Predicate;
+
+use super::reader::{Field, Reader, Setting};
+use super::schema::Schema;
+use super::tree::Value;
+use super::variants::selection;
+use crate::results::{Projection, Recipe, ResultRule, Template};
+
+const EXAMPLE: &str = "[{tools: [\"list_*\"], project: \"map({id, title})\"}]";
+
+/// Reads the list of rules; those in which something is wrong are left out.
+pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Vec<ResultRule>) {
+    let Value::List(items) = &field.node.value else {
+        return reader.wrong(field, "is no list", &format!("write {EXAMPLE}"));
+    };
+    for (index, node) in items.iter().enumerate() {
+        let path = format!("{}[{index}]", field.path);
+        let item = Field { path, node };
+        let mut draft = Draft::default();
+        reader.settings(
+            &item,
+            &[SETTINGS],
+            &mut draft,
+            "{tools: [...], markdown: ...}",
+        );
+        if matches!(node.value, Value::Table(_)) && !draft.says_how {
+            reader.wrong(
+                &item,
+                "says nothing of how",
+                "add `project`, `markdown`, `text` or `hints`",
+            );
+        }
+        into.push(draft.rule());
+    }
+}
+
+/// What may stand under `results`.
+pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
+    let rule = schema.table(&[SETTINGS]);
+    schema.list(&rule)
+}
+
+/// A rule while it is read.
+#[derive(Default)]
+struct Draft {
+    tools: mcp_vary::view::Selection,
+    when: Predicate,
+    everyone: bool,
+    recipe: Recipe,
+    /// Whether it says how, whatever that is worth.
+    says_how: bool,
+}
+
+impl Draft {
+    fn rule(self) -> ResultRule {
+        ResultRule {
+            tools: self.tools,
+            when: self.when,
+            everyone: self.everyone,
+            recipe: Arc::new(self.recipe),
+        }
+    }
+}
+
+const FOR: &[(&str, bool)] = &[("negotiating", false), ("everyone", true)];
+
+const SETTINGS: &[Setting<Draft>] = &[
+    Setting {
+        key: "tools",
+        about: "the tools that it is about: a list of patterns and conditions, or `include` and `exclude`, as in `variants`. All without it",
+        default: "",
+        shape: selection::shape,
+        read: |reader, field, draft| draft.tools = selection::read(reader, field),
+    },
+    Setting {
+        key: "when",
+        about: "the clients that it is for: a condition over their feature tags, such as `agent & !interactive`. Of several that hold the one that asks for most decides, then the first",
+        default: "`*`",
+        shape: Schema::word,
+        read: |reader, field, draft| draft.when = predicate(reader, field).unwrap_or_default(),
+    },
+    Setting {
+        key: "for",
+        about: "`negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all",
+        default: "`negotiating`",
+        shape: |schema| schema.choice(FOR),
+        read: |reader, field, draft| {
+            reader.choice(field, FOR, &mut draft.everyone);
+        },
+    },
+    Setting {
+        key: "project",
+        about: "a filter of jq that makes the value that is told of the tool's own",
+        default: "",
+        shape: Schema::text,
+        read: |reader, field, draft| {
+            draft.says_how = true;
+            let Some(filter) = reader.text(field) else {
+                return;
+            };
+            match Projection::new(&filter) {
+                Ok(projection) => draft.recipe.projection = Some(projection),
+                Err(why) => reader.wrong(field, why, "see https://jqlang.org/manual"),
+            }
+        },
+    },
+    Setting {
+        key: "markdown",
+        about: "a template of the text for clients that read markdown, and for those that say nothing of formats",
+        default: "",
+        shape: Schema::text,
+        read: |reader, field, draft| {
+            draft.says_how = true;
+            draft.recipe.markdown = template(reader, field);
+        },
+    },
+    Setting {
+        key: "text",
+        about: "a template of the text for clients that read plain text, and of the markdown where there is no template for it",
+        default: "",
+        shape: Schema::text,
+        read: |reader, field, draft| {
+            draft.says_how = true;
+            draft.recipe.text = template(reader, field);
+        },
+    },
+    Setting {
+        key: "hints",
+        about: "templates of reasoning hints, for clients that declared `sampling`; one that makes no text makes no hint",
+        default: "",
+        shape: |schema| {
+            let text = schema.text();
+            schema.list(&text)
+        },
+        read: |reader, field, draft| {
+            draft.says_how = true;
+            let Value::List(items) = &field.node.value else {
+                return reader.wrong(field, "is no list", r#"write ["...", "..."]"#);
+            };
+            for (index, node) in items.iter().enumerate() {
+                let path = format!("{}[{index}]", field.path);
+                draft
+                    .recipe
+                    .hints
+                    .extend(template(reader, &Field { path, node }));
+            }
+        },
+    },
+    Setting {
+        key: "hints-under",
+        about: "the property that hints stand in, where the client reads JSON and the tool's `outputSchema` admits it",
+        default: "`hints`",
+        shape: Schema::word,
+        read: |reader, field, draft| draft.recipe.hints_under = reader.word(field),
+    },
+];
+
+/// A condition over a client's features.
+pub(super) fn predicate(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Predicate> {
+    let word = reader.word(field)?;
+    match word.parse() {
+        Ok(predicate) => Some(predicate),
+        Err(error) => {
+            let what = format!("is no condition: {error}");
+            reader.wrong(field, what, "write one like `agent & !interactive`");
+            None
+        }
+    }
+}
+
+pub(super) fn template(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Template> {
+    let source = reader.text(field)?;
+    match Template::new(&source) {
+        Ok(template) => Some(template),
+        Err(why) => {
+            reader.wrong(field, why, "write Jinja, such as `{{ value.title }}`");
+            None
+        }
+    }
+}

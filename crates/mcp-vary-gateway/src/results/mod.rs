@@ -1,0 +1,12 @@
+//! What the operator makes of results: another value, in other words, for other clients.
+
+mod projection;
+mod rule;
+mod template;
+
+pub(crate) use self::projection::Projection;
+pub(crate) use self::rule::{Called, Recipe, ResultRule, ToolResults};
+pub(crate) use self::template::{Scope, Template};
+
+/// The largest value or text that a projection or template may make of a result.
+pub(crate) const LARGEST: usize = 8 << 20;

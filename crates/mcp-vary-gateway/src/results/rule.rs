@@ -1,0 +1,203 @@
+//! Which tools' results are told otherwise, to whom, and how.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use mcp_vary::feature::{Features, Format};
+use mcp_vary::json::Json;
+use mcp_vary::predicate::{Predicate, choose};
+use mcp_vary::shape::{Alternative, OutputSchema, Said};
+use mcp_vary::view::{Candidate, OutputCheck, Selection};
+use tracing::{debug, warn};
+
+use super::{Projection, Scope, Template};
+use crate::splice;
+
+/// One rule of the operator.
+#[derive(Debug)]
+pub(crate) struct ResultRule {
+    /// The tools that it is about.
+    pub(crate) tools: Selection,
+    /// The clients that it is for.
+    pub(crate) when: Predicate,
+    /// Whether it is for clients, too, that declared nothing.
+    pub(crate) everyone: bool,
+    pub(crate) recipe: Arc<Recipe>,
+}
+
+/// How a result is told.
+#[derive(Debug, Default)]
+pub(crate) struct Recipe {
+    pub(crate) projection: Option<Projection>,
+    pub(crate) markdown: Option<Template>,
+    pub(crate) text: Option<Template>,
+    /// One reasoning hint each, for clients that sample.
+    pub(crate) hints: Vec<Template>,
+    pub(crate) hints_under: Option<String>,
+    /// How often it failed.
+    failures: AtomicU64,
+}
+
+/// What was called.
+#[derive(Clone, Debug)]
+pub(crate) struct Called {
+    pub(crate) tool: Arc<str>,
+    pub(crate) server: Arc<str>,
+    /// As the server got them.
+    pub(crate) arguments: String,
+}
+
+/// What the rules say of one tool.
+#[derive(Debug)]
+pub(crate) struct ToolResults {
+    /// For clients that declared something.
+    negotiated: Vec<(Predicate, Arc<Recipe>)>,
+    /// For those that did not.
+    others: Vec<(Predicate, Arc<Recipe>)>,
+    /// The server's own definition of the tool.
+    definition: Arc<str>,
+    output: OnceLock<Option<OutputCheck>>,
+}
+
+impl ToolResults {
+    /// What `rules` say of the tool; none when that is nothing.
+    pub(crate) fn new(
+        rules: &[ResultRule],
+        tool: Candidate<'_>,
+        definition: &Arc<str>,
+    ) -> Option<Arc<Self>> {
+        let about = rules.iter().filter(|rule| rule.tools.shows(tool));
+        let of = |rule: &ResultRule| (rule.when.clone(), Arc::clone(&rule.recipe));
+        let negotiated: Vec<_> = about.clone().map(of).collect();
+        let others = about.filter(|rule| rule.everyone).map(of).collect();
+        (!negotiated.is_empty()).then(|| {
+            Arc::new(Self {
+                negotiated,
+                others,
+                definition: Arc::clone(definition),
+                output: OnceLock::new(),
+            })
+        })
+    }
+
+    /// How the tool's results are told to a client with `features`.
+    pub(crate) fn choose(&self, features: Option<&Features>) -> Option<Arc<Recipe>> {
+        let chosen = match features.filter(|features| !features.is_empty()) {
+            Some(features) => choose(&self.negotiated, features),
+            None => choose(&self.others, &Features::default()),
+        };
+        chosen.map(Arc::clone)
+    }
+
+    /// What the client was told of the tool's structured value; none without `outputSchema`, and for one that
+    /// values cannot be held against.
+    pub(crate) fn output(&self) -> Option<&dyn OutputSchema> {
+        let check = self.output.get_or_init(|| {
+            let schema = splice::get(&self.definition, "outputSchema")?;
+            let check = OutputCheck::new(schema);
+            let told = check.inspect_err(|why| warn!(why, "an `outputSchema` cannot be checked"));
+            told.ok()
+        });
+        check.as_ref().map(|check| check as &dyn OutputSchema)
+    }
+}
+
+impl Recipe {
+    /// How `result` is told; none for what is never told otherwise, and when the recipe fails, which is
+    /// logged and counted: the operator's slip takes nothing away from the client.
+    pub(crate) fn alternative(
+        &self,
+        result: &str,
+        lift: bool,
+        called: &Called,
+        features: &Features,
+    ) -> Option<Alternative> {
+        let said = Said::read(result, lift)?;
+        match self.tell(&said, called, features) {
+            Ok(alternative) => Some(alternative),
+            Err((part, why)) => {
+                self.failed(part, &why, called);
+                None
+            }
+        }
+    }
+
+    fn tell(
+        &self,
+        said: &Said,
+        called: &Called,
+        features: &Features,
+    ) -> Result<Alternative, (&'static str, String)> {
+        let mut told = Alternative::default();
+        let mut value = said.value.clone();
+        if let (Some(projection), Some(own)) = (&self.projection, &said.value) {
+            let projected = projection.apply(own).map_err(|why| ("project", why))?;
+            told = told.with_value(projected.as_str());
+            value = Some(projected);
+        }
+        let hints: &[Template] = if features.sampling() {
+            &self.hints
+        } else {
+            &[]
+        };
+        let (markdown, text) = self.words(features);
+        if markdown.is_none() && text.is_none() && hints.is_empty() {
+            return Ok(told);
+        }
+        let value = value.as_deref().unwrap_or("null");
+        let value = Json::parse(value).map_err(|error| ("project", error.to_string()))?;
+        let Called {
+            tool,
+            server,
+            arguments,
+        } = called;
+        let scope = Scope::new(&value, &said.text, arguments, tool, server);
+        if let Some(template) = markdown {
+            told = told.with_markdown(template.render(&scope).map_err(|why| ("markdown", why))?);
+        }
+        if let Some(template) = text {
+            told = told.with_text(template.render(&scope).map_err(|why| ("text", why))?);
+        }
+        for template in hints {
+            let hint = template.render(&scope).map_err(|why| ("hints", why))?;
+            // A template that has nothing to say of this value says so.
+            if !hint.trim().is_empty() {
+                told = told.with_hint(hint);
+            }
+        }
+        Ok(match &self.hints_under {
+            Some(property) => told.with_hints_under(property),
+            None => told,
+        })
+    }
+
+    /// The templates for the format that the client reads.
+    fn words(&self, features: &Features) -> (Option<&Template>, Option<&Template>) {
+        match features.choose_format(&Format::ALL) {
+            Some(Format::Json) => (None, None),
+            Some(Format::Text) => (None, self.text.as_ref()),
+            _ => match &self.markdown {
+                Some(markdown) => (Some(markdown), None),
+                None => (None, self.text.as_ref()),
+            },
+        }
+    }
+
+    /// Says so the first few times, then ever more rarely. Why may show what the server said.
+    fn failed(&self, part: &str, why: &str, called: &Called) {
+        let count = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
+        let Called { tool, server, .. } = called;
+        debug!(server = %server, tool = %tool, part, why, "a result was not told as configured");
+        if count <= 8 || count.is_power_of_two() {
+            warn!(
+                server = %server, tool = %tool, part, count,
+                "a result was not told as configured, but as the server gave it (why: log level debug)"
+            );
+        }
+    }
+
+    /// How often it failed.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+}

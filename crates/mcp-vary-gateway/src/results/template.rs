@@ -1,0 +1,287 @@
+//! Templates: a value in the operator's words.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use mcp_vary::json::Json;
+use mcp_vary::render;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value};
+
+use super::LARGEST;
+
+/// A template of Jinja's language that makes a text of a value.
+///
+/// Strict: a name that nothing stands for is an error. It reads nothing but what it is given, runs for so
+/// many steps, and makes a text of so many bytes.
+#[derive(Clone)]
+pub(crate) struct Template {
+    environment: Arc<Environment<'static>>,
+}
+
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Template").finish_non_exhaustive()
+    }
+}
+
+/// What a template can name.
+///
+/// | name | |
+/// |---|---|
+/// | `value` | the value |
+/// | the keys of `value` | its members, where it is an object |
+/// | `text` | the text that the server wrote |
+/// | `arguments` | what the tool was called with |
+/// | `tool`, `server` | their names |
+#[derive(Debug)]
+pub(crate) struct Scope {
+    names: Value,
+}
+
+impl Scope {
+    pub(crate) fn new(
+        value: &Json<'_>,
+        text: &str,
+        arguments: &str,
+        tool: &str,
+        server: &str,
+    ) -> Self {
+        let mut names = members(value.as_object().unwrap_or_default());
+        let arguments = Json::parse(arguments).map_or(Value::UNDEFINED, |it| known(&it));
+        // What is ours wins over members of the same name.
+        names.insert("text".into(), Value::from(text));
+        names.insert("arguments".into(), arguments);
+        names.insert("tool".into(), Value::from(tool));
+        names.insert("server".into(), Value::from(server));
+        names.insert("value".into(), known(value));
+        Self {
+            names: Value::from_object(names),
+        }
+    }
+}
+
+impl Template {
+    /// Reads a template.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, as the rest of a sentence about it.
+    pub(crate) fn new(source: &str) -> Result<Self, String> {
+        let mut environment = Environment::new();
+        environment.set_auto_escape_callback(|_| AutoEscape::None);
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        // A line that holds a block alone leaves no line.
+        let mut syntax = SyntaxConfig::builder();
+        let syntax = syntax.trim_blocks(true).lstrip_blocks(true).build();
+        environment.set_syntax(syntax.map_err(|error| told(&error))?);
+        environment.set_fuel(Some(FUEL));
+        environment.set_recursion_limit(RECURSION);
+        environment.add_filter("cell", |text: String| cell(&text));
+        environment.add_filter("markdown", |value: Value| {
+            rendered(&value, render::markdown)
+        });
+        environment.add_filter("plain", |value: Value| rendered(&value, render::text));
+        let added = environment.add_template_owned(NAME, source.to_owned());
+        added.map_err(|error| format!("is no template: {}", told(&error)))?;
+        Ok(Self {
+            environment: Arc::new(environment),
+        })
+    }
+
+    /// The text that the template makes.
+    ///
+    /// # Errors
+    ///
+    /// Why it makes none. It may show a part of the value: it is for the operator.
+    pub(crate) fn render(&self, scope: &Scope) -> Result<String, String> {
+        let template = self.environment.get_template(NAME);
+        let template = template.map_err(|error| told(&error))?;
+        let mut text = Text::default();
+        let rendered = template.render_captured_to(scope.names.clone(), &mut text);
+        match rendered {
+            _ if text.is_full => Err(format!("it makes a text of more than {LARGEST} bytes")),
+            Err(error) => Err(told(&error)),
+            Ok(_) => String::from_utf8(text.bytes).map_err(|error| error.to_string()),
+        }
+    }
+}
+
+/// What is made, as long as there is room.
+#[derive(Default)]
+struct Text {
+    bytes: Vec<u8>,
+    is_full: bool,
+}
+
+impl io::Write for Text {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + bytes.len() > LARGEST {
+            self.is_full = true;
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What went wrong, and in which line.
+fn told(error: &Error) -> String {
+    let what = match error.detail() {
+        Some(detail) => detail.to_owned(),
+        None => match error.kind() {
+            ErrorKind::OutOfFuel => "it takes too long".to_owned(),
+            kind => kind.to_string(),
+        },
+    };
+    match error.line() {
+        Some(line) => format!("{what} (line {line})"),
+        None => what,
+    }
+}
+
+/// The text as one cell of a table: on one line, its bars no borders.
+fn cell(text: &str) -> String {
+    let words: Vec<_> = text.split_whitespace().collect();
+    words.join(" ").replace('\\', "\\\\").replace('|', "\\|")
+}
+
+/// The value as the gateway itself tells it.
+fn rendered(value: &Value, render: fn(&Json<'_>) -> String) -> Result<String, Error> {
+    let json = serde_json::to_string(value);
+    let json = json.map_err(|error| Error::new(ErrorKind::InvalidOperation, error.to_string()))?;
+    let json = Json::parse(&json);
+    let json = json.map_err(|error| Error::new(ErrorKind::InvalidOperation, error.to_string()))?;
+    Ok(render(&json))
+}
+
+/// The value as templates know it. A number that is none of theirs stays the text that it was.
+fn known(value: &Json<'_>) -> Value {
+    match value {
+        Json::Null => Value::from(()),
+        Json::Bool(is) => Value::from(*is),
+        Json::Number(number) => known_number(number),
+        Json::String(text) => Value::from(text.as_ref()),
+        Json::Array(values) => values.iter().map(known).collect(),
+        Json::Object(object) => Value::from_object(members(object)),
+    }
+}
+
+fn members(object: &[(Cow<'_, str>, Json<'_>)]) -> IndexMap<Value, Value> {
+    let members = object.iter();
+    members
+        .map(|(key, value)| (Value::from(key.as_ref()), known(value)))
+        .collect()
+}
+
+fn known_number(number: &str) -> Value {
+    if let Ok(number) = number.parse::<i64>() {
+        return Value::from(number);
+    }
+    match number.parse::<f64>() {
+        Ok(known) if Value::from(known).to_string() == *number => Value::from(known),
+        _ => Value::from(number),
+    }
+}
+
+const NAME: &str = "template";
+/// How many steps one text may take: a row of a table takes about ten.
+const FUEL: u64 = 1_000_000;
+const RECURSION: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope(value: &str) -> Scope {
+        let value = Json::parse(value).unwrap();
+        Scope::new(&value, "as written", r#"{"city":"Bern"}"#, "weather", "met")
+    }
+
+    #[track_caller]
+    fn made(template: &str, value: &str) -> Result<String, String> {
+        Template::new(template).unwrap().render(&scope(value))
+    }
+
+    #[test]
+    fn a_template_names_members_and_all_that_is_known() {
+        let template = "{{ tool }} of {{ server }}: {{ temp }} °C in {{ arguments.city }}, {{ value.temp }}, {{ text }}";
+        assert_eq!(
+            made(template, r#"{"temp": 8.0}"#).unwrap(),
+            "weather of met: 8.0 °C in Bern, 8.0, as written"
+        );
+    }
+
+    #[test]
+    fn a_block_leaves_no_empty_line() {
+        let template =
+            "| n |\n|---|\n{% for row in rows %}\n| {{ row.n | cell }} |\n{% endfor %}\nend";
+        let value = r#"{"rows":[{"n":"a|b"},{"n":"c\nd"}]}"#;
+        assert_eq!(
+            made(template, value).unwrap(),
+            "| n |\n|---|\n| a\\|b |\n| c d |\nend"
+        );
+    }
+
+    #[test]
+    fn numbers_are_said_as_they_are_spelled() {
+        let value = r#"[1, 8.0, 1.50, 12345678901234567890123, 1e3]"#;
+        assert_eq!(
+            made("{{ value | join(' ') }}", value).unwrap(),
+            "1 8.0 1.50 12345678901234567890123 1e3"
+        );
+    }
+
+    #[test]
+    fn the_gateways_own_renderings_are_at_hand() {
+        assert_eq!(
+            made("{{ value | markdown }}", r#"{"a":1}"#).unwrap(),
+            "- **a**: 1"
+        );
+    }
+
+    #[test]
+    fn what_goes_wrong_says_what_and_where() {
+        for (template, why) in [
+            ("a\n{{ nothing }}", "line 2"),
+            (
+                "{% for i in range(100000) %}{% for j in range(1000) %}{% endfor %}{% endfor %}",
+                "too long",
+            ),
+            (
+                "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+                "recursion",
+            ),
+            (
+                "{% for i in range(100000) %}{{ 'x' * 10000 }}{% endfor %}",
+                "bytes",
+            ),
+        ] {
+            let error = made(template, "{}").unwrap_err();
+            assert!(error.contains(why), "{template}: {error}");
+        }
+        let error = Template::new("a\n{% if %}").unwrap_err();
+        assert!(
+            error.starts_with("is no template: ") && error.ends_with("(line 2)"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn nothing_else_can_be_read() {
+        for template in [
+            "{% include 'x' %}",
+            "{% extends 'x' %}",
+            "{% import 'x' as y %}",
+        ] {
+            assert!(made(template, "{}").is_err(), "{template}");
+        }
+    }
+}

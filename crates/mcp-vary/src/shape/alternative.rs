@@ -1,0 +1,343 @@
+//! A result as the operator of a gateway wants it told.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::answer::{Answer, HINTS};
+use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
+use super::content::{Block, array, blocks, texts};
+use super::repeat::{Relation, relations};
+use super::tool_result::{Policy, ToolFacts, document, is_shapeable};
+use crate::feature::{Features, Format};
+use crate::json::{Json, JsonError, Members, elements};
+
+/// What a `tools/call` result says: one value, in some words.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::shape::Said;
+///
+/// let said = Said::read(r#"{"content": [{"type": "text", "text": "{\"c\": 8.0}"}]}"#, true).unwrap();
+/// assert_eq!(said.value.as_deref(), Some(r#"{"c":8.0}"#));
+///
+/// // `8` is an answer, not a document.
+/// let said = Said::read(r#"{"content": [{"type": "text", "text": "8"}]}"#, true).unwrap();
+/// assert_eq!((said.value, said.text.as_str()), (None, "8"));
+/// ```
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Said {
+    /// `structuredContent`, or the one JSON document that the text is.
+    pub value: Option<String>,
+    /// The texts of `content`, an empty line between two.
+    pub text: String,
+}
+
+impl Said {
+    /// Reads a result; a text is taken for a value only with `lift`.
+    ///
+    /// None for errors, questions, promises, and results that say that they were shaped.
+    #[must_use]
+    pub fn read(result: &str, lift: bool) -> Option<Self> {
+        let result = readable(result).ok().flatten()?;
+        let blocks = result.get("content").map_or(Ok(Vec::new()), blocks).ok()?;
+        let value = said(&result, &blocks, lift).map(|(value, _)| value);
+        let text = texts(&blocks).join("\n\n");
+        Some(Self { value, text })
+    }
+}
+
+/// How a result is told instead of as the server did.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::feature::Features;
+/// use mcp_vary::shape::{Alternative, Policy, Shaped, ToolFacts};
+///
+/// let result = r#"{"content": [{"type": "text", "text": "{\"c\": 8, \"log\": []}"}, {"type": "image"}]}"#;
+/// let told = Alternative::default().with_value(r#"{"c":8}"#).with_markdown("**8 °C**");
+/// let (human, _) = Features::from_tags(["human"]);
+/// let shaped = told.apply(result, &human, ToolFacts::default(), None, &Policy::default());
+/// let Shaped::Changed { result, .. } = shaped else { panic!() };
+/// assert_eq!(result, r#"{"content":[{"type":"text","text":"**8 °C**"},{"type": "image"}]}"#);
+///
+/// // Errors are never told otherwise.
+/// let error = r#"{"content": [], "isError": true}"#;
+/// let shaped = told.apply(error, &human, ToolFacts::default(), None, &Policy::default());
+/// assert_eq!(shaped, Shaped::Unchanged);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[must_use]
+pub struct Alternative {
+    value: Option<String>,
+    markdown: Option<String>,
+    text: Option<String>,
+    hints: Vec<String>,
+    hints_under: Option<String>,
+}
+
+/// What the client was told of a tool's structured value, and what it takes.
+pub trait OutputSchema {
+    /// The schema, to see which properties it declares.
+    fn schema(&self) -> &Value;
+    /// Whether `value`, as JSON, is valid. What cannot be decided is not.
+    fn accepts(&self, value: &str) -> bool;
+}
+
+impl Alternative {
+    /// Tells `value`, JSON, instead of what the server said.
+    pub fn with_value(mut self, value: impl Into<String>) -> Self {
+        self.value = Some(value.into());
+        self
+    }
+
+    /// Says it so in markdown.
+    pub fn with_markdown(mut self, markdown: impl Into<String>) -> Self {
+        self.markdown = Some(markdown.into());
+        self
+    }
+
+    /// Says it so in prose without markup.
+    pub fn with_text(mut self, text: impl Into<String>) -> Self {
+        self.text = Some(text.into());
+        self
+    }
+
+    /// Adds a reasoning hint for clients that sample.
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// Names the property that hints stand in, [`HINTS`] without.
+    pub fn with_hints_under(mut self, property: impl Into<String>) -> Self {
+        self.hints_under = Some(property.into());
+        self
+    }
+
+    /// The result as it is told to a client with `features`.
+    ///
+    /// | chosen format | text in `content` | `structuredContent` |
+    /// |---|---|---|
+    /// | `agent` and `format=json`, both declared | none | the value |
+    /// | JSON otherwise | the value | the value |
+    /// | markdown, or none | the markdown, else the text, else what the author wrote, else the value rendered | none: as the server has it; markdown: only for a schema or UI |
+    /// | text | the text, else what the author wrote, else the value rendered | only for a schema or UI |
+    ///
+    /// # Properties
+    ///
+    /// Images, audio, links, embedded resources, blocks of unknown types and unknown members stay as the
+    /// bytes they were, in their order; the text stands where the first one stood. A value that `schema`
+    /// does not take is told in `content` alone; `structuredContent` stays the server's there, and for a
+    /// user interface. Errors, questions, promises, and results that say that they were shaped are unchanged.
+    #[must_use]
+    pub fn apply(
+        &self,
+        result: &str,
+        features: &Features,
+        tool: ToolFacts,
+        schema: Option<&dyn OutputSchema>,
+        policy: &Policy<'_>,
+    ) -> Shaped {
+        let telling = Telling {
+            alternative: self,
+            features,
+            tool,
+            schema,
+            policy,
+        };
+        let applied = Applied::new(features.choose_format(&Format::ALL), features);
+        match telling.tell(result, applied) {
+            Ok(Some(result)) => Shaped::Changed { result, applied },
+            // A result that cannot be read is the client's to judge.
+            Ok(None) | Err(_) => Shaped::Unchanged,
+        }
+    }
+}
+
+/// One alternative on its way to one client.
+struct Telling<'t> {
+    alternative: &'t Alternative,
+    features: &'t Features,
+    tool: ToolFacts,
+    schema: Option<&'t dyn OutputSchema>,
+    policy: &'t Policy<'t>,
+}
+
+impl Telling<'_> {
+    fn tell(&self, text: &str, applied: Applied) -> Result<Option<String>, JsonError> {
+        let Some(mut result) = readable(text)? else {
+            return Ok(None);
+        };
+        let written = result.get("content").map_or(Ok(Vec::new()), blocks)?;
+        let said = said(&result, &written, self.policy.lift);
+        let Some((content, structure)) = self.parts(&result, &written, said)? else {
+            return Ok(None);
+        };
+        let meta = meta(&result)?;
+        let variant = self.policy.variant;
+        let report = self.policy.report.then_some(Report { variant });
+        let report = report.map(|told| applied.report(meta, told));
+        result.set("content", content);
+        match structure {
+            Some(structure) => result.set("structuredContent", structure),
+            None => drop(result.remove("structuredContent")),
+        }
+        if let Some(report) = report {
+            result.set("_meta", report);
+        }
+        Ok(Some(result.to_json()))
+    }
+
+    /// `content` and `structuredContent`; none when there is nothing to tell.
+    fn parts(
+        &self,
+        result: &Members<'_>,
+        written: &[Block<'_>],
+        said: Option<(String, bool)>,
+    ) -> Result<Option<(String, Option<String>)>, JsonError> {
+        let Some((own, is_structured)) = said else {
+            return Ok(self.prose(written).map(|content| {
+                let structure = result.get("structuredContent").map(str::to_owned);
+                (content, structure)
+            }));
+        };
+        let value = self.alternative.value.as_deref().unwrap_or(&own);
+        let answer = self.answer(value, &own, written)?;
+        let told = self.told(&answer, &own, is_structured, self.policy.always_both)?;
+        let told = match told {
+            // Not in the one field, so in the other.
+            (texts, None) if texts.is_empty() => self.told(&answer, &own, is_structured, true)?,
+            told => told,
+        };
+        let (texts, structure) = told;
+        let texts: Vec<_> = texts.iter().map(String::as_str).collect();
+        Ok(Some((in_place(written, &texts), structure)))
+    }
+
+    /// The texts and the structured value that `answer` is to the client.
+    fn told(
+        &self,
+        answer: &Answer,
+        own: &str,
+        is_structured: bool,
+        always_both: bool,
+    ) -> Result<(Vec<String>, Option<String>), JsonError> {
+        let policy = Policy {
+            report: false,
+            always_both,
+            ..*self.policy
+        };
+        let schema = self.schema.map(OutputSchema::schema);
+        let told = answer.to_result(self.features, self.tool, schema, &policy);
+        let told = Members::parse(&told)?;
+        let texts = elements(told.get("content").unwrap_or("[]"))?;
+        let texts = texts.into_iter().map(str::to_owned).collect();
+        let new = told.get("structuredContent");
+        let structure = if is_structured {
+            new.map(|new| {
+                if self.tool.ui || !self.takes(new) {
+                    own
+                } else {
+                    new
+                }
+            })
+        } else {
+            // What the server did not give is given to those who asked for it.
+            let is_json = self.features.choose_format(&Format::ALL) == Some(Format::Json);
+            new.filter(|new| is_json && self.takes(new))
+        };
+        Ok((texts, structure.map(str::to_owned)))
+    }
+
+    fn takes(&self, value: &str) -> bool {
+        match self.schema {
+            Some(schema) => schema.accepts(value),
+            None => !self.tool.output_schema,
+        }
+    }
+
+    fn answer(&self, value: &str, own: &str, written: &[Block<'_>]) -> Result<Answer, JsonError> {
+        let Alternative { markdown, text, .. } = self.alternative;
+        let texts = texts(written);
+        let relations = relations(&Json::parse(own)?, &texts);
+        let kept = texts.iter().zip(&relations);
+        let kept = kept.filter(|(_, relation)| **relation == Relation::Author);
+        let kept: Vec<_> = kept.map(|(text, _)| *text).collect();
+        let author = (!kept.is_empty()).then(|| kept.join("\n\n"));
+        let mut answer = Answer::from_json(value)?;
+        if let Some(markdown) = markdown.as_ref().or(text.as_ref()).or(author.as_ref()) {
+            answer = answer.with_markdown(markdown);
+        }
+        if let Some(text) = text.as_ref().or(author.as_ref()) {
+            answer = answer.with_text(text);
+        }
+        for hint in &self.alternative.hints {
+            answer = answer.with_hint(hint);
+        }
+        let under = self.alternative.hints_under.as_deref();
+        Ok(answer.with_hints_under(under.unwrap_or(HINTS)))
+    }
+
+    /// A result that is prose: the templates can replace it, hints stand after it.
+    fn prose(&self, written: &[Block<'_>]) -> Option<String> {
+        let Alternative { markdown, text, .. } = self.alternative;
+        let told = match self.features.choose_format(&Format::ALL) {
+            Some(Format::Json) => None,
+            Some(Format::Text) => text.as_ref(),
+            Some(Format::Markdown) | None => markdown.as_ref().or(text.as_ref()),
+        };
+        let hints = &self.alternative.hints;
+        let hints = hints.iter().filter(|_| self.features.sampling());
+        let hints: Vec<_> = hints.map(|hint| super::content::text_block(hint)).collect();
+        if told.is_none() && hints.is_empty() {
+            return None;
+        }
+        let Some(told) = told else {
+            let own = written.iter().map(|block| Cow::Borrowed(block.written));
+            let all: Vec<_> = own.chain(hints.into_iter().map(Cow::Owned)).collect();
+            return Some(array(&all));
+        };
+        let texts: Vec<_> = [super::content::text_block(told)]
+            .into_iter()
+            .chain(hints)
+            .collect();
+        let texts: Vec<_> = texts.iter().map(String::as_str).collect();
+        Some(in_place(written, &texts))
+    }
+}
+
+/// `texts` where the first text of `written` stood, instead of all of them.
+fn in_place(written: &[Block<'_>], texts: &[&str]) -> String {
+    let first = written.iter().position(|block| block.text.is_some());
+    let first = first.unwrap_or(0);
+    let mut all: Vec<Cow<'_, str>> = Vec::with_capacity(written.len() + texts.len());
+    let before = written.iter().take(first);
+    all.extend(before.map(|block| Cow::Borrowed(block.written)));
+    all.extend(texts.iter().map(|text| Cow::Borrowed(*text)));
+    let after = written.iter().skip(first);
+    let after = after.filter(|block| block.text.is_none());
+    all.extend(after.map(|block| Cow::Borrowed(block.written)));
+    array(&all)
+}
+
+/// The members of a result that may be told otherwise.
+fn readable(text: &str) -> Result<Option<Members<'_>>, JsonError> {
+    let result = Members::parse(text)?;
+    let was_shaped = meta(&result)?.contains(META_APPLIED);
+    Ok((is_shapeable(&result) && !was_shaped).then_some(result))
+}
+
+/// The value that a result says, and whether it is its `structuredContent`.
+fn said(result: &Members<'_>, written: &[Block<'_>], lift: bool) -> Option<(String, bool)> {
+    let structured = result.get("structuredContent");
+    if let Some(structured) = structured.filter(|value| *value != "null") {
+        return Some((structured.to_owned(), true));
+    }
+    let texts = texts(written);
+    let document = document(&texts).filter(|_| lift)?;
+    Some((document.to_json(), false))
+}

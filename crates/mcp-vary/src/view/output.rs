@@ -1,0 +1,50 @@
+//! Whether a structured value is what a tool's `outputSchema` says.
+
+use serde_json::Value;
+
+use super::check::Check;
+
+/// A tool's `outputSchema`, against which values are held in time that is known before.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::shape::OutputSchema as _;
+/// use mcp_vary::view::OutputCheck;
+///
+/// let schema = r#"{"type": "object", "required": ["c"]}"#;
+/// let check = OutputCheck::new(schema)?;
+/// assert!(check.accepts(r#"{"c": 8}"#));
+///
+/// // What cannot be decided is not accepted.
+/// assert!(!check.accepts("{"));
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Debug)]
+pub struct OutputCheck {
+    schema: Value,
+    check: Check,
+}
+
+impl OutputCheck {
+    /// Compiles the schema.
+    ///
+    /// # Errors
+    ///
+    /// Why values cannot be held against it: it is none, too large, or takes too long.
+    pub fn new(schema: &str) -> Result<Self, String> {
+        let check = Check::new(schema)?;
+        let schema = serde_json::from_str(schema).map_err(|error| error.to_string())?;
+        Ok(Self { schema, check })
+    }
+}
+
+impl crate::shape::OutputSchema for OutputCheck {
+    fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    fn accepts(&self, value: &str) -> bool {
+        self.check.accepts(value)
+    }
+}
