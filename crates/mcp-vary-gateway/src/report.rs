@@ -92,7 +92,7 @@ impl Gateway {
     #[must_use]
     pub fn failed_results(&self) -> u64 {
         let setup = self.current();
-        let rules = setup.config.results.iter();
+        let rules = setup.config.results.0.iter();
         rules.map(|rule| rule.recipe.failures()).sum()
     }
 

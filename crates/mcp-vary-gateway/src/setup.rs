@@ -67,7 +67,7 @@ impl Setup {
         let layout = Layout {
             faces: Arc::clone(&faces),
             naming: config.naming,
-            results: Arc::clone(&config.results),
+            results: Arc::clone(&config.results.0),
             page_size: config.page_size,
             caching: if config.variants {
                 Caching::Never

@@ -8,6 +8,7 @@ use mcp_vary::variant::VariantId;
 
 use super::mistake::{Mistake, Mistakes, Position};
 use super::reader::{Field, MOST, Reader, Setting};
+use super::results::ResultRules;
 use super::schema::Schema;
 use super::server::{self, Servers};
 use super::tree::{self, Node};
@@ -16,7 +17,6 @@ use super::{Config, Limits, Outside, clients, mcp_json, results};
 use crate::catalog::face::Faces;
 use crate::catalog::merge::Naming;
 use crate::choose::Choosing;
-use crate::results::ResultRule;
 use crate::upstream::UpstreamConfig;
 
 /// What a configuration file says.
@@ -65,7 +65,7 @@ pub struct File {
     /// Whether content is negotiated.
     pub negotiation: bool,
     /// How results of tools are told.
-    results: Arc<[ResultRule]>,
+    pub results: ResultRules,
     /// Items on one page of a list.
     pub page_size: Option<NonZeroUsize>,
     /// How long a session lasts after `initialize`.
@@ -225,7 +225,7 @@ impl Default for Draft {
                 faces: None,
                 choosing: Choosing::default(),
                 negotiation: true,
-                results: Arc::default(),
+                results: ResultRules::default(),
                 page_size: None,
                 session_lifetime: None,
                 limits: Limits::default(),
@@ -340,9 +340,7 @@ their hints decide. `--variant` wins",
         default: "",
         shape: results::shape,
         read: |reader, field, draft| {
-            let mut rules = Vec::new();
-            results::read(reader, field, &mut rules);
-            draft.file.results = rules.into();
+            draft.file.results = results::read(reader, field);
         },
     },
     Setting {

@@ -8,8 +8,8 @@ mod file;
 mod mcp_json;
 mod mistake;
 mod reader;
-mod schema;
 mod results;
+mod schema;
 mod server;
 mod tree;
 mod units;
@@ -23,6 +23,7 @@ use std::time::Duration;
 
 pub use self::file::{File, Source};
 pub use self::mistake::{Mistake, Mistakes, Position};
+pub use self::results::ResultRules;
 pub use self::schema::schema;
 pub use self::watch::{Watch, text};
 use mcp_vary::variant::{self, Date};
@@ -30,7 +31,6 @@ use mcp_vary::variant::{self, Date};
 use crate::catalog::face::{Faces, VariantConfig};
 use crate::catalog::merge::Naming;
 use crate::choose::Choosing;
-use crate::results::ResultRule;
 use crate::upstream::UpstreamConfig;
 
 /// Everything that a gateway needs to know before it starts.
@@ -71,7 +71,7 @@ pub struct Config {
     /// JSON (CN-12); on by default.
     pub lift_json_text: bool,
     /// How results of tools are told.
-    pub(crate) results: Arc<[ResultRule]>,
+    pub results: ResultRules,
     /// Tools, resources, templates or prompts on one page of a list; `None` puts all on one.
     pub page_size: Option<NonZeroUsize>,
     /// How long a session lasts after `initialize`; 24 hours by default.
@@ -112,7 +112,7 @@ impl Config {
             negotiation: true,
             always_both: false,
             lift_json_text: true,
-            results: Arc::default(),
+            results: ResultRules::default(),
             page_size: None,
             session_lifetime: Duration::from_secs(24 * 60 * 60),
             limits: Limits::default(),

@@ -3,20 +3,77 @@
 use std::sync::Arc;
 
 use mcp_vary::predicate::Predicate;
+use serde_json::json;
 
+use super::mistake::Mistakes;
 use super::reader::{Field, Reader, Setting};
 use super::schema::Schema;
-use super::tree::Value;
+use super::tree::{self, Value};
 use super::variants::selection;
 use crate::results::{Projection, Recipe, ResultRule, Template};
 
 const EXAMPLE: &str = "[{tools: [\"list_*\"], project: \"map({id, title})\"}]";
 
-/// Reads the list of rules; those in which something is wrong are left out.
-pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Vec<ResultRule>) {
+/// How results of tools are told: the rules of a configuration's section `results`.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_gateway::config::ResultRules;
+///
+/// let rules = ResultRules::read(r#"
+///   - tools: [list_issues]
+///     project: map({number, title})
+///     markdown: "{% for issue in value %}- #{{ issue.number }} {{ issue.title }}\n{% endfor %}"
+///   - tools: [list_issues]
+///     when: x-max-tokens=[-2000]
+///     project: map(.title)
+/// "#);
+/// assert!(rules.is_ok());
+///
+/// // Every mistake is told at once, with its place.
+/// let mistakes = ResultRules::read("- {project: '.[', markdown: '{{'}").unwrap_err();
+/// assert_eq!(mistakes.all.len(), 2);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ResultRules(pub(crate) Arc<[ResultRule]>);
+
+impl ResultRules {
+    /// Reads rules from YAML or JSON, as they stand in a configuration under `results`.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with them, at once.
+    pub fn read(text: &str) -> Result<Self, Mistakes> {
+        let none = |_: &str| None;
+        let mut reader = Reader::new(&none, None);
+        let rules = match tree::read("results", text) {
+            Ok(root) => {
+                let path = "results".to_owned();
+                read(&mut reader, &Field { path, node: &root })
+            }
+            Err(mistakes) => {
+                reader.mistakes = mistakes;
+                Self::default()
+            }
+        };
+        if reader.mistakes.is_empty() {
+            return Ok(rules);
+        }
+        let mut all = reader.mistakes;
+        all.sort_by_key(|mistake| mistake.at);
+        let file = "results".to_owned();
+        Err(Mistakes { file, all })
+    }
+}
+
+/// Reads the list of rules.
+pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> ResultRules {
     let Value::List(items) = &field.node.value else {
-        return reader.wrong(field, "is no list", &format!("write {EXAMPLE}"));
+        reader.wrong(field, "is no list", &format!("write {EXAMPLE}"));
+        return ResultRules::default();
     };
+    let mut rules = Vec::new();
     for (index, node) in items.iter().enumerate() {
         let path = format!("{}[{index}]", field.path);
         let item = Field { path, node };
@@ -34,13 +91,16 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Vec<Re
                 "add `project`, `markdown`, `text` or `hints`",
             );
         }
-        into.push(draft.rule());
+        rules.push(draft.rule());
     }
+    ResultRules(rules.into())
 }
 
 /// What may stand under `results`.
 pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
-    let rule = schema.table(&[SETTINGS]);
+    let mut rule = schema.table(&[SETTINGS]);
+    let how = ["project", "markdown", "text", "hints"];
+    rule["anyOf"] = how.map(|key| json!({"required": [key]})).into();
     schema.list(&rule)
 }
 
@@ -79,14 +139,14 @@ const SETTINGS: &[Setting<Draft>] = &[
     Setting {
         key: "when",
         about: "the clients that it is for: a condition over their feature tags, such as `agent & !interactive`. Of several that hold the one that asks for most decides, then the first",
-        default: "`*`",
+        default: "*",
         shape: Schema::word,
         read: |reader, field, draft| draft.when = predicate(reader, field).unwrap_or_default(),
     },
     Setting {
         key: "for",
         about: "`negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all",
-        default: "`negotiating`",
+        default: "negotiating",
         shape: |schema| schema.choice(FOR),
         read: |reader, field, draft| {
             reader.choice(field, FOR, &mut draft.everyone);
@@ -153,7 +213,7 @@ const SETTINGS: &[Setting<Draft>] = &[
     Setting {
         key: "hints-under",
         about: "the property that hints stand in, where the client reads JSON and the tool's `outputSchema` admits it",
-        default: "`hints`",
+        default: "hints",
         shape: Schema::word,
         read: |reader, field, draft| draft.recipe.hints_under = reader.word(field),
     },

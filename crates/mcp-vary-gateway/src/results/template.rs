@@ -105,7 +105,10 @@ impl Template {
         match rendered {
             _ if text.is_full => Err(format!("it makes a text of more than {LARGEST} bytes")),
             Err(error) => Err(told(&error)),
-            Ok(_) => String::from_utf8(text.bytes).map_err(|error| error.to_string()),
+            Ok(_) => {
+                let text = String::from_utf8(text.bytes).map_err(|error| error.to_string())?;
+                Ok(text.trim_end().to_owned())
+            }
         }
     }
 }

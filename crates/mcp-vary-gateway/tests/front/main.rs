@@ -22,6 +22,7 @@ mod mapping;
 mod negotiation;
 mod pages;
 mod reload;
+mod results;
 mod server;
 mod servers;
 mod sessions;

@@ -129,7 +129,7 @@ fn from_json(text: &Val) -> Result<Val, String> {
 }
 
 /// The definition, a step before it.
-fn in_steps<'s>(def: Def<&'s str>) -> Def<&'s str> {
+fn in_steps(def: Def<&str>) -> Def<&str> {
     let step = Box::new(Term::Call(STEP, Vec::new()));
     let then = BinaryOp::Pipe(Some(Pattern::Var(STEP_VARIABLE)));
     Def {
@@ -139,7 +139,7 @@ fn in_steps<'s>(def: Def<&'s str>) -> Def<&'s str> {
 }
 
 /// The term, with steps in the definitions inside of it.
-fn inside<'s>(term: Term<&'s str>) -> Term<&'s str> {
+fn inside(term: Term<&str>) -> Term<&str> {
     match term {
         Term::Def(defs, body) => Term::Def(defs.into_iter().map(in_steps).collect(), boxed(body)),
         Term::Str(format, parts) => {
@@ -174,20 +174,20 @@ fn inside<'s>(term: Term<&'s str>) -> Term<&'s str> {
 }
 
 #[expect(clippy::boxed_local, reason = "terms are boxed in terms")]
-fn boxed<'s>(term: Box<Term<&'s str>>) -> Box<Term<&'s str>> {
+fn boxed(term: Box<Term<&str>>) -> Box<Term<&str>> {
     Box::new(inside(*term))
 }
 
-fn all<'s>(terms: Vec<Term<&'s str>>) -> Vec<Term<&'s str>> {
+fn all(terms: Vec<Term<&str>>) -> Vec<Term<&str>> {
     terms.into_iter().map(inside).collect()
 }
 
-fn pairs<'s, T>(pairs: Vec<(Term<&'s str>, T)>, value: impl Fn(T) -> T) -> Vec<(Term<&'s str>, T)> {
+fn pairs<T>(pairs: Vec<(Term<&str>, T)>, value: impl Fn(T) -> T) -> Vec<(Term<&str>, T)> {
     let pairs = pairs.into_iter();
     pairs.map(|(key, it)| (inside(key), value(it))).collect()
 }
 
-fn pattern<'s>(bound: Pattern<&'s str>) -> Pattern<&'s str> {
+fn pattern(bound: Pattern<&str>) -> Pattern<&str> {
     match bound {
         Pattern::Var(name) => Pattern::Var(name),
         Pattern::Arr(patterns) => Pattern::Arr(patterns.into_iter().map(pattern).collect()),
@@ -195,7 +195,7 @@ fn pattern<'s>(bound: Pattern<&'s str>) -> Pattern<&'s str> {
     }
 }
 
-fn along<'s>(Path(parts): Path<Term<&'s str>>) -> Path<Term<&'s str>> {
+fn along(Path(parts): Path<Term<&str>>) -> Path<Term<&str>> {
     let parts = parts.into_iter().map(|(part, optional)| {
         let part = match part {
             Part::Index(term) => Part::Index(inside(term)),

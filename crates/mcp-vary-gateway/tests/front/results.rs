@@ -1,0 +1,236 @@
+//! Results as the operator has them told.
+
+use mcp_vary_gateway::config::ResultRules;
+use serde_json::{Value, json};
+
+use crate::http_peer::{Peer, Reply, Seen};
+use crate::support::{House, Way, features, tool};
+
+/// A server with stations, one tool of which is bound to a schema.
+fn answer(seen: &Seen) -> Option<Reply> {
+    let stations = json!({"stations": [
+        {"id": 1, "name": "Bern", "log": "long"}, {"id": 2, "name": "Thun|See", "log": "longer"},
+    ], "took": 1.50});
+    let image = json!({"type": "image", "data": "", "mimeType": "image/png"});
+    let schema = json!({"type": "object", "required": ["stations", "took"]});
+    let result = match seen.method() {
+        "initialize" => json!({
+            "protocolVersion": "2025-11-25", "serverInfo": {"name": "rail", "version": "1"},
+            "capabilities": {"tools": {}},
+        }),
+        "tools/list" => json!({"tools": [
+            {"name": "list", "inputSchema": {"type": "object"}},
+            {"name": "bound", "inputSchema": {"type": "object"}, "outputSchema": schema},
+            {"name": "prose", "inputSchema": {"type": "object"}},
+            {"name": "fail", "inputSchema": {"type": "object"}},
+        ]}),
+        "tools/call" => match seen.body["params"]["name"].as_str()? {
+            "prose" => json!({"content": [image, {"type": "text", "text": "all is well"}]}),
+            "fail" => json!({"content": [{"type": "text", "text": "no"}], "isError": true}),
+            _ => json!({
+                "content": [image, {"type": "text", "text": stations.to_string()}],
+                "structuredContent": stations, "x-own": 1.0,
+            }),
+        },
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+async fn house(rules: &str) -> House {
+    let rules = ResultRules::read(rules).unwrap();
+    House::behind_one(Peer::start(answer).await, |mut config| {
+        config.results = rules;
+        config
+    })
+    .await
+}
+
+async fn result(house: &House, tags: &[&str], name: &str) -> Value {
+    let declared = if tags.is_empty() {
+        json!({})
+    } else {
+        features(tags)
+    };
+    let mut params = tool(name);
+    params["arguments"] = json!({"line": "S1"});
+    let answer = Way::HttpModern
+        .ask(house, &declared, "tools/call", params)
+        .await;
+    answer["result"].clone()
+}
+
+const PROJECTED: &str = r#"
+- tools: [list, bound]
+  project: '.stations | map({id, name}) | {stations: .}'
+  markdown: |
+    Stations of {{ arguments.line }}:
+    {% for station in stations %}
+    - {{ station.name | cell }} ({{ station.id }})
+    {% endfor %}
+  hints: ["{{ stations | length }} stations{% if text %}, all of them{% endif %}", "{% if false %}never{% endif %}"]
+"#;
+
+fn texts(result: &Value) -> Vec<&str> {
+    let blocks = result["content"].as_array().unwrap().iter();
+    blocks.filter_map(|block| block["text"].as_str()).collect()
+}
+
+/// CN-20, TR-3: the operator's value and words reach clients that negotiate, each in its form.
+#[tokio::test]
+async fn a_result_is_told_as_the_operator_says() {
+    let house = house(PROJECTED).await;
+    let few = json!({"stations": [{"id": 1, "name": "Bern"}, {"id": 2, "name": "Thun|See"}]});
+
+    let json = result(&house, &["agent", "format=json"], "list").await;
+    assert_eq!(json["structuredContent"], few);
+    assert_eq!(texts(&json), [""; 0]);
+    assert_eq!(json["content"][0]["type"], "image", "what is no text stays");
+    assert_eq!(json["x-own"].to_string(), "1.0");
+    assert_eq!(json["_meta"]["vary/applied"]["format"], "json");
+
+    let both = result(&house, &["format=json"], "list").await;
+    assert_eq!(both["structuredContent"], few);
+    assert_eq!(texts(&both), [few.to_string()]);
+
+    let words = "Stations of S1:\n- Bern (1)\n- Thun\\|See (2)";
+    let markdown = result(&house, &["human", "format=markdown"], "list").await;
+    assert_eq!(texts(&markdown), [words]);
+    assert_eq!(markdown.get("structuredContent"), None);
+    let kinds: Vec<_> = markdown["content"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["type"])
+        .collect();
+    assert_eq!(kinds, ["image", "text"], "in the place of what it replaces");
+}
+
+/// CN-14: hints are for clients that sample; one that has nothing to say is none.
+#[tokio::test]
+async fn hints_reach_clients_that_sample() {
+    let house = house(PROJECTED).await;
+    let markdown = result(&house, &["human", "format=markdown", "sampling"], "list").await;
+    assert_eq!(texts(&markdown)[1], "- 2 stations, all of them");
+    let json = result(&house, &["agent", "format=json", "sampling"], "list").await;
+    assert_eq!(
+        json["structuredContent"]["hints"],
+        json!(["2 stations, all of them"])
+    );
+    let bound = result(&house, &["agent", "format=json", "sampling"], "bound").await;
+    assert_eq!(
+        bound["structuredContent"].get("hints"),
+        None,
+        "no property that the schema does not declare"
+    );
+}
+
+/// TR-4: a value that the listed schema does not take is told in the text alone.
+#[tokio::test]
+async fn a_schema_keeps_its_value() {
+    let house = house(PROJECTED).await;
+    for tags in [
+        &["agent", "format=json"][..],
+        &["format=json"],
+        &["human"],
+        &["format=text"],
+    ] {
+        let bound = result(&house, tags, "bound").await;
+        assert_eq!(
+            bound["structuredContent"]["took"].to_string(),
+            "1.5",
+            "{tags:?}"
+        );
+        assert!(
+            bound["structuredContent"]["stations"][0]["log"].is_string(),
+            "{tags:?}"
+        );
+    }
+    let text = result(&house, &["format=json"], "bound").await;
+    assert!(!texts(&text)[0].contains("log"));
+    let accepted = self::house("- {tools: [bound], project: '{stations, took}'}").await;
+    let bound = result(&accepted, &["agent", "format=json"], "bound").await;
+    assert_eq!(bound["structuredContent"]["took"].to_string(), "1.5");
+}
+
+/// CN-7: who declares nothing gets what the server said, unless the operator says for everyone.
+#[tokio::test]
+async fn who_declares_nothing_is_told_so_only_when_the_operator_says_everyone() {
+    let negotiating = house(PROJECTED).await;
+    let own = result(&negotiating, &[], "list").await;
+    assert!(own["structuredContent"]["stations"][0]["log"].is_string());
+    assert_eq!(own.get("_meta"), None);
+
+    let everyone =
+        house("- {tools: [list], for: everyone, project: '.stations | map(.name) | {names: .}'}")
+            .await;
+    let told = result(&everyone, &[], "list").await;
+    assert_eq!(
+        told["structuredContent"],
+        json!({"names": ["Bern", "Thun|See"]})
+    );
+    assert_eq!(texts(&told), [r#"{"names":["Bern","Thun|See"]}"#]);
+    assert_eq!(
+        told.get("_meta"),
+        None,
+        "they are told nothing of what was applied"
+    );
+}
+
+/// CN-20: the most specific condition decides, then the order.
+#[tokio::test]
+async fn the_most_specific_condition_decides() {
+    let house = house(
+        r#"
+- {markdown: "anyone"}
+- {markdown: "second"}
+- {when: human, markdown: "a person"}
+- {when: human & interactive, markdown: "a person who is there"}
+- {when: "human & x-max-tokens=[-100]", markdown: "few"}
+"#,
+    )
+    .await;
+    for (tags, words) in [
+        (&["format=markdown"][..], "anyone"),
+        (&["human"], "a person"),
+        (&["human", "interactive"], "a person who is there"),
+        (&["human", "x-max-tokens=50"], "few"),
+        (&["human", "!interactive"], "a person"),
+    ] {
+        let told = result(&house, tags, "list").await;
+        assert_eq!(texts(&told), [words], "{tags:?}");
+    }
+}
+
+/// CN-8: errors are what they are; prose is told otherwise only by a template.
+#[tokio::test]
+async fn errors_stay_and_prose_is_told_by_templates_alone() {
+    let projected = house("- {project: '.a', hints: ['look twice']}").await;
+    let error = result(&projected, &["human"], "fail").await;
+    assert_eq!(texts(&error), ["no"]);
+    assert_eq!(error["isError"], true);
+    let prose = result(&projected, &["human"], "prose").await;
+    assert_eq!(texts(&prose), ["all is well"]);
+    let hinted = result(&projected, &["human", "sampling"], "prose").await;
+    assert_eq!(texts(&hinted), ["all is well", "look twice"]);
+    let told = house("- {markdown: '**{{ text }}**'}").await;
+    let prose = result(&told, &["human"], "prose").await;
+    assert_eq!(texts(&prose), ["**all is well**"]);
+}
+
+/// The operator's slip takes nothing away from the client: it gets what the server said, shaped as without
+/// the rule.
+#[tokio::test]
+async fn what_fails_leaves_the_result_and_is_counted() {
+    for rules in [
+        "- {markdown: '{{ nothing.at.all }}'}",
+        "- {project: '.stations[0].name.x'}",
+        "- {project: 'def f: f; f'}",
+        "- {project: 'empty'}",
+    ] {
+        let house = house(rules).await;
+        let told = result(&house, &["human"], "list").await;
+        assert!(texts(&told)[0].contains("longer"), "{rules}: {told}");
+        assert_eq!(house.gateway.failed_results(), 1, "{rules}");
+    }
+}
