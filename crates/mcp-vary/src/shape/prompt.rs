@@ -263,3 +263,17 @@ fn is_text(message: &str) -> bool {
     let content = |message: &Members<'_>| message.get("content").and_then(text_of);
     Members::parse(message).is_ok_and(|message| content(&message).is_some())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CN-15: messages are counted from one.
+    #[test]
+    fn an_error_names_the_message() {
+        let prompt =
+            r#"{"messages": [{"role": "user", "content": {"type": "text"}}, {"role": "user"}]}"#;
+        let error = PromptAlternative::from_json(prompt).unwrap_err();
+        assert_eq!(error, PromptError::Content(2));
+    }
+}

@@ -98,3 +98,22 @@ pub(crate) fn candidates<'v, 'a>(value: &'v Json<'a>) -> impl Iterator<Item = &'
     };
     std::iter::once(value).chain(only)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CN-10: texts are those of a list where each is one of its elements, and none is missing.
+    #[test]
+    fn a_list_is_repeated_by_as_many_texts() {
+        let elements = [Json::String("a".into()), Json::String("b".into())];
+        let of = |count: usize, texts: &[&str]| {
+            relation_of_each(&elements[..count], texts, Relation::IsPart)
+        };
+        assert_eq!(of(2, &["a", "b"]), Some(Relation::Repeats));
+        assert_eq!(of(2, &["a"]), None);
+        assert_eq!(of(1, &["a", "b"]), None);
+        assert_eq!(of(0, &[]), None);
+        assert_eq!(of(1, &["a"]), Some(Relation::IsPart));
+    }
+}

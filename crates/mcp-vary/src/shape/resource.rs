@@ -382,3 +382,44 @@ fn content<'r>(
     content.set("text", string(&new));
     Some((content.to_json(), representation.format()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn is_of(written: &str, format: Option<Format>) {
+        let read = MediaType::try_from(written.to_owned()).unwrap();
+        assert_eq!(read.format(), format, "{written}");
+        assert_eq!(
+            (read.to_string(), String::from(read)),
+            (written.to_owned(), written.to_owned())
+        );
+    }
+
+    /// CN-15: which format a media type is asked for by; what was written stays.
+    #[test]
+    fn a_media_type_has_the_format_of_its_essence() {
+        is_of("text/markdown; variant=GFM", Some(Format::Markdown));
+        is_of("text/plain", Some(Format::Text));
+        is_of("TEXT/Plain ; charset=utf-8", Some(Format::Text));
+        is_of("application/json", Some(Format::Json));
+        is_of("application/ld+json", Some(Format::Json));
+        is_of("text/html", None);
+    }
+
+    #[test]
+    fn what_is_no_media_type_is_refused() {
+        for text in [
+            "",
+            "text",
+            "text/",
+            "/plain",
+            "text/pl ain",
+            "text/plain;\n",
+            "a/b; \u{e9}",
+        ] {
+            assert!(text.parse::<MediaType>().is_err(), "{text:?}");
+        }
+    }
+}

@@ -154,6 +154,22 @@ mod tests {
     }
 
     #[test]
+    fn letters_are_counted() {
+        #[track_caller]
+        fn apart(one: &str, other: &str, letters: usize) {
+            assert_eq!(distance(one, other), letters);
+            assert_eq!(distance(other, one), letters);
+        }
+        apart("", "abc", 3);
+        apart("kitten", "sitting", 3);
+        apart("per-page", "PER_PAGE", 0);
+        let long = "a".repeat(65);
+        apart(&long[..64], &long[..63], 1);
+        apart(&long, "a", usize::MAX);
+        apart(&long, &long, usize::MAX);
+    }
+
+    #[test]
     fn a_cut_says_so() {
         assert_eq!(cut("äöü", 2), "äö…");
         assert_eq!(cut("äöü", 3), "äöü");

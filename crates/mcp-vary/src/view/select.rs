@@ -297,6 +297,17 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_is_what_was_written() {
+        let read = |text: &str| Pattern::try_from(text.to_owned());
+        assert_eq!(String::from(read("get_*").unwrap()), "get_*");
+        assert_eq!(read("a").unwrap(), read("a").unwrap());
+        assert_ne!(read("a").unwrap(), read("b").unwrap());
+        assert!(read(&"a".repeat(MAX_PATTERN)).is_ok());
+        let error = read(&"a".repeat(MAX_PATTERN + 1)).unwrap_err().to_string();
+        assert!(error.ends_with("has more than 512 bytes"), "{error}");
+    }
+
+    #[test]
     fn a_pattern_is_about_the_whole_name() {
         matches("get_*", &["get_", "get_a/b"], &["xget_a", "Get_a", "get"]);
         matches("*", &["", "a", "a/b.c:d"], &[]);

@@ -41,6 +41,16 @@ fn tool(schema: &str, overrides: &Value, style: Style) -> (PreparedTool, Vec<Mis
     PreparedTool::new(&definition, &change, style).unwrap()
 }
 
+/// Mistakes as sentences, each of which names its key.
+#[track_caller]
+fn told(mistakes: &[Mistake]) -> String {
+    for mistake in mistakes {
+        let named = format!("`{}", mistake.key());
+        assert!(mistake.to_string().contains(&named), "{mistake:?}");
+    }
+    lines(mistakes)
+}
+
 fn lines<T: ToString>(all: &[T]) -> String {
     let all: Vec<String> = all.iter().map(ToString::to_string).collect();
     all.join("\n")
@@ -153,6 +163,88 @@ fn conditions_and_references_speak_of_arguments_as_the_view_does() {
     );
 }
 
+/// SV-11: a condition on what is listed stays a condition, in the view's names.
+#[test]
+fn conditions_on_listed_arguments_hold_as_they_did() {
+    becomes(
+        r#"{"properties": {"a": {}, "b": {}, "c": {}}, "oneOf": [{"required": ["a"]}, {"required": ["b"]}], "if": {"required": ["a"]}, "then": {"not": {"required": ["c"]}}}"#,
+        json!({"a": {"name": "x"}}),
+        r#"{"properties": {"x": {}, "b": {}, "c": {}}, "oneOf": [{"required": ["x"]}, {"required": ["b"]}], "if": {"required": ["x"]}, "then": {"not": {"required": ["c"]}}}"#,
+        &[],
+    );
+    becomes(
+        r#"{"properties": {"a": {}, "b": {}, "c": {}}, "oneOf": [{"required": ["b"]}, {"required": ["c"]}], "if": {"required": ["b"]}, "then": {"required": ["c"]}}"#,
+        json!({"a": {"hidden": true}}),
+        r#"{"properties": {"b": {}, "c": {}}, "oneOf": [{"required": ["b"]}, {"required": ["c"]}], "if": {"required": ["b"]}, "then": {"required": ["c"]}}"#,
+        &[],
+    );
+    // A branch speaks of the same object, the schema of other members of others.
+    becomes(
+        r#"{"properties": {"a": {}, "b": {}, "c": {}}, "anyOf": [{"properties": {"a": {"const": 1}, "b": {"const": 2}, "c": {"const": 3}}, "required": ["a", "b", "c"]}], "additionalProperties": {"properties": {"a": {}}, "required": ["a"]}}"#,
+        json!({"a": {"name": "x"}, "b": {"hidden": true}}),
+        r#"{"properties": {"x": {}, "c": {}}, "anyOf": [{"properties": {"x": {"const": 1}, "c": {"const": 3}}, "required": ["x", "c"]}], "additionalProperties": {"properties": {"a": {}}, "required": ["a"]}}"#,
+        &[],
+    );
+}
+
+/// SV-11: each name is changed once, so that two can be exchanged wherever they stand.
+#[test]
+fn two_arguments_can_change_names_in_conditions() {
+    becomes(
+        r#"{"properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"], "anyOf": [{"required": ["a"]}]}"#,
+        json!({"a": {"name": "b"}, "b": {"name": "a"}}),
+        r#"{"properties": {"b": {"type": "string"}, "a": {"type": "integer"}}, "required": ["b"], "anyOf": [{"required": ["b"]}]}"#,
+        &[(r#"{"b":"x","a":1}"#, Ok(r#"{"a":"x","b":1}"#))],
+    );
+}
+
+/// SV-11: references are followed to where an argument went; what only looks like one stays.
+#[test]
+fn references_lead_to_where_an_argument_went() {
+    becomes(
+        r##"{"properties": {"a": {"type": "string"}, "b": {"anyOf": [{"$ref": "#/properties/a"}, {"const": "#/properties/a"}]}}}"##,
+        json!({"a": {"name": "x"}}),
+        r##"{"properties": {"x": {"type": "string"}, "b": {"anyOf": [{"$ref": "#/properties/x"}, {"const": "#/properties/a"}]}}}"##,
+        &[],
+    );
+    becomes(
+        r##"{"properties": {"a": {"type": "string"}, "b": {"$ref": "#/properties/a"}, "c": {"$ref": "#/$defs/C"}}, "$defs": {"C": {"minimum": 1}}}"##,
+        json!({"a": {"hidden": true}}),
+        r##"{"properties": {"b": {"$ref": "#/$defs/argument a"}, "c": {"$ref": "#/$defs/C"}}, "$defs": {"C": {"minimum": 1}, "argument a": {"type": "string"}}}"##,
+        &[],
+    );
+}
+
+/// SV-11: what a view hides nobody can give, though nothing else is changed.
+#[test]
+fn a_hidden_argument_cannot_be_given() {
+    becomes(
+        r#"{"properties": {"q": {}, "n": {}}}"#,
+        json!({"n": {"hidden": true}}),
+        r#"{"properties": {"q": {}}}"#,
+        &[
+            (r#"{"q": 1}"#, Ok(r#"{"q": 1}"#)),
+            (r#"{"n": 1}"#, Err("there is no argument `n`; leave it out")),
+        ],
+    );
+    let described = json!({"n": {"description": "How many"}});
+    let (tool, _) = tool(r#"{"properties": {"n": {}}}"#, &described, Style::default());
+    assert!(tool.passes_arguments());
+}
+
+/// SV-11: what a view fixes is in no log.
+#[test]
+fn a_given_value_is_not_printed() {
+    let overrides =
+        arguments(&json!({"q": {"fixed": "s3cret"}, "n": {"default": "s3cret", "name": "m"}}));
+    let printed = format!("{overrides:?}");
+    assert!(!printed.contains("s3cret"), "{printed}");
+    assert!(
+        printed.contains("fixed: Some") && printed.contains("default: Some"),
+        "{printed}"
+    );
+}
+
 /// SV-11: names, descriptions, annotations and `outputSchema` are the view's.
 #[test]
 fn a_tool_is_named_described_and_annotated_as_the_view_says() {
@@ -162,6 +254,8 @@ fn a_tool_is_named_described_and_annotated_as_the_view_says() {
         let (tool, mistakes) = PreparedTool::new(definition, change, style).unwrap();
         assert_eq!(mistakes, []);
         assert_eq!(tool.json(), Some(expected));
+        let name = change.name.as_deref().unwrap_or("read");
+        assert_eq!((tool.own_name(), tool.name()), ("read", name));
         assert!(tool.passes_arguments());
     }
     let plain = ToolOverride::default();
@@ -230,10 +324,22 @@ fn a_prompt_is_listed_and_asked_for_as_the_view_says() {
     );
     assert_eq!(sent("{}").unwrap(), r#"{"by":"me","for":"all"}"#);
     assert!(sent(r#"{"by":"you"}"#).is_err());
+    assert_eq!((prompt.own_name(), prompt.name()), ("plan", "design"));
     assert_eq!(prompt.own_argument("whom"), Some("for"));
     assert_eq!(prompt.own_argument("for"), None);
     assert_eq!(prompt.own_argument("by"), None);
     assert_eq!(prompt.own_argument("in"), Some("in"));
+
+    let change = PromptOverride {
+        arguments: arguments(&json!({"by": {"hidden": true}, "in": {"required": true}})),
+        ..PromptOverride::default()
+    };
+    let (prompt, mistakes) = PreparedPrompt::new(definition, &change, Style::default()).unwrap();
+    assert_eq!(mistakes, []);
+    assert_eq!(
+        value(prompt.json().unwrap())["arguments"],
+        json!([{"name": "for", "description": "Who. Whom.", "required": true}, {"name": "in", "title": "In", "required": true}, 7])
+    );
 
     let plain = PromptOverride::default();
     let (prompt, _) = PreparedPrompt::new(definition, &plain, Style::default()).unwrap();
@@ -270,6 +376,11 @@ fn a_dialect_is_about_the_arguments_of_the_view() {
     assert_eq!(
         listed["inputSchema"]["required"],
         json!(["query", "n", "f"])
+    );
+    assert_eq!(tool.own_argument("query"), Some("q"));
+    assert_eq!(
+        (tool.own_argument("q"), tool.own_argument("f")),
+        (None, Some("f"))
     );
     let sent = tool.arguments(r#"{"query": "abc", "n": null, "f": "{\"a\": 1}"}"#);
     assert_eq!(sent.unwrap(), r#"{"q":"abc","f":{"a":1},"n":7}"#);
@@ -313,7 +424,7 @@ fn mistakes_are_told_at_once() {
         "sort": {"default": 1, "required": true},
     });
     let (_, mistakes) = tool(schema, &overrides, Style::default());
-    insta::assert_snapshot!(lines(&mistakes), @r#"
+    insta::assert_snapshot!(told(&mistakes), @r#"
     `tools.t.arguments.limit` has `fixed` and `default`; take out one of them
     `tools.t.arguments.limit` has `fixed` and `name`; take out one of them
     `tools.t.arguments.querry` is no argument; did you mean `query`?
@@ -323,7 +434,7 @@ fn mistakes_are_told_at_once() {
     "#);
     let taken = json!({"sort": {"name": "query"}});
     let (_, mistakes) = tool(schema, &taken, Style::default());
-    insta::assert_snapshot!(lines(&mistakes), @"`tools.t.arguments.sort.name`: there is an argument `query` already; choose another name, or rename or hide that one");
+    insta::assert_snapshot!(told(&mistakes), @"`tools.t.arguments.sort.name`: there is an argument `query` already; choose another name, or rename or hide that one");
 
     let change = ToolOverride {
         name: Some("a b".into()),
@@ -334,9 +445,9 @@ fn mistakes_are_told_at_once() {
         ..Style::default()
     };
     let (_, mistakes) = PreparedTool::new(r#"{"name": "t"}"#, &change, style).unwrap();
-    insta::assert_snapshot!(lines(&mistakes), @"`tools.t.name` is no name for the dialect `gemini`; write `a_b`");
+    insta::assert_snapshot!(told(&mistakes), @"`tools.t.name` is no name for the dialect `gemini`; write `a_b`");
     let unknown = unknown_items("tools", ["serach_all", "x.y"], &["search_all", "read"]);
-    insta::assert_snapshot!(lines(&unknown), @r#"
+    insta::assert_snapshot!(told(&unknown), @r#"
     `tools.serach_all` is in no list of this view; did you mean `search_all`?
     `tools.x.y` is in no list of this view; take it out
     "#);
@@ -347,7 +458,7 @@ fn mistakes_are_told_at_once() {
         ..PromptOverride::default()
     };
     let (_, mistakes) = PreparedPrompt::new(prompt, &change, Style::default()).unwrap();
-    insta::assert_snapshot!(lines(&mistakes), @"`prompts.p.arguments.n.fixed` is not what the server takes: the arguments of prompts are texts; put it in quotation marks");
+    insta::assert_snapshot!(told(&mistakes), @"`prompts.p.arguments.n.fixed` is not what the server takes: the arguments of prompts are texts; put it in quotation marks");
 }
 
 /// SV-11: whichever arguments are renamed, what the view takes is what the server takes.

@@ -397,6 +397,7 @@ mod tests {
         sentences(&[
             ("ファイルを読む。次に書く。", "ファイルを読む。"),
             ("读取文件！然后写。", "读取文件！"),
+            ("读取文件！！然后写。", "读取文件！！"),
             ("「読む。」と言う。次。", "「読む。」と言う。"),
             ("फ़ाइल पढ़ता है। फिर लिखता है।", "फ़ाइल पढ़ता है।"),
             ("هل يقرأ؟ نعم.", "هل يقرأ؟"),
@@ -425,6 +426,19 @@ mod tests {
             family.ends_with("👧…") || family.ends_with("👩…"),
             "{family}"
         );
+    }
+
+    #[test]
+    fn a_cut_falls_between_words_in_its_second_half_only() {
+        let length = |words: &str| {
+            let cut = first_sentence(&format!("{words}{}", "b".repeat(LONGEST)));
+            assert!(cut.ends_with('…') && !cut.contains(['b', ',']) || cut.ends_with("b…"));
+            cut.chars().count()
+        };
+        assert_eq!(length("aa "), CUT);
+        assert_eq!(length(&format!("{} ", "a".repeat(99))), CUT);
+        assert_eq!(length(&format!("{} ", "a".repeat(100))), 101);
+        assert_eq!(length(&format!("{}, ", "a".repeat(120))), 121);
     }
 
     proptest::proptest! {

@@ -23,12 +23,12 @@ pub(in crate::view) fn description(text: Option<&str>, said: &[String]) -> Optio
 pub(super) fn one_of<'v>(values: impl Iterator<Item = &'v str>) -> String {
     let mut listed = String::new();
     for value in values {
-        if listed.len() + value.len() > LONGEST {
-            listed.push_str(", …");
-            break;
-        }
         if !listed.is_empty() {
             listed.push_str(", ");
+        }
+        if listed.len() + value.len() > LONGEST {
+            listed.push('…');
+            break;
         }
         listed.push_str(value);
     }
@@ -102,3 +102,22 @@ pub(super) const ARRAY_AS_TEXT: &str = "A JSON array, written as text.";
 
 /// What is said of a value is at most this long, in bytes.
 const LONGEST: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SV-11: a list is cut between two values, and even before the first.
+    #[test]
+    fn a_list_of_values_is_cut() {
+        let said = |lengths: &[usize]| {
+            let values: Vec<String> = lengths.iter().map(|length| "a".repeat(*length)).collect();
+            one_of(values.iter().map(String::as_str)).replace(&"a".repeat(98), "A")
+        };
+        assert_eq!(said(&[1, 2]), "One of: a, aa.");
+        assert_eq!(said(&[98, 98, 0]), "One of: A, A, .");
+        assert_eq!(said(&[98, 98, 1]), "One of: A, A, ….");
+        assert_eq!(said(&[98, 101, 1]), "One of: A, ….");
+        assert_eq!(said(&[201]), "One of: ….");
+    }
+}

@@ -1,0 +1,168 @@
+//! What each dialect makes of one argument, kind by kind, and what of a value on its way to the server.
+
+use mcp_vary::view::Dialect;
+use serde_json::{Value, json};
+
+use crate::{in_dialect, value};
+
+fn tool(schema: &Value) -> String {
+    json!({
+        "name": "t",
+        "inputSchema": {"type": "object", "properties": {"v": schema}, "required": ["v"]},
+    })
+    .to_string()
+}
+
+/// Asserts how a required argument is listed.
+#[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "a case is written in place")]
+fn lists(dialect: Dialect, schema: Value, expected: Value) {
+    let tool = tool(&schema);
+    let prepared = in_dialect(&tool, dialect);
+    let listed = value(prepared.json().unwrap_or(&tool));
+    assert_eq!(listed["inputSchema"]["properties"]["v"], expected);
+}
+
+/// Asserts what arrives of a value.
+#[track_caller]
+#[expect(clippy::needless_pass_by_value, reason = "a case is written in place")]
+fn sends(dialect: Dialect, schema: &Value, given: Value, expected: Value) {
+    let prepared = in_dialect(&tool(schema), dialect);
+    let given = json!({"v": given}).to_string();
+    let sent = prepared.arguments(&given).unwrap();
+    assert_eq!(value(&sent), json!({"v": expected}));
+}
+
+/// SV-11: who says how large a value is says that it is a number.
+#[test]
+fn a_limit_tells_the_kind() {
+    for keyword in ["minimum", "maximum"] {
+        lists(
+            Dialect::Gemini,
+            json!({keyword: 1}),
+            json!({"type": "number", keyword: 1}),
+        );
+    }
+    lists(
+        Dialect::OpenaiStrict,
+        json!({"multipleOf": 2}),
+        json!({"type": "number", "multipleOf": 2}),
+    );
+}
+
+/// SV-11: a switch that has one position says which.
+#[test]
+fn a_boolean_may_have_one_value() {
+    for only in [true, false] {
+        lists(
+            Dialect::Gemini,
+            json!({"const": only}),
+            json!({"type": "boolean", "description": format!("Always {only}.")}),
+        );
+        lists(
+            Dialect::OpenaiStrict,
+            json!({"enum": [only]}),
+            json!({"type": "boolean", "enum": [only]}),
+        );
+    }
+}
+
+/// SV-11: Gemini knows one format of texts that are free, and none of texts that are listed.
+#[test]
+fn a_format_beside_a_list_of_texts_is_said() {
+    lists(
+        Dialect::Gemini,
+        json!({"type": "string", "format": "date-time"}),
+        json!({"type": "string", "format": "date-time"}),
+    );
+    lists(
+        Dialect::Gemini,
+        json!({"type": "string", "format": "date-time", "enum": ["2026-01-01T00:00:00Z"]}),
+        json!({"type": "string", "enum": ["2026-01-01T00:00:00Z"], "description": "Format: date-time."}),
+    );
+}
+
+/// SV-11: what several parts say of one property holds together; what a condition says does not always.
+#[test]
+fn a_property_is_what_all_parts_say_of_it() {
+    lists(
+        Dialect::Gemini,
+        json!({
+            "type": "object",
+            "properties": {"a": {"type": "string"}},
+            "allOf": [{"properties": {"a": {"minLength": 2}}}],
+            "if": {"required": ["a"]},
+            "then": {"properties": {"a": {"maxLength": 3}}},
+        }),
+        json!({"type": "object", "properties": {"a": {"type": "string", "minLength": 2}}}),
+    );
+}
+
+/// SV-11: a list with more values than strict schemas may have is said in words.
+#[test]
+fn a_list_that_is_too_long_is_said() {
+    let numbers: Vec<u32> = (0..1001).collect();
+    let listed = json!({"type": "integer", "enum": &numbers[1..]});
+    lists(Dialect::OpenaiStrict, listed.clone(), listed);
+    let many: Vec<String> = numbers.iter().take(53).map(u32::to_string).collect();
+    lists(
+        Dialect::OpenaiStrict,
+        json!({"type": "integer", "enum": &numbers}),
+        json!({"type": "integer", "description": format!("One of: {}, ….", many.join(", "))}),
+    );
+}
+
+/// SV-11: lists that nest deeper than strict schemas may are written as texts, and arrive as lists.
+#[test]
+fn what_nests_too_deep_is_written_as_text() {
+    let nested = |levels: usize, inner: Value| {
+        (0..levels).fold(inner, |items, _| json!({"type": "array", "items": items}))
+    };
+    let as_text = json!({"type": "string", "description": "A JSON array, written as text."});
+    let schema = nested(12, json!({"type": "integer"}));
+    lists(Dialect::OpenaiStrict, schema.clone(), nested(9, as_text));
+    let wrapped = |levels: usize, inner: Value| (0..levels).fold(inner, |value, _| json!([value]));
+    sends(
+        Dialect::OpenaiStrict,
+        &schema,
+        wrapped(9, json!("[[[1, 2]]]")),
+        wrapped(9, json!([[[1, 2]]])),
+    );
+}
+
+/// SV-11: a pattern that not every engine reads is told, unless it is endless.
+#[test]
+fn a_pattern_that_models_do_not_take_is_said() {
+    for dialect in Dialect::ALL {
+        lists(
+            dialect,
+            json!({"type": "string", "pattern": "^a"}),
+            json!({"type": "string", "pattern": "^a"}),
+        );
+        lists(
+            dialect,
+            json!({"type": "string", "pattern": "^(?!a)"}),
+            json!({"type": "string", "description": "Matches the regular expression ^(?!a)"}),
+        );
+        lists(
+            dialect,
+            json!({"type": "string", "pattern": format!("(?!{})", "a".repeat(197))}),
+            json!({"type": "string"}),
+        );
+    }
+}
+
+/// SV-11: a name is cut only where it is too long, and two that would be one differ by a hash.
+#[test]
+fn a_name_is_at_most_64_letters_long() {
+    let strict = Dialect::OpenaiStrict;
+    assert_eq!(strict.name(&"a".repeat(64)), "a".repeat(64));
+    let fits = format!("{}.", "a".repeat(63));
+    assert_eq!(strict.name(&fits), format!("{}_", "a".repeat(63)));
+    let long = strict.name(&"a".repeat(65)).into_owned();
+    assert_eq!(long.len(), 64);
+    assert!(long.starts_with(&format!("{}_", "a".repeat(55))), "{long}");
+    // The hash is the beginning of SHA-256 in hexadecimal digits: names stay when the program is updated.
+    assert_eq!(strict.name_apart("list.all"), "list_all_6df87f42");
+    assert_ne!(strict.name_apart("list.all"), strict.name_apart("list_all"));
+}
