@@ -19,7 +19,7 @@ use crate::json::{Json, JsonError, Members, elements, string, write_string};
 /// | `hidden` | it is not there | nor may it be given; with `default` that is sent |
 /// | `fixed` | it is not there | nor may it be given; this value is sent |
 /// | `default` | the schema has this `default`, and it is not required | this value is sent where it is left out |
-/// | `required` | it is required | |
+/// | `required` | it is required | a call without it is refused |
 ///
 /// Shown for debugging, the values are left out: one may be a secret.
 #[derive(Clone, Default, PartialEq)]
@@ -71,6 +71,11 @@ impl ArgumentOverride {
     /// What is sent where a call does not give it.
     fn filled(&self) -> Option<&Json<'static>> {
         self.fixed.as_ref().or(self.default.as_ref())
+    }
+
+    /// Whether every call has to give it.
+    fn is_asked_for(&self) -> bool {
+        self.required && !self.is_gone() && self.filled().is_none()
     }
 
     fn contradictions(&self) -> impl Iterator<Item = [&'static str; 2]> {
@@ -164,7 +169,9 @@ impl Arguments {
 
     /// Whether a call's arguments are the server's as they are.
     pub(super) fn are_plain(&self) -> bool {
-        let plain = |changed: &ArgumentOverride| !changed.is_gone() && changed.filled().is_none();
+        let plain = |changed: &ArgumentOverride| {
+            !changed.is_gone() && changed.filled().is_none() && !changed.is_asked_for()
+        };
         self.own.is_empty() && self.overrides.values().all(plain)
     }
 
@@ -238,6 +245,9 @@ impl Arguments {
                 taken.push((own, returned));
             }
         }
+        if fill {
+            faults.extend(self.missing(&there));
+        }
         if !faults.is_empty() {
             faults.truncate(MOST_FAULTS);
             return Err(faults);
@@ -252,6 +262,18 @@ impl Arguments {
             Cow::Owned(object(&taken))
         } else {
             Cow::Borrowed(arguments)
+        })
+    }
+
+    /// What the view requires and is not `there`.
+    fn missing<'a>(&'a self, there: &'a BTreeSet<&str>) -> impl Iterator<Item = Fault> + 'a {
+        let asked_for = self
+            .overrides
+            .iter()
+            .filter(|(_, change)| change.is_asked_for());
+        let missing = asked_for.filter(|(own, _)| !there.contains(own.as_str()));
+        missing.map(|(own, _)| Fault::MissingArgument {
+            name: cut(self.shown(own), 64),
         })
     }
 

@@ -35,6 +35,11 @@ pub enum Fault {
         /// One that there is.
         meant: Option<String>,
     },
+    /// The view requires an argument that is not given.
+    MissingArgument {
+        /// Its name.
+        name: String,
+    },
     /// A value is not what the server takes.
     Value {
         /// A JSON pointer to it; empty for the arguments as a whole.
@@ -61,6 +66,7 @@ impl fmt::Display for Fault {
                 name,
                 meant: Some(meant),
             } => write!(f, "there is no argument `{name}`; did you mean `{meant}`?"),
+            Self::MissingArgument { name } => write!(f, "the argument `{name}` is missing"),
             Self::Value {
                 path,
                 expected,

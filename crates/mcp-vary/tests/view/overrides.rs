@@ -10,6 +10,7 @@ use mcp_vary::view::{
 use serde_json::{Map, Value, json};
 
 use crate::random::Random;
+use crate::trip::Trip;
 use crate::values::Values;
 use crate::{LISTS, tools, value};
 
@@ -121,7 +122,27 @@ fn arguments_are_listed_as_the_view_says_and_arrive_as_the_server_does() {
         r#"{"type": "object", "properties": {"q": {"type": "string", "default": "*"}, "n": {"type": "integer"}}, "required": ["n"]}"#,
         &[
             (r#"{"n": 1}"#, Ok(r#"{"n":1,"o":"me","q":"*"}"#)),
-            (r#"{"q": null}"#, Ok(r#"{"q":null,"o":"me"}"#)),
+            (r#"{"n": 1, "q": null}"#, Ok(r#"{"n":1,"q":null,"o":"me"}"#)),
+            (r#"{"q": null}"#, Err("the argument `n` is missing")),
+        ],
+    );
+}
+
+/// SV-11: what the view requires is asked for by the view's name, and before the server hears of it.
+#[test]
+fn what_a_view_requires_every_call_must_give() {
+    becomes(
+        r#"{"properties": {"a": {}, "b": {}}}"#,
+        json!({"a": {"name": "x", "required": true}, "b": {"required": true}}),
+        r#"{"properties": {"x": {}, "b": {}}, "required": ["x", "b"]}"#,
+        &[
+            (
+                "{}",
+                Err("the argument `x` is missing\nthe argument `b` is missing"),
+            ),
+            (r#"{"b":null}"#, Err("the argument `x` is missing")),
+            (r#"{"y":1,"x":1,"c":1}"#, Err("the argument `b` is missing")),
+            (r#"{"x":1,"b":null}"#, Ok(r#"{"a":1,"b":null}"#)),
         ],
     );
 }
@@ -459,6 +480,29 @@ fn mistakes_are_told_at_once() {
     };
     let (_, mistakes) = PreparedPrompt::new(prompt, &change, Style::default()).unwrap();
     insta::assert_snapshot!(told(&mistakes), @"`prompts.p.arguments.n.fixed` is not what the server takes: the arguments of prompts are texts; put it in quotation marks");
+}
+
+/// SV-11: a view with a dialect and other names for arguments takes what the server takes, and it arrives unchanged.
+#[test]
+fn renamed_arguments_of_every_recorded_list_arrive_from_every_dialect() {
+    let mut made = 0;
+    for (seed, (name, _)) in (0..).zip(LISTS) {
+        let mut random = Random(seed);
+        for definition in tools(name) {
+            let original = value(&definition)["inputSchema"].clone();
+            let none = Map::new();
+            let properties = original["properties"].as_object().unwrap_or(&none);
+            let renamed = properties.keys().filter(|_| random.chance(50));
+            let names = renamed.map(|name| (name.clone(), format!("{name}_here")));
+            let names: BTreeMap<String, String> = names.collect();
+            for dialect in Dialect::ALL {
+                let trip = Trip::with_names(&definition, dialect, names.clone()).unwrap();
+                let mut values = Values::new(&original, seed);
+                made += (0..20).filter(|_| trip.makes(values.value())).count();
+            }
+        }
+    }
+    assert!(made > 2_000, "{made}");
 }
 
 /// SV-11: whichever arguments are renamed, what the view takes is what the server takes.

@@ -1,10 +1,12 @@
 //! Arguments on their way: from what a server takes into a dialect's form, and back.
 
+use std::collections::BTreeMap;
+
 use jsonschema::Validator;
-use mcp_vary::view::{Dialect, PreparedTool};
+use mcp_vary::view::{ArgumentOverride, Dialect, PreparedTool, Style, ToolOverride};
 use serde_json::{Map, Value, json};
 
-use crate::{in_dialect, value};
+use crate::value;
 
 /// One tool in one dialect.
 pub(crate) struct Trip {
@@ -14,15 +16,39 @@ pub(crate) struct Trip {
     schema: Value,
     /// The dialect's schema in JSON Schema's terms.
     rewritten: Validator,
+    /// What the view calls the server's arguments, where it has other names for them.
+    names: BTreeMap<String, String>,
 }
 
 impl Trip {
     /// Nothing when the server's schema is none.
     pub(crate) fn new(tool: &str, dialect: Dialect) -> Option<Self> {
+        Self::with_names(tool, dialect, BTreeMap::new())
+    }
+
+    /// The same in a view with other names for some arguments.
+    pub(crate) fn with_names(
+        tool: &str,
+        dialect: Dialect,
+        names: BTreeMap<String, String>,
+    ) -> Option<Self> {
         let original = jsonschema::options()
             .build(&value(tool)["inputSchema"])
             .ok()?;
-        let prepared = in_dialect(tool, dialect);
+        let style = Style {
+            dialect: Some(dialect),
+            ..Style::default()
+        };
+        let mut change = ToolOverride::default();
+        for (own, name) in &names {
+            let renamed = ArgumentOverride {
+                name: Some(name.clone()),
+                ..ArgumentOverride::default()
+            };
+            change.arguments.insert(own.clone(), renamed);
+        }
+        let (prepared, mistakes) = PreparedTool::new(tool, &change, style).ok()?;
+        assert_eq!(mistakes, [], "{tool}");
         let schema = value(prepared.json().unwrap_or(tool))["inputSchema"].clone();
         let terms = nullable(&schema);
         let rewritten = jsonschema::validator_for(&terms).expect("a schema");
@@ -32,6 +58,7 @@ impl Trip {
             original,
             schema,
             rewritten,
+            names,
         })
     }
 
@@ -42,10 +69,13 @@ impl Trip {
         if !self.original.is_valid(&value) {
             return false;
         }
+        let named = renamed(value, self.names.iter());
         let said = match self.dialect {
-            Dialect::Gemini => Some((value.clone(), value)),
-            _ => self.strict(&self.schema, &value),
+            Dialect::Gemini => Some((named.clone(), named)),
+            _ => self.strict(&self.schema, &named),
         };
+        let back = self.names.iter().map(|(own, name)| (name, own));
+        let said = said.map(|(said, meant)| (said, renamed(meant, back)));
         let Some((said, meant)) = said.filter(|(_, meant)| self.original.is_valid(meant)) else {
             return false;
         };
@@ -65,7 +95,7 @@ impl Trip {
         let arrived_value = without_nulls(crate::value(&arrived));
         assert_eq!(arrived_value, meant, "{said} by {schema}");
         if self.dialect == Dialect::Gemini {
-            assert_eq!(arrived, sent);
+            assert_eq!(arrived, meant.to_string());
         }
         true
     }
@@ -122,6 +152,21 @@ impl Trip {
             branch["$defs"] = definitions.clone();
         }
         jsonschema::is_valid(&branch, value)
+    }
+}
+
+/// The object with other names for some members, in the order in which they were.
+fn renamed<'n>(value: Value, names: impl Iterator<Item = (&'n String, &'n String)>) -> Value {
+    let names: BTreeMap<&String, &String> = names.collect();
+    match value {
+        Value::Object(members) => members
+            .into_iter()
+            .map(|(name, value)| match names.get(&name) {
+                Some(new) => ((*new).clone(), value),
+                None => (name, value),
+            })
+            .collect(),
+        other => other,
     }
 }
 
