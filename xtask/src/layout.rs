@@ -81,6 +81,12 @@ const RULES: &[Rule] = &[
         banned: &[],
     },
     Rule {
+        package: "replay-server",
+        uses: &[],
+        rmcp: false,
+        banned: &[],
+    },
+    Rule {
         package: "vary-bench",
         uses: &["mcp-vary", "mcp-vary-rmcp"],
         rmcp: true,

@@ -1,0 +1,156 @@
+//! A gateway with one of the example configurations, and a client that asks it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_vary_gateway::config::Source;
+use mcp_vary_gateway::{Gateway, Outside};
+use serde_json::{Value, json};
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf,
+};
+
+const REPLAY_SERVER: &str = env!("CARGO_BIN_EXE_replay-server");
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The names of all example configurations, in order.
+pub(crate) fn examples() -> Vec<String> {
+    let directory = fs::read_dir(root().join("examples/configurations")).unwrap();
+    let names = directory.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut examples: Vec<String> = names
+        .filter_map(|name| name.strip_suffix(".yaml").map(str::to_owned))
+        .collect();
+    examples.sort();
+    examples
+}
+
+/// The text of an example, with the servers that are built already in place of the commands that build them.
+fn text(example: &str) -> String {
+    let path = root().join(format!("examples/configurations/{example}.yaml"));
+    let text = fs::read_to_string(path).unwrap();
+    let root = root();
+    let root = root.to_str().unwrap();
+    // The file server is the one program that the workspace does not have; its recorded list stands in for it.
+    text.replace(
+        "command: cargo\n    args: [run, --quiet, --package, replay-server, --, examples/",
+        &format!("command: {REPLAY_SERVER}\n    args: [{root}/examples/"),
+    )
+    .replace(
+        "command: npx, args: [-y, \"@modelcontextprotocol/server-filesystem\", .]",
+        &format!(
+            "command: {REPLAY_SERVER}, args: [{root}/crates/mcp-vary/tests/fixtures/tool-lists/filesystem.json]"
+        ),
+    )
+}
+
+/// A client of the modern era before a gateway.
+pub(crate) struct Front {
+    pub(crate) gateway: Arc<Gateway>,
+    answers: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    requests: WriteHalf<DuplexStream>,
+    next: u64,
+}
+
+impl Front {
+    /// Before the servers of an example.
+    pub(crate) async fn of(example: &str) -> Self {
+        let text = text(example);
+        assert!(text.contains(REPLAY_SERVER), "{example}: {text}");
+        assert!(!text.contains("command: cargo"), "{example}: {text}");
+        Self::with(&format!("{example}.yaml"), &text).await
+    }
+
+    /// Before the servers of a configuration without mistakes.
+    pub(crate) async fn with(name: &str, text: &str) -> Self {
+        let file = Source::new(name, text).read(&|_| None);
+        let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        assert_eq!(file.notes, [], "{name}");
+        let outside = Outside::new(|| 1_800_000_000, |bytes| getrandom::fill(bytes).unwrap());
+        let mut config = file.into_config(outside);
+        config.start_patience = Duration::from_secs(60);
+        let gateway = Gateway::start(config).await.unwrap();
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let (input, output) = tokio::io::split(theirs);
+        let serving = Arc::clone(&gateway);
+        tokio::spawn(async move {
+            let forever = std::future::pending::<()>();
+            serving
+                .serve_stdio(BufReader::new(input), output, forever)
+                .await
+                .unwrap();
+        });
+        let (answers, requests) = tokio::io::split(ours);
+        Self {
+            gateway,
+            answers: BufReader::new(answers).lines(),
+            requests,
+            next: 0,
+        }
+    }
+
+    /// The result of a request under a variant, or under the default one; else the error.
+    pub(crate) async fn ask(
+        &mut self,
+        variant: Option<&str>,
+        method: &str,
+        mut params: Value,
+    ) -> Result<Value, Value> {
+        let meta = &mut params["_meta"];
+        meta["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
+        meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
+        if let Some(variant) = variant {
+            meta["io.modelcontextprotocol/server-variant"] = json!(variant);
+        }
+        self.next += 1;
+        let id = self.next;
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        self.requests
+            .write_all(format!("{request}\n").as_bytes())
+            .await
+            .unwrap();
+        let answer = self.answers.next_line().await.unwrap().expect("an answer");
+        let mut answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(answer["id"], id, "{answer}");
+        match answer["error"].take() {
+            Value::Null => Ok(answer["result"].take()),
+            error => Err(error),
+        }
+    }
+
+    /// All items of a list of a variant, from all its pages.
+    pub(crate) async fn list(&mut self, variant: &str, list: &str) -> Vec<Value> {
+        let (method, key) = match list {
+            "templates" => ("resources/templates/list", "resourceTemplates"),
+            list => (&*format!("{list}/list"), list),
+        };
+        let mut all = Vec::new();
+        let mut params = json!({});
+        loop {
+            // A server without such a list answers so.
+            let Ok(mut page) = self.ask(Some(variant), method, params).await else {
+                return all;
+            };
+            all.append(page[key].as_array_mut().unwrap());
+            match page["nextCursor"].take() {
+                Value::Null => return all,
+                cursor => params = json!({"cursor": cursor}),
+            }
+        }
+    }
+}
+
+/// The ids of the variants of an example, in the order of its file.
+pub(crate) fn variants(example: &str) -> Vec<String> {
+    let text = text(example);
+    let (_, rest) = text.split_once("\nvariants:\n").unwrap();
+    let section = rest.lines().take_while(|line| line.starts_with(' '));
+    let ids = section.filter_map(|line| line.strip_prefix("  ")?.strip_suffix(':'));
+    let ids = ids.filter(|id| !id.starts_with(' '));
+    ids.map(str::to_owned).collect()
+}

@@ -1,0 +1,12 @@
+//! The example configurations: each is read, served and asked, and what arrives at its servers is looked at.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod arguments;
+mod calls;
+mod choosing;
+mod front;
+mod lists;
+#[path = "../../../../crates/mcp-vary/tests/derive/random.rs"]
+mod random;
+#[path = "../../../../crates/mcp-vary/tests/derive/values.rs"]
+mod values;
