@@ -37,9 +37,14 @@ async def asks(job, target, wanted):
     mode = "auto" if job["era"] == "modern" else "legacy"
     async with Client(target, mode=mode, extensions=declared(wanted)) as session:
         same("modern" if session.protocol_version >= "2026" else "legacy", job["era"])
-        found, expected = await answer(session, wanted)
-        for pointer, value in expected.items():
-            same(at(found, pointer), value)
+        await answers(session, wanted)
+
+
+async def answers(session, wanted):
+    """Asks, and holds the answer against what it should find, or fail with."""
+    found, expected = await answer(session, wanted)
+    for pointer, value in expected.items():
+        same(at(found, pointer), value)
 
 
 def declared(wanted):
@@ -69,13 +74,13 @@ async def asked(session, wanted):
         case "capabilities":
             return session.server_capabilities
         case "tools/list":
-            return await session.list_tools(meta=meta)
+            return await session.list_tools(cursor=params.get("cursor"), meta=meta)
         case "tools/call":
             return await session.call_tool(params["name"], params["arguments"], meta=meta)
         case "resources/read":
             return await session.read_resource(params["uri"], meta=meta)
         case "prompts/get":
-            return await session.get_prompt(params["name"], meta=meta)
+            return await session.get_prompt(params["name"], params.get("arguments"), meta=meta)
 
 
 def written(model):
@@ -117,4 +122,5 @@ async def main():
         print(json.dumps(line, ensure_ascii=False), flush=True)
 
 
-asyncio.run(main())
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,5 +1,5 @@
-//! Official clients in front of official servers, with Vary between them, and in front of the
-//! library's examples.
+//! Official clients in front of official servers, with Vary between them, in front of the library's
+//! examples, and of the example configurations.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::phases::Outcome;
 use crate::server::Server;
 use crate::workspace::Workspace;
-use crate::{npm, process, python};
+use crate::{layout, npm, process, python};
 
 /// One client against one server; the Inspector starts a process for each of its requests.
 const LIMIT: Duration = Duration::from_secs(5 * 60);
@@ -73,6 +73,28 @@ const OF_LIBRARY: &[Client] = &[
     },
 ];
 
+/// The clients that ask the example configurations, and the script that has them do it.
+const OF_EXAMPLES: &[Client] = &[
+    Client {
+        name: "typescript-1",
+        script: "examples.mjs",
+        eras: &["legacy"],
+    },
+    Client {
+        name: "typescript-2",
+        script: "examples.mjs",
+        eras: &["legacy", "modern"],
+    },
+    Client {
+        name: "python",
+        script: "examples.py",
+        eras: &["legacy", "modern"],
+    },
+];
+
+/// Where the example configurations are.
+const EXAMPLES: &str = "examples/configurations";
+
 /// One client, one server, one era, one way between them.
 #[derive(Debug)]
 struct Job {
@@ -127,27 +149,77 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
         }
         running.push(server);
     }
-    jobs.extend(of_library(vary.parent().unwrap_or(&vary)));
+    let programs = vary.parent().unwrap_or(&vary);
+    jobs.extend(of_clients(
+        "library",
+        OF_LIBRARY,
+        &json!({"programs": programs}),
+    ));
+    let (targets, examples) = examples(workspace, &vary)?;
+    running.extend(examples);
+    let there = json!({"targets": targets});
+    jobs.extend(of_clients("examples", OF_EXAMPLES, &there));
+    // The longest comes first.
+    jobs.push_front(Job {
+        name: "examples page".to_owned(),
+        script: "page.mjs",
+        argument: json!({"targets": targets, "vary": vary, "root": workspace.path("")}),
+    });
     Ok((jobs, running))
 }
 
-/// Each client and era against the examples of the library, which stand in `programs`, over each way.
-fn of_library(programs: &Path) -> Vec<Job> {
+/// Each client and era over each way against what `argument` says.
+fn of_clients(what: &str, clients: &[Client], argument: &Value) -> Vec<Job> {
     let mut jobs = Vec::new();
     for way in ["http", "stdio"] {
-        for Client { name, script, eras } in OF_LIBRARY {
+        for Client { name, script, eras } in clients {
             for era in *eras {
+                let mut argument = argument.clone();
+                argument["way"] = json!(way);
+                argument["era"] = json!(era);
+                argument["client"] = json!(name);
                 jobs.push(Job {
-                    name: format!("library {way} {name} {era}"),
+                    name: format!("{what} {way} {name} {era}"),
                     script,
-                    argument: json!({
-                        "programs": programs, "way": way, "era": era, "client": name,
-                    }),
+                    argument,
                 });
             }
         }
     }
     jobs
+}
+
+/// Where the example configurations are served, how and where each would be on stdio, and the servers.
+fn examples(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Server>), String> {
+    let mut targets = json!({});
+    let mut running = Vec::new();
+    for file in layout::files(workspace, EXAMPLES)? {
+        let directory = file
+            .strip_suffix(".yaml")
+            .map(|path| path.rsplit('/').next());
+        let Some(Some(name)) = directory else {
+            continue;
+        };
+        let path = workspace.path(&file);
+        let log = workspace.scratch(&format!("interop/examples-{name}.log"))?;
+        let mut command = process::command(vary);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--config"]);
+        command.arg(&path);
+        npm::with_packages(workspace, &mut command)?;
+        // Where a reader would start it, but for the one whose server npm has to find.
+        let directory = match name {
+            "files" => workspace.path(npm::DIRECTORY),
+            _ => workspace.path(""),
+        };
+        let server = Server::start(command.current_dir(&directory), &log)?;
+        targets[name] = json!({
+            "url": server.url,
+            "command": [vary, "serve", "--stdio", "--config", path],
+            "directory": directory,
+        });
+        running.push(server);
+    }
+    Ok((targets, running))
 }
 
 /// Every client and era against one server over one way.
@@ -312,12 +384,16 @@ mod tests {
     }
 
     #[test]
-    fn the_examples_of_the_library_are_asked_in_each_way_and_era() {
-        let jobs = of_library(Path::new("programs"));
+    fn what_a_script_asks_is_asked_in_each_way_and_era() {
+        let jobs = of_clients("library", OF_LIBRARY, &json!({"programs": "p"}));
         assert_eq!(jobs.len(), 10);
         assert_eq!(jobs[0].name, "library http typescript-1 legacy");
         assert_eq!(jobs[4].name, "library http python modern");
         assert_eq!(jobs[4].script, "library.py");
+        assert_eq!(
+            jobs[4].argument,
+            json!({"programs": "p", "way": "http", "era": "modern", "client": "python"})
+        );
     }
 
     #[test]

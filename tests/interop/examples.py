@@ -1,0 +1,79 @@
+"""The configurations of examples/configurations, asked by the Python SDK. examples.json says what they answer."""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters
+
+from library import VARIANT, answers, declared, said, same
+
+
+def target(job, example):
+    """A way to the example; a client that sets no `_meta` has its variant by the address or the command line."""
+    there = job["targets"][example["example"]]
+    pinned = example.get("pinned")
+    if job["way"] == "http":
+        return f"{there['url']}/v/{pinned}" if pinned else there["url"]
+    program, *args = there["command"] + (["--variant", pinned] if pinned else [])
+    return StdioServerParameters(command=program, args=args, cwd=there["directory"], env=dict(os.environ))
+
+
+async def holds(session, wanted):
+    variant = wanted.get("variant")
+    if "lists" in wanted:
+        same(await names(session, variant), wanted["lists"])
+    elif cursor_of := wanted.get("cursorOf"):
+        page = await session.list_tools(meta={VARIANT: cursor_of})
+        if page.next_cursor is None:
+            raise AssertionError(f"{cursor_of} has one page")
+        following = {"method": "tools/list", "params": {"cursor": page.next_cursor}}
+        await answers(session, {**following, "variant": cursor_of, "finds": {}})
+        await answers(session, {**wanted, **following})
+    else:
+        await answers(session, wanted)
+
+
+async def names(session, variant):
+    """The names of all tools of a variant."""
+    found, cursor = [], None
+    while True:
+        page = await session.list_tools(cursor=cursor, meta={VARIANT: variant} if variant else None)
+        found += [tool.name for tool in page.tools]
+        if (cursor := page.next_cursor) is None:
+            return found
+
+
+async def told(name, action):
+    """Does `action`, and prints how it went."""
+    line = {"name": name, "ok": True}
+    try:
+        await action
+    except Exception as error:
+        line |= {"ok": False, "detail": said(error)}
+    print(json.dumps(line, ensure_ascii=False), flush=True)
+
+
+async def asked(job, example, what):
+    mode = "auto" if job["era"] == "modern" else "legacy"
+    async with Client(target(job, example), mode=mode, extensions=declared(example)) as session:
+        same("modern" if session.protocol_version >= "2026" else "legacy", job["era"])
+        for wanted in example["cases"]:
+            await told(f"{what}: {wanted['name']}", holds(session, wanted))
+
+
+async def main():
+    job = json.loads(sys.argv[1])
+    examples = json.loads(Path(__file__).with_name("examples.json").read_text(encoding="utf-8"))
+    for example in examples:
+        if job["way"] not in example.get("ways", [job["way"]]):
+            continue
+        pinned = example.get("pinned")
+        what = f"{example['example']} as {pinned}" if pinned else example["example"]
+        await told(f"{what}: connects and closes", asked(job, example, what))
+
+
+asyncio.run(main())

@@ -1,0 +1,108 @@
+// The TypeScript SDKs 1.x and 2.x, asked alike, and what their answers are held against.
+
+import { isDeepStrictEqual } from "node:util";
+
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { Client as Client1 } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport as Stdio1 } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport as Http1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+
+import { NEGOTIATION, VARIANT, VARIANTS } from "./checks.mjs";
+
+/** What the two SDKs call differently; whatever is asked of a client, both call the same. */
+export const SDKS = {
+  "typescript-1": {
+    Client: Client1,
+    Stdio: Stdio1,
+    Http: Http1,
+    eraOf: () => "legacy",
+    // It puts the code before the server's words.
+    said: (error) => error.message.replace(/^MCP error -?\d+: /, ""),
+    page: (client, params) => client.listTools(params),
+  },
+  "typescript-2": {
+    Client,
+    Stdio: StdioClientTransport,
+    Http: StreamableHTTPClientTransport,
+    eraOf: (client) => client.getProtocolEra(),
+    said: (error) => error.message,
+    // Its `listTools` joins all pages.
+    page: (client, params) => client.request({ method: "tools/list", params }),
+  },
+};
+
+/** A client of `era` that is connected over `transport`. */
+export async function connected(sdk, transport, era, wanted) {
+  const client = new sdk.Client(
+    { name: "interop-library", version: "1.0.0" },
+    {
+      capabilities: { extensions: declared(wanted) },
+      versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" },
+    },
+  );
+  await client.connect(transport);
+  same(sdk.eraOf(client), era);
+  return client;
+}
+
+function declared({ features, hints }) {
+  return {
+    ...(features && { [NEGOTIATION]: { version: "1.0", features } }),
+    ...(hints && { [VARIANTS]: { variantHints: { hints } } }),
+  };
+}
+
+/** `params` for a variant, if there is one. */
+export function under(variant, params) {
+  return variant ? { ...params, _meta: { [VARIANT]: variant } } : params;
+}
+
+/** Asks, and holds the answer against what it should find, or fail with. */
+export async function answers(sdk, client, wanted) {
+  const [found, failed] = await answer(sdk, client, wanted);
+  if (failed && !wanted.fails) throw new Error(JSON.stringify(failed));
+  for (const [pointer, value] of Object.entries(wanted.finds ?? wanted.fails)) {
+    same(at(wanted.finds ? found : failed, pointer), value);
+  }
+}
+
+/** The result, or the error. */
+async function answer(sdk, client, { method, params, variant }) {
+  const withVariant = under(variant, params);
+  const ask = {
+    capabilities: () => client.getServerCapabilities(),
+    "tools/list": () => (params?.cursor ? sdk.page(client, withVariant) : client.listTools(withVariant)),
+    "tools/call": () => client.callTool(withVariant),
+    "resources/read": () => client.readResource(withVariant),
+    "prompts/get": () => client.getPrompt(withVariant),
+  }[method];
+  try {
+    return [await ask()];
+  } catch (error) {
+    if (error.code === undefined) throw error;
+    return [undefined, { code: error.code, message: sdk.said(error), data: error.data }];
+  }
+}
+
+/** What a JSON pointer points at; null where there is nothing. */
+function at(value, pointer) {
+  const keys = pointer.slice(1).split("/");
+  const names = keys.map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
+  return names.reduce((inner, name) => inner?.[name], value) ?? null;
+}
+
+export function same(found, wanted) {
+  if (isDeepStrictEqual(found, wanted)) return;
+  throw new Error(`${JSON.stringify(found)} instead of ${JSON.stringify(wanted)}`);
+}
+
+/** Does `action`, and prints how it went. */
+export async function told(name, action) {
+  const line = await action().then(
+    () => ({ name, ok: true }),
+    (error) => ({ name, ok: false, detail: String(error) }),
+  );
+  console.log(JSON.stringify(line));
+  return line.ok;
+}
