@@ -1,6 +1,9 @@
-//! JSON, strictly, with the place of each value.
+//! JSON with the place of each value; comments and a comma behind the last member are passed over, as the
+//! editors do in which such files are written.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -9,12 +12,88 @@ use super::{DEEPEST, Entry, Lines, Mistake, Node, Position, Value};
 
 /// Reads one JSON document.
 pub(super) fn read(text: &str) -> Result<Node, Vec<Mistake>> {
-    let raw: &RawValue = serde_json::from_str(text).map_err(|error| vec![no_json(text, &error)])?;
+    let lines = Lines::of(text);
+    let plain = plain(text).map_err(|open| {
+        let what = "is no JSON: a comment is not closed";
+        let mistake = Mistake::new(lines.position(open), "", what);
+        vec![mistake.with_fix("write `*/` where it ends")]
+    })?;
+    let raw: &RawValue =
+        serde_json::from_str(&plain).map_err(|error| vec![no_json(text, &error)])?;
     let file = File {
-        lines: Lines::of(text),
-        start: text.as_ptr().addr(),
+        lines,
+        start: plain.as_ptr().addr(),
     };
     file.node(raw, DEEPEST).map_err(|mistake| vec![mistake])
+}
+
+/// The text with spaces in place of comments and of commas before a closing bracket; else where a comment
+/// begins that does not end. Every other byte stays where it is.
+fn plain(text: &str) -> Result<Cow<'_, str>, usize> {
+    let bytes = text.as_bytes();
+    let mut out = Vec::new();
+    let blank = |out: &mut Vec<u8>, range: Range<usize>| {
+        if out.is_empty() {
+            out.extend_from_slice(bytes);
+        }
+        let kept = |byte: &u8| matches!(byte, b'\n' | b'\r');
+        for byte in out[range].iter_mut().filter(|byte| !kept(byte)) {
+            *byte = b' ';
+        }
+    };
+    // The comma that nothing followed yet, and whether a value stands before what comes next.
+    let (mut comma, mut after_value) = (None, false);
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let end = match (byte, bytes.get(at + 1)) {
+            (b'"', _) => end_of_string(bytes, at),
+            (b'/', Some(b'/')) => end_of_line(bytes, at),
+            (b'/', Some(b'*')) => end_of_comment(bytes, at).ok_or(at)?,
+            _ => at + 1,
+        };
+        match byte {
+            b'/' if end > at + 1 => blank(&mut out, at..end),
+            byte if byte.is_ascii_whitespace() => {}
+            b',' => (comma, after_value) = (Some(at).filter(|_| after_value), false),
+            b'}' | b']' => {
+                if let Some(comma) = comma.take() {
+                    blank(&mut out, comma..comma + 1);
+                }
+                after_value = true;
+            }
+            _ => (comma, after_value) = (None, !matches!(byte, b'{' | b'[' | b':')),
+        }
+        at = end;
+    }
+    if out.is_empty() {
+        return Ok(Cow::Borrowed(text));
+    }
+    // Whole characters were replaced, each by as many spaces as it has bytes.
+    Ok(String::from_utf8(out).map_or(Cow::Borrowed(text), Cow::Owned))
+}
+
+fn end_of_string(bytes: &[u8], start: usize) -> usize {
+    let mut at = start + 1;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+fn end_of_line(bytes: &[u8], start: usize) -> usize {
+    let rest = bytes[start..].iter();
+    let line = rest.take_while(|byte| **byte != b'\n').count();
+    start + line
+}
+
+fn end_of_comment(bytes: &[u8], start: usize) -> Option<usize> {
+    let inner = bytes.get(start + 2..)?;
+    let length = inner.windows(2).position(|pair| pair == b"*/")?;
+    Some(start + 2 + length + 2)
 }
 
 fn no_json(text: &str, error: &serde_json::Error) -> Mistake {
@@ -29,12 +108,11 @@ fn no_json(text: &str, error: &serde_json::Error) -> Mistake {
     let line = text.lines().nth(at.line - 1).unwrap_or_default();
     // The parser counts bytes.
     match line.as_bytes().get(at.column - 1) {
-        Some(b'/' | b'#') => mistake.with_fix("it has no comments"),
-        Some(b'}' | b']') if what.starts_with("key") || what.starts_with("trailing") => {
-            mistake.with_fix("take out the comma before it")
-        }
+        Some(b'/' | b'#') => mistake.with_fix("comments begin with `//`"),
         Some(b'\'') => mistake.with_fix("its quotes are double"),
-        _ => mistake,
+        _ if what.starts_with("EOF") => mistake.with_fix("close what is open, or write `{}`"),
+        _ => mistake
+            .with_fix("look for a comma, colon, quote or bracket that is missing just before"),
     }
 }
 

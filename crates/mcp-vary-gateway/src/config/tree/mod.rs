@@ -37,7 +37,7 @@ pub(super) struct Entry {
     pub(super) node: Node,
 }
 
-/// Reads `text` by the ending of the file's `name`: `.json`, `.toml`, else YAML.
+/// Reads `text` by the ending of the file's `name`: `.json` or `.jsonc`, `.toml`, else YAML.
 ///
 /// # Errors
 ///
@@ -50,7 +50,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Node, Vec<Mistake>> {
         ]);
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let root = if has_ending(name, ".json") {
+    let root = if has_ending(name, ".json") || has_ending(name, ".jsonc") {
         json::read(text)
     } else if has_ending(name, ".toml") {
         toml::read(text)
@@ -280,6 +280,15 @@ mod tests {
         assert!(mistakes[0].what.contains("more than 8 MiB"), "{mistakes:?}");
     }
 
+    /// VS Code and others write such files; every place stays what it is.
+    #[test]
+    fn comments_and_last_commas_of_json_are_passed_over() {
+        let text = "// ü\n{ /* é */ \"a\": [1, // [\n 2, /* , */ ],\n  \"b\": \"// no /* comment */, ]\",\r\n}\n//";
+        let expected = "{a@2:11=[1@2:17 2@3:2]@2:16 b@4:3=\"// no /* comment */, ]\"@4:8}@2:1";
+        reads("x.json", text, expected);
+        reads("x.jsonc", text, expected);
+    }
+
     #[test]
     fn what_is_too_deep_or_too_long_is_refused() {
         let deep = |name: &str, open: &str, close: &str| {
@@ -305,26 +314,31 @@ mod tests {
 
     #[test]
     fn what_is_no_yaml_json_or_toml_is_said_with_its_place() {
-        refuses(
-            "x.json",
+        let missing = "look for a comma, colon, quote or bracket that is missing just before";
+        let refuses_json = |text: &str, said: &str| refuses("x.json", text, &[said]);
+        refuses_json(
             "{\n  \"a\": }",
-            &["2:8: is no JSON: expected value"],
+            &format!("2:8: is no JSON: expected value; {missing}"),
         );
-        refuses(
-            "x.json",
-            "{\"a\": 1, // b\n}",
-            &["1:10: is no JSON: key must be a string; it has no comments"],
+        refuses_json(
+            "{\"a\": 1, # b\n}",
+            "1:10: is no JSON: key must be a string; comments begin with `//`",
         );
-        refuses(
-            "x.json",
-            "{\"a\": 1,}",
-            &["1:9: is no JSON: key must be a string; take out the comma before it"],
+        refuses_json(
+            "{'a': 1}",
+            "1:2: is no JSON: key must be a string; its quotes are double",
         );
-        refuses(
-            "x.json",
+        refuses_json(
             "",
-            &["1:1: is no JSON: EOF while parsing a value"],
+            "1:1: is no JSON: EOF while parsing a value; close what is open, or write `{}`",
         );
+        refuses_json(
+            "{\"ü\": 1} /* /",
+            "1:10: is no JSON: a comment is not closed; write `*/` where it ends",
+        );
+        for text in ["[,]", "[1,,]", "{,}", "[1, 2,] ,", "{\"a\",}"] {
+            assert!(read("x.json", text).is_err(), "{text}");
+        }
         refuses(
             "x.yaml",
             "a: b: c\n",
