@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Parser, Subcommand};
+use mcp_vary_gateway::config::Format;
 
 /// One MCP server, many faces: every client gets content in its form, and the tools it has room for
 #[derive(Debug, Parser)]
@@ -183,10 +184,11 @@ pub(crate) struct Call {
     pub(crate) command: Vec<String>,
 }
 
-/// Check a configuration, or get its JSON Schema
+/// Begin, check or edit a configuration
 #[derive(Debug, Parser)]
 #[command(
-    after_help = "Examples:\n  vary config check vary.yaml\n  vary config schema > vary.schema.json"
+    after_help = "Examples:\n  vary config import .mcp.json > vary.yaml\n  vary config check vary.yaml\n  \
+    vary config schema > vary.schema.json"
 )]
 pub(crate) struct Config {
     #[command(subcommand)]
@@ -196,6 +198,7 @@ pub(crate) struct Config {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     Check(Check),
+    Import(Import),
     /// Print the JSON Schema of a configuration, for editors
     ///
     /// Editors complete and check what is written when the file says where its schema is: in YAML by the first line
@@ -212,14 +215,38 @@ pub(crate) enum ConfigCommand {
 #[derive(Debug, Parser)]
 #[command(after_help = "Examples:\n  \
     vary config check vary.yaml\n  \
-    vary config check --offline .mcp.json")]
+    vary config check --offline .mcp.json\n\n\
+    With --json: {file, servers: [{name, state, error, lists}], disabled: [name], mistakes, notes, slips, collisions: \
+    [{list, id, keptBy, hidden}]}, where mistakes, notes and slips are lists of {line, column, key, message, fix}; a slip has \
+    its variant, too.")]
 pub(crate) struct Check {
     /// Only read the file, connect to no server
     #[arg(long)]
     pub(crate) offline: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
     /// The configuration, or the file in which a client keeps its servers
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+}
+
+/// Print a configuration with the servers of other programs
+///
+/// Reads the files in which Claude, Cursor, Windsurf, Gemini and others keep `mcpServers`, VS Code `servers` and `inputs`, Codex
+/// `mcp_servers`, opencode `mcp`, and prints one configuration as YAML. What has no equivalent is named on standard error.
+/// Secrets stand in what is printed as they stood in the files, and are never shown elsewhere.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:\n  \
+    vary config import .mcp.json > vary.yaml\n  \
+    vary config import ~/.codex/config.toml .vscode/mcp.json > vary.yaml")]
+pub(crate) struct Import {
+    /// What the files are: mcp-servers, vscode, codex or opencode [default: what each looks like]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<Format>,
+    /// The files, in the order of their servers
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
 }
 
 /// What `inspect` and `call` have in common.

@@ -38,33 +38,39 @@ impl Behind {
         if let [server] = &self.servers[..] {
             return said(server);
         }
-        let servers = self.servers.iter().map(|server| {
-            let mut told = Map::new();
-            told.insert("name".to_owned(), json!(server.name));
-            told.insert("state".to_owned(), json!(state(&server.state)));
-            if let Some(reason) = reason(server) {
-                told.insert("error".to_owned(), json!(reason));
-            }
-            told.extend(said(server));
-            let counts = server.counts.iter();
-            let lists: Map<_, _> = counts
-                .map(|(list, count)| ((*list).to_owned(), json!(count)))
-                .collect();
-            told.insert("lists".to_owned(), json!(lists));
-            Value::Object(told)
-        });
+        let servers = self.servers.iter().map(server);
         let served = self.served.iter().map(|served| {
             json!({"list": served.list, "id": served.id, "server": served.server, "own": served.own})
         });
-        let collisions = self.collisions.iter().map(|collision| {
-            json!({"list": collision.list, "id": collision.id, "keptBy": collision.kept_by, "hidden": collision.hidden})
-        });
+        let collisions = self.collisions.iter().map(collision);
         let mut all = Map::new();
         all.insert("servers".to_owned(), servers.collect());
         all.insert("served".to_owned(), served.collect());
         all.insert("collisions".to_owned(), collisions.collect());
         all
     }
+}
+
+/// How a server stands, and how much it lists.
+pub(crate) fn server(server: &ServerReport) -> Value {
+    let mut told = Map::new();
+    told.insert("name".to_owned(), json!(server.name));
+    told.insert("state".to_owned(), json!(state(&server.state)));
+    if let Some(reason) = reason(server) {
+        told.insert("error".to_owned(), json!(reason));
+    }
+    told.extend(said(server));
+    let counts = server.counts.iter();
+    let lists: Map<_, _> = counts
+        .map(|(list, count)| ((*list).to_owned(), json!(count)))
+        .collect();
+    told.insert("lists".to_owned(), json!(lists));
+    Value::Object(told)
+}
+
+/// What two servers offer by one name.
+pub(crate) fn collision(collision: &Collision) -> Value {
+    json!({"list": collision.list, "id": collision.id, "keptBy": collision.kept_by, "hidden": collision.hidden})
 }
 
 /// What a server says of itself.

@@ -1,12 +1,13 @@
 //! `vary config check`: what is wrong with a configuration, and what its servers offer.
 
+mod report;
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use http::Uri;
 use mcp_vary::variant::VariantId;
-use mcp_vary::view::Mistake;
-use mcp_vary_gateway::config::File;
+use mcp_vary_gateway::config::{File, Mistake};
 use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
 
 use crate::args::Check;
@@ -15,7 +16,7 @@ use crate::file::patient;
 use crate::outside::outside;
 use crate::print::servers::{collided, is_up, plural, standing};
 use crate::print::table::table;
-use crate::print::{self, Progress, harmless};
+use crate::print::{self, Progress, harmless, harmless_json};
 use crate::serving;
 use crate::stop::Stop;
 
@@ -26,40 +27,59 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
     let file = match crate::file::parse(&name, &text, None) {
         Ok(file) => file,
         Err(mistakes) => {
-            let count = plural(mistakes.all.len(), "mistake");
-            print::data(&harmless(&format!("{mistakes}\n\n{count}\n")))?;
-            return Ok(Verdict::Failed);
+            let shown = if args.json {
+                report::refused(&mistakes)
+            } else {
+                let count = plural(mistakes.all.len(), "mistake");
+                format!("{mistakes}\n\n{count}\n")
+            };
+            return print(&args, &shown).map(|()| Verdict::Failed);
         }
     };
-    let opening = opening(&name, &file);
     if args.offline {
-        print::data(&harmless(&format!("{opening}\n{}", places(&file.servers))))?;
-        return Ok(Verdict::Fine);
+        let shown = if args.json {
+            report::read(&name, &file)
+        } else {
+            format!("{}\n{}", opening(&name, &file), places(&file.servers))
+        };
+        return print(&args, &shown).map(|()| Verdict::Fine);
     }
-    let config = patient(file.into_config(outside()?));
+    let config = patient(file.clone().into_config(outside()?));
     let patience = config.start_patience;
     let config = config.starting_without_servers(patience);
     let gateway = connect(config, &mut stop).await?;
     let (servers, collisions) = (gateway.servers(), gateway.collisions());
-    let slips = gateway.slips();
-    let shown = format!(
-        "{opening}\n{}{}{}",
-        standing(&servers),
-        collided(&collisions),
-        slipped(&slips)
-    );
-    let printed = print::data(&harmless(&shown));
+    let slips = gateway.slips().into_iter().map(|(variant, slip)| {
+        let slip = file.places.slip(&variant, &slip);
+        (variant, slip)
+    });
+    let slips: Vec<_> = slips.collect();
+    let shown = if args.json {
+        report::connected(&name, &file, &servers, &slips, &collisions)
+    } else {
+        let (standing, collided) = (standing(&servers), collided(&collisions));
+        format!(
+            "{}\n{standing}{collided}{}",
+            opening(&name, &file),
+            slipped(&name, &slips)
+        )
+    };
+    let printed = print(&args, &shown);
     tokio::select! {
         () = gateway.close() => {}
         () = stop.asked() => {}
     }
     let all_up = servers.iter().all(|server| is_up(&server.state));
-    printed.map(|()| {
-        if all_up && slips.is_empty() {
-            Verdict::Fine
-        } else {
-            Verdict::Failed
-        }
+    printed.map(|()| match all_up && slips.is_empty() {
+        true => Verdict::Fine,
+        false => Verdict::Failed,
+    })
+}
+
+fn print(args: &Check, shown: &str) -> Result<(), Failure> {
+    print::data(&match args.json {
+        true => harmless_json(shown),
+        false => harmless(shown),
     })
 }
 
@@ -70,11 +90,11 @@ async fn connect(config: Config, stop: &mut Stop) -> Result<Arc<Gateway>, Failur
 }
 
 /// What the variants say of items that are not there, or call by one name.
-fn slipped(slips: &[(VariantId, Mistake)]) -> String {
+fn slipped(name: &str, slips: &[(VariantId, Mistake)]) -> String {
     let mut out = String::new();
-    for (variant, mistake) in slips {
+    for (_, slip) in slips {
         let start = if out.is_empty() { "\n" } else { "" };
-        let _ = writeln!(out, "{start}variants.{variant}: {mistake}");
+        let _ = writeln!(out, "{start}{name}:{slip}");
     }
     out
 }

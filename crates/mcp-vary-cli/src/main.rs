@@ -13,6 +13,7 @@ mod demo;
 mod failure;
 mod file;
 mod front;
+mod import;
 mod inspect;
 mod log;
 mod outside;

@@ -375,6 +375,111 @@ fn no_mistake_shows_a_secret() {
     );
 }
 
+/// Each form of a variable stands for the text in the place of every text, number, switch and choice.
+#[test]
+fn a_variable_can_stand_in_every_value() {
+    let plain = "
+naming: never
+listen: 8801
+variant: compact
+strict-header: on
+negotiation: off
+page-size: 7
+session-lifetime: 1h
+limits: {body: 1 MiB, streams: 3, drain: 2s}
+clients: [{name: 'a*', version: '1.*', headers: {X-A: b}, variant: other}]
+servers:
+  a:
+    command: x
+    args: [y]
+    env: {A: b}
+    cwd: z
+    type: stdio
+    disabled: off
+    timeout: 3s
+    ping: off
+    concurrency: 9
+    max-body: 2 MiB
+    isolation: session
+    repeat: idempotent
+    mirror: [e]
+    restart: {first: 2s, longest: 3s}
+  b: {url: 'http://x/y', headers: {C: d}}
+variants:
+  compact:
+    description: d
+    hints: {useCase: u}
+    priority: 3
+    tools: ['t*', {name: n, server: s, readOnlyHint: absent}]
+    resources: {include: ['r*'], exclude: ['q*']}
+    descriptions: full
+    schemas: compact
+    dialect: gemini
+    result: content
+    features: [human]
+    overrides:
+      tools: {t: {name: n, title: t, description: d, annotations: {a: v}, arguments: {q: {name: p, hidden: on, fixed: [f]}}}}
+  other: {from: compact, status: deprecated, deprecation: {message: m, replacement: compact, removal-date: 2027-01-31}}
+";
+    let expected = read("vary.yaml", plain);
+    let shown = |file: &File| {
+        let config = format!("{file:?}");
+        // The places are those of the text.
+        let servers = file.servers.iter().map(|server| match &server.target {
+            Target::Command { args, env, cwd, .. } => format!("{args:?} {env:?} {cwd:?}"),
+            Target::Http { url, headers } => format!("{url} {:?}", headers["c"].to_str()),
+            _ => String::new(),
+        });
+        let servers: Vec<_> = servers.collect();
+        (config.split("places: ").next().unwrap().to_owned(), servers)
+    };
+    for form in ["${V_%}", "${env:V_%}", "${NONE:-%}", "${env:NONE:-%}"] {
+        let (text, values) = with_variables(plain, form);
+        assert!(values.len() > 50, "{values:?}");
+        let variable = |name: &str| {
+            values
+                .iter()
+                .find(|(known, _)| known == name)
+                .map(|(_, value)| value.clone())
+        };
+        let file = Source::new("vary.yaml", &text).read(&variable);
+        let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}\n{text}"));
+        assert_eq!(shown(&file), shown(&expected), "{form}");
+    }
+}
+
+/// The file with a variable in place of each value, and what the variables stand for.
+fn with_variables(plain: &str, form: &str) -> (String, Vec<(String, String)>) {
+    let mut values = Vec::new();
+    let mut out = String::new();
+    let mut word = String::new();
+    // A value stands between these; what stands before a colon is a key.
+    let is_end = |c: char| matches!(c, '{' | '}' | '[' | ']' | ',' | '\n');
+    for c in plain.chars() {
+        if c == ':' && !word.contains('\'') {
+            out.push_str(&word);
+            out.push(c);
+            word.clear();
+        } else if is_end(c) {
+            let value = word.trim();
+            if value.is_empty() {
+                out.push_str(&word);
+            } else {
+                let value = value.trim_matches('\'').to_owned();
+                let name = format!("{}", values.len());
+                let inner = if form.contains(":-") { &value } else { &name };
+                out.push_str(&format!(" '{}'", form.replace('%', inner)));
+                values.push((format!("V_{name}"), value));
+            }
+            word.clear();
+            out.push(c);
+        } else {
+            word.push(c);
+        }
+    }
+    (out, values)
+}
+
 #[test]
 fn one_server_of_a_file_can_be_wanted() {
     let text = "servers: {a: {command: '${NONE}'}, b: {command: x, disabled: true}}";

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::program::{INITIALIZE, Run, Server, VARY, file, run};
+use crate::program::{INITIALIZE, Run, Server, VARY, command, file, run};
 
 /// Two servers that offer the same, one that is not there and one that is switched off.
 fn configuration(name: &str, naming: &str, servers: &[&str]) -> String {
@@ -66,8 +66,8 @@ fn a_check_names_what_variants_say_of_nothing_and_fails() {
     server  state  era     tools  resources  templates  prompts
     sky     up     modern      2          1          0        1
 
-    variants.brief: `tools.get_wether` is in no list of this view; did you mean `get_weather`?
-    variants.brief: `tools.include`: `git_*` holds for nothing
+    check-slips.yaml:9:25: `variants.brief.overrides.tools.get_wether` is in no list of this view; did you mean `get_weather`?
+    check-slips.yaml:8:22: `variants.brief.tools[1]` holds for nothing: `git_*`; look for a slip in it, or take it out
     "#);
 }
 
@@ -139,6 +139,182 @@ fn a_check_says_every_mistake_as_a_place_in_the_file() {
     ]);
     assert!(!served.stderr.contains("secret"));
     run(&["config", "check", "no-such-file"]).refuses(&["no-such-file cannot be read"]);
+}
+
+/// A program, such as an editor, reads the same.
+#[test]
+fn a_check_can_be_read_by_programs() {
+    let text = "naming: sometimes\nservers:\n  a: {comand: x}\n";
+    let path = file("check-json.yaml", text);
+    insta::assert_snapshot!(checks(&["--json"], path.to_str().unwrap(), 1), @r#"
+    {
+      "file": "check-json.yaml",
+      "mistakes": [
+        {
+          "line": 1,
+          "column": 9,
+          "key": "naming",
+          "message": "is `sometimes`",
+          "fix": "there are `as-needed`, `always`, `never`, `on-collision`"
+        },
+        {
+          "line": 3,
+          "column": 7,
+          "key": "servers.a.comand",
+          "message": "is no setting",
+          "fix": "did you mean `command`?"
+        }
+      ]
+    }
+    "#);
+    let path = configuration(
+        "check-json-slips.yaml",
+        "never",
+        &["sky", "sea", "off", "gone"],
+    );
+    let text = std::fs::read_to_string(&path).unwrap();
+    let variants = "variants:\n  brief: {overrides: {tools: {get_weather: {arguments: {locatio: {hidden: on}}}}}}\n";
+    std::fs::write(&path, text + variants).unwrap();
+    let checked = checks(&["--json"], &path, 1);
+    let checked: Value = serde_json::from_str(&checked).unwrap();
+    let servers = checked["servers"].as_array().unwrap().iter();
+    let states: Vec<_> = servers
+        .map(|server| (&server["name"], &server["state"]))
+        .collect();
+    assert_eq!(
+        json!(states),
+        json!([["sky", "up"], ["sea", "up"], ["gone", "down"]])
+    );
+    assert_eq!(checked["disabled"], json!(["off"]));
+    let collision =
+        json!({"list": "tools/list", "id": "get_weather", "keptBy": "sky", "hidden": "sea"});
+    assert!(
+        checked["collisions"]
+            .as_array()
+            .unwrap()
+            .contains(&collision),
+        "{checked:#}"
+    );
+    let path = configuration("check-json-offline.yaml", "never", &["sky"]);
+    let checked = checks(&["--json", "--offline"], &path, 0);
+    let checked: Value = serde_json::from_str(&checked).unwrap();
+    assert_eq!(checked["servers"], json!([{"name": "sky"}]));
+    assert_eq!(
+        (&checked["mistakes"], &checked["notes"]),
+        (&json!([]), &json!([]))
+    );
+}
+
+/// What is wrong with a view has the place of what says it, be it in the variant that it starts from.
+#[test]
+fn a_slip_has_its_line() {
+    let path = configuration("check-places.yaml", "as-needed", &["sky"]);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let variants = concat!(
+        "variants:\n",
+        "  base:\n",
+        "    tools: {include: ['get_*'], exclude: [x, {name: 'git_*'}]}\n",
+        "    overrides:\n",
+        "      tools:\n",
+        "        get_weather:\n",
+        "          arguments: {location: {hidden: on}, locatio: {name: place}}\n",
+        "  brief: {from: base, prompts: ['*wether*']}\n",
+    );
+    std::fs::write(&path, text + variants).unwrap();
+    let checked = run(&["config", "check", "--json", &path]).data(1);
+    let checked: Value = serde_json::from_str(&checked).unwrap();
+    let slips = checked["slips"].as_array().unwrap().iter();
+    let said = |slip: &Value| {
+        let text = |key: &str| slip[key].as_str().unwrap().to_owned();
+        let (variant, key, message) = (text("variant"), text("key"), text("message"));
+        format!(
+            "{variant} {}:{} {key} {message}; {}",
+            slip["line"],
+            slip["column"],
+            text("fix")
+        )
+    };
+    let said: Vec<_> = slips.map(said).collect();
+    insta::assert_snapshot!(said.join("\n"), @r"
+    base 7:43 variants.base.tools.exclude[0] holds for nothing: `x`; look for a slip in it, or take it out
+    base 7:46 variants.base.tools.exclude[1] holds for nothing: `git_*`; look for a slip in it, or take it out
+    base 11:47 variants.base.overrides.tools.get_weather.arguments.locatio is no argument; did you mean `location`?
+    base 11:34 variants.base.overrides.tools.get_weather.arguments.location.hidden hides an argument that the server requires; give it a `fixed` value or a `default`
+    brief 7:43 variants.base.tools.exclude[0] holds for nothing: `x`; look for a slip in it, or take it out
+    brief 7:46 variants.base.tools.exclude[1] holds for nothing: `git_*`; look for a slip in it, or take it out
+    brief 11:47 variants.base.overrides.tools.get_weather.arguments.locatio is no argument; did you mean `location`?
+    brief 11:34 variants.base.overrides.tools.get_weather.arguments.location.hidden hides an argument that the server requires; give it a `fixed` value or a `default`
+    brief 12:33 variants.brief.prompts[0] holds for nothing: `*wether*`; look for a slip in it, or take it out
+    ");
+}
+
+#[test]
+fn the_servers_of_other_programs_become_a_configuration() {
+    let claude = file(
+        "import.json",
+        r#"{"mcpServers": {"sky": {"command": "x", "env": {"TOKEN": "s3cret-token"}, "autoApprove": []}}}"#,
+    );
+    let codex = file(
+        "import.toml",
+        "[mcp_servers.sky]\nurl = 'https://example.com/mcp'\n",
+    );
+    let (claude, codex) = (claude.to_str().unwrap(), codex.to_str().unwrap());
+    let imported = run(&["config", "import", claude, codex]);
+    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    assert!(
+        imported.stdout.contains("  sky-2:\n    url: ") && imported.stdout.contains("s3cret-token")
+    );
+    assert!(!imported.stderr.contains("s3cret"), "{}", imported.stderr);
+    for part in [
+        "note: ",
+        "import.json:1:58: `mcpServers.sky.env.TOKEN` looks like a secret",
+        "`sky-2` here",
+    ] {
+        assert!(
+            imported.stderr.contains(part),
+            "{part}: {}",
+            imported.stderr
+        );
+    }
+    let path = file("imported.yaml", &imported.stdout);
+    let path = path.to_str().unwrap();
+    assert!(checks(&["--offline"], path, 0).contains("reads well: 2 servers"));
+    run(&["config", "import", "--format", "codex", claude]).refuses(&["has no `mcp_servers`"]);
+    run(&["config", "import", "--format", "zed", claude]).refuses(&["no format is called so"]);
+}
+
+const README: &str = include_str!("../../../../README.md");
+
+/// The block of the page that follows `heading` and is of this language.
+fn block(heading: &str, language: &str) -> &'static str {
+    let (_, rest) = README.split_once(heading).unwrap();
+    let (_, rest) = rest.split_once(&format!("```{language}\n")).unwrap();
+    rest.split("```").next().unwrap()
+}
+
+/// What a person with a `mcp.json` would write first.
+#[test]
+fn the_first_lines_of_the_readme_are_right() {
+    let heading = "## Your own variants";
+    let path = file("readme.json", block(heading, "json"));
+    let imported = run(&["config", "import", path.to_str().unwrap()]).data(0);
+    let servers: String = imported
+        .split_inclusive('\n')
+        .filter(|line| !line.starts_with('#'))
+        .collect();
+    let shown = block(heading, "yaml");
+    let own = shown.strip_prefix(&servers);
+    let own = own.unwrap_or_else(|| panic!("{shown} does not begin with\n{servers}"));
+    assert_eq!(own.lines().count(), 10);
+    let path = file("readme.yaml", shown);
+    let mut check = command(&["config", "check", "--offline", path.to_str().unwrap()]);
+    let checked = check.env("GITHUB_TOKEN", "x").output().unwrap();
+    let said = String::from_utf8(checked.stdout).unwrap();
+    assert!(
+        checked.status.success() && said.contains("reads well: 2 servers"),
+        "{said}"
+    );
+    assert!(block(heading, "sh").starts_with("vary config import .mcp.json > vary.yaml"));
 }
 
 #[test]

@@ -19,5 +19,6 @@ fn the_help_of_each_command_has_an_example() {
     explains(&["call"]);
     explains(&["config"]);
     explains(&["config", "check"]);
+    explains(&["config", "import"]);
     explains(&["config", "schema"]);
 }

@@ -286,7 +286,7 @@ const MARK: usize = 7;
 /// `server_name`, within what clients take: letters, digits, `_`, `-` and `.`, at most 64.
 ///
 /// Names without a prefix are the server's own and left alone, however long they are.
-fn prefixed(server: &str, name: &str) -> String {
+pub(crate) fn prefixed(server: &str, name: &str) -> String {
     let whole = format!("{server}_{name}");
     let takes = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let mut plain: String = whole

@@ -12,7 +12,7 @@ use super::results::ResultRules;
 use super::schema::Schema;
 use super::server::{self, Servers};
 use super::tree::{self, Node};
-use super::variants::{self, Declared};
+use super::variants::{self, Declared, Places};
 use super::{Config, Limits, Outside, clients, mcp_json, results};
 use crate::catalog::face::Faces;
 use crate::catalog::merge::Naming;
@@ -74,6 +74,8 @@ pub struct File {
     pub limits: Limits,
     /// What a person should know although nothing is wrong.
     pub notes: Vec<Mistake>,
+    /// Where the file says what of its variants.
+    pub places: Places,
 }
 
 impl File {
@@ -230,6 +232,7 @@ impl Default for Draft {
                 session_lifetime: None,
                 limits: Limits::default(),
                 notes: Vec::new(),
+                places: Places::default(),
             },
         }
     }
@@ -242,6 +245,7 @@ impl Draft {
             disabled: self.servers.disabled,
             variants: self.variants.on,
             faces: self.variants.faces,
+            places: self.variants.places,
             ..self.file
         }
     }

@@ -5,6 +5,7 @@
 
 mod clients;
 mod file;
+mod import;
 mod mcp_json;
 mod mistake;
 mod reader;
@@ -22,9 +23,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::file::{File, Source};
+pub use self::import::{Foreign, Format, Imported, Note, UnknownFormat, import};
 pub use self::mistake::{Mistake, Mistakes, Position};
 pub use self::results::ResultRules;
 pub use self::schema::schema;
+pub use self::variants::Places;
 pub use self::watch::{Watch, text};
 use mcp_vary::variant::{self, Date};
 

@@ -96,25 +96,14 @@ fn read_settings(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) 
 
 /// The server's name, as tools may carry it.
 fn name(reader: &mut Reader<'_>, field: &Field<'_>, entry: &Entry) -> String {
-    let name = entry.key.as_str();
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(allowed) {
-        return name.to_owned();
-    }
-    let words: Vec<&str> = name
-        .split(|c| !allowed(c))
-        .filter(|word| !word.is_empty())
-        .collect();
-    let mut better = words.join("-");
-    better.truncate(LONGEST_NAME);
-    if better.is_empty() {
-        "server".clone_into(&mut better);
+    let better = plain_name(&entry.key);
+    if better == entry.key {
+        return better;
     }
     if reader.foreign {
         let what = format!("is called `{better}` here");
         let note = Mistake::new(entry.at, field.path.as_str(), what);
-        let fix = "names of tools can have no other characters";
-        reader.notes.push(note.with_fix(fix));
+        reader.notes.push(note.with_fix(NO_OTHER_CHARACTERS));
     } else {
         let what = format!(
             "is no name of a server, which has at most {LONGEST_NAME} letters, digits, `-`, `_` and `.`"
@@ -125,6 +114,25 @@ fn name(reader: &mut Reader<'_>, field: &Field<'_>, entry: &Entry) -> String {
     }
     better
 }
+
+/// The name itself where a server may have it, else one like it.
+pub(super) fn plain_name(name: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(allowed) {
+        return name.to_owned();
+    }
+    let words = name.split(|c| !allowed(c));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let mut better = words.join("-");
+    better.truncate(LONGEST_NAME);
+    if better.is_empty() {
+        "server".clone_into(&mut better);
+    }
+    better
+}
+
+/// Why a server is called otherwise.
+pub(super) const NO_OTHER_CHARACTERS: &str = "names of tools can have no other characters";
 
 /// What may stand under `servers`.
 pub(super) fn shape(schema: &mut Schema) -> Value {

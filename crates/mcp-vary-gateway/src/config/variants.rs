@@ -1,6 +1,7 @@
 //! `variants`: what each shows, and as what.
 
 mod overrides;
+mod places;
 pub(super) mod selection;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use super::schema::{ANYTHING, Schema};
 use super::tree::Value;
 use crate::catalog::face::{Faces, VariantConfig};
 use overrides::Overrides;
+pub use places::Places;
 
 const EXAMPLE: &str = "{reviewer: {description: \"For code review\", tools: [\"git_*\"]}}, or off";
 
@@ -28,6 +30,7 @@ pub(super) struct Declared {
     pub(super) faces: Option<Arc<Faces>>,
     /// What the file calls its variants, whatever is wrong with them.
     named: Vec<VariantId>,
+    pub(super) places: Places,
 }
 
 impl Default for Declared {
@@ -36,6 +39,7 @@ impl Default for Declared {
             on: true,
             faces: None,
             named: Vec::new(),
+            places: Places::default(),
         }
     }
 }
@@ -61,6 +65,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Declar
     for entry in entries {
         let member = field.member(entry);
         let mut draft = Draft::default();
+        into.places.add(&entry.key, &member, entry.at);
         reader.settings(
             &member,
             &[SETTINGS],

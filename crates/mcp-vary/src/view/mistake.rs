@@ -71,7 +71,7 @@ pub enum Mistake {
     },
     /// A rule of a selection holds for nothing.
     Idle {
-        /// `tools.include`
+        /// `tools.include[0]`
         key: String,
         /// The rule, as it is written.
         rule: String,

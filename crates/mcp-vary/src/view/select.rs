@@ -236,11 +236,14 @@ impl Selection {
     /// The rules that hold for none of `items`: most likely slips. `key` is that of the selection: `tools`.
     #[must_use]
     pub fn mistakes(&self, key: &str, items: &[Candidate<'_>]) -> Vec<Mistake> {
-        let rules = self.include.iter().map(|rule| ("include", rule));
-        let rules = rules.chain(self.exclude.iter().map(|rule| ("exclude", rule)));
-        let idle = rules.filter(|(_, rule)| !items.iter().any(|item| rule.holds(*item)));
-        idle.map(|(list, rule)| Mistake::Idle {
-            key: format!("{key}.{list}"),
+        let lists = [("include", &self.include), ("exclude", &self.exclude)];
+        let rules = lists.into_iter().flat_map(|(list, rules)| {
+            let rules = rules.iter().enumerate();
+            rules.map(move |(index, rule)| (list, index, rule))
+        });
+        let idle = rules.filter(|(.., rule)| !items.iter().any(|item| rule.holds(*item)));
+        idle.map(|(list, index, rule)| Mistake::Idle {
+            key: format!("{key}.{list}[{index}]"),
             rule: rule.to_string(),
         })
         .collect()
@@ -418,7 +421,7 @@ mod tests {
         let mistakes: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
         assert_eq!(
             mistakes,
-            ["`tools.include`: `server: x, readOnlyHint: true` holds for nothing"]
+            ["`tools.include[1]`: `server: x, readOnlyHint: true` holds for nothing"]
         );
     }
 

@@ -1,0 +1,27 @@
+//! `vary config import`: other programs' servers as one configuration.
+
+use mcp_vary_gateway::config::{Foreign, import};
+
+use crate::args::Import;
+use crate::failure::{Failure, Verdict};
+use crate::file;
+use crate::print::{self, harmless};
+
+/// Reads the files and prints the configuration as data; what is to be said of it, it says.
+pub(crate) fn run(args: &Import) -> Result<Verdict, Failure> {
+    let mut read = Vec::new();
+    for path in &args.files {
+        read.push((path.display().to_string(), file::text(path)?));
+    }
+    let files = read.iter().map(|(name, text)| {
+        let file = Foreign::new(name, text);
+        args.format.map_or(file, |format| file.with_format(format))
+    });
+    let files: Vec<_> = files.collect();
+    let imported = import(&files).map_err(|mistakes| Failure::command(mistakes.to_string()))?;
+    print::data(&imported.yaml)?;
+    for note in &imported.notes {
+        print::talk(&harmless(&format!("note: {note}")));
+    }
+    Ok(Verdict::Fine)
+}

@@ -1,0 +1,161 @@
+//! A configuration as YAML.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::entry::{Out, Server};
+use crate::catalog::merge::prefixed;
+
+/// The whole file.
+pub(super) fn configuration(
+    files: &[&str],
+    servers: &[Server],
+    variables: &BTreeMap<String, String>,
+) -> String {
+    let mut out = format!(
+        "# Made by `vary config import` of {}.\n",
+        commented(&files.join(", "))
+    );
+    if !variables.is_empty() {
+        out.push_str("# Set these variables of the environment before the start:\n");
+    }
+    for (name, about) in variables {
+        let about = if about.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", commented(about))
+        };
+        let _ = writeln!(out, "#   {name}{about}");
+    }
+    out.push_str("servers:\n");
+    for server in servers {
+        let _ = writeln!(out, "  {}:", scalar(&server.name));
+        for line in &server.about {
+            let _ = writeln!(out, "    # {}", commented(line));
+        }
+        if server.disabled {
+            out.push_str("    disabled: true\n");
+        }
+        for (key, value) in &server.settings {
+            put(&mut out, 4, key, value);
+        }
+    }
+    out + &variants(servers)
+}
+
+/// What was allowed or denied of servers, in each of the variants that there are without any configuration.
+fn variants(servers: &[Server]) -> String {
+    let is_free = |server: &Server| server.allowed.is_none() && server.denied.is_empty();
+    if servers.iter().all(is_free) {
+        return String::new();
+    }
+    let several = servers.iter().filter(|server| !server.disabled).count() > 1;
+    let mut out = "# Which tools are shown, as the programs had it.\nx-tools: &tools\n".to_owned();
+    let allowed = |server: &Server| match &server.allowed {
+        Some(tools) => tools
+            .iter()
+            .map(|tool| rule(server, tool, several))
+            .collect(),
+        None => vec![format!("{{server: {}}}", scalar(&server.name))],
+    };
+    let denied = |server: &Server| {
+        let tools = server.denied.iter();
+        tools.map(|tool| rule(server, tool, several)).collect()
+    };
+    let mut on = servers.iter().filter(|server| !server.disabled);
+    let is_limited = servers.iter().any(|server| server.allowed.is_some());
+    if is_limited && on.all(|server| allowed(server).is_empty()) {
+        // An empty list would show everything.
+        out.push_str("  exclude: [\"*\"]\n");
+    } else {
+        if is_limited {
+            list(&mut out, "include", servers, allowed);
+        }
+        if servers.iter().any(|server| !server.denied.is_empty()) {
+            list(&mut out, "exclude", servers, denied);
+        }
+    }
+    out.push_str("variants:\n");
+    for name in ["standard", "compact", "read-only"] {
+        let _ = writeln!(out, "  {name}: {{tools: *tools}}");
+    }
+    out
+}
+
+/// A list of conditions. Those on servers that are switched off hold for nothing yet.
+fn list(out: &mut String, key: &str, servers: &[Server], rules: impl Fn(&Server) -> Vec<String>) {
+    let (off, on): (Vec<_>, Vec<_>) = servers.iter().partition(|server| server.disabled);
+    let on: Vec<String> = on.into_iter().flat_map(&rules).collect();
+    let _ = writeln!(out, "  {key}:{}", if on.is_empty() { " []" } else { "" });
+    for rule in on {
+        let _ = writeln!(out, "    - {rule}");
+    }
+    for rule in off.into_iter().flat_map(rules) {
+        let _ = writeln!(out, "    # - {rule}  # when it is enabled");
+    }
+}
+
+/// A condition for a tool, by the name that it has here.
+fn rule(server: &Server, tool: &str, several: bool) -> String {
+    let name = match several {
+        // What a pattern may stand for is not known: the name is not held against what clients take.
+        true if tool.contains('*') => format!("{}_{tool}", server.name),
+        true => prefixed(&server.name, tool),
+        false => tool.to_owned(),
+    };
+    format!(
+        "{{server: {}, name: {}}}",
+        scalar(&server.name),
+        scalar(&name)
+    )
+}
+
+fn put(out: &mut String, indent: usize, key: &str, value: &Out) {
+    let _ = write!(out, "{:indent$}{}:", "", scalar(key));
+    match value {
+        Out::Text(text) => {
+            let _ = writeln!(out, " {}", scalar(text));
+        }
+        Out::Word(word) => {
+            let _ = writeln!(out, " {word}");
+        }
+        Out::List(items) => {
+            let items = items.iter().map(|item| match item {
+                Out::Text(text) => scalar(text),
+                Out::Word(word) => word.clone(),
+                Out::List(_) | Out::Table(_) => String::new(),
+            });
+            let _ = writeln!(out, " [{}]", items.collect::<Vec<_>>().join(", "));
+        }
+        Out::Table(entries) => {
+            out.push('\n');
+            for (key, value) in entries {
+                put(out, indent + 2, key, value);
+            }
+        }
+    }
+}
+
+/// A text, in quotes unless it can be taken for nothing else. What is plain here is so inside of brackets, too.
+fn scalar(text: &str) -> String {
+    let letters = text.trim_start_matches('-');
+    let begins = letters.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '_');
+    let is_plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '@' | '+' | '-');
+    let plain = text.len() - letters.len() <= 2 && begins && letters.chars().all(is_plain);
+    let lower = text.to_ascii_lowercase();
+    if plain && !TAKEN.contains(&lower.as_str()) {
+        return text.to_owned();
+    }
+    serde_json::Value::from(text).to_string()
+}
+
+/// Text for a comment: one line.
+fn commented(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
+/// Words that YAML, or a reader of older YAML, takes for something else.
+const TAKEN: &[&str] = &["null", "true", "false", "yes", "no", "on", "off", "y", "n"];

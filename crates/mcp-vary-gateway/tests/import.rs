@@ -1,0 +1,223 @@
+//! Other programs' files as configurations of Vary.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::fmt::Write as _;
+
+use mcp_vary_gateway::config::{Foreign, Format, Imported, Source, import};
+
+/// Reads what is printed, as `vary config check` does, with every variable set; then shows it and its notes.
+#[track_caller]
+fn shown(imported: &Imported) -> String {
+    let any = |name: &str| Some(format!("value-of-{name}"));
+    let file = Source::new("vary.yaml", &imported.yaml).read(&any);
+    let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}\n{}", imported.yaml));
+    assert_eq!(file.notes, []);
+    let mut out = imported.yaml.clone();
+    for note in &imported.notes {
+        let note = note.to_string();
+        assert!(!note.contains("s3cret"), "{note}");
+        write!(out, "\n--- {note}").unwrap();
+    }
+    out
+}
+
+#[track_caller]
+fn imports(files: &[(&str, &str)]) -> String {
+    let files: Vec<Foreign<'_>> = files
+        .iter()
+        .map(|(name, text)| Foreign::new(name, text))
+        .collect();
+    shown(&import(&files).unwrap_or_else(|mistakes| panic!("{mistakes}")))
+}
+
+macro_rules! becomes {
+    ($test:ident, $file:literal) => {
+        #[test]
+        fn $test() {
+            insta::assert_snapshot!(imports(&[($file, include_str!(concat!("import/", $file)))]));
+        }
+    };
+}
+
+becomes!(the_file_of_claude, "claude.json");
+becomes!(the_file_of_cursor_or_windsurf, "cursor.json");
+becomes!(the_settings_of_gemini, "gemini.json");
+becomes!(the_proposed_mcp_json, "proposed.json");
+becomes!(the_file_of_vs_code, "vscode.jsonc");
+becomes!(the_configuration_of_codex, "codex.toml");
+becomes!(the_configuration_of_opencode, "opencode.jsonc");
+becomes!(the_configuration_of_opencode_2, "opencode-v2.jsonc");
+
+/// Which file it is does not depend on its name.
+#[test]
+fn a_file_is_known_by_what_stands_in_it() {
+    for text in [
+        include_str!("import/vscode.jsonc"),
+        include_str!("import/codex.toml"),
+        include_str!("import/opencode.jsonc"),
+    ] {
+        assert_eq!(imports(&[("a", text)]), imports(&[("a", text)]));
+        let (one, other) = (imports(&[("x.json", text)]), imports(&[("x", text)]));
+        assert_eq!(one.replace("x.json", "x"), other);
+    }
+}
+
+#[test]
+fn several_files_become_one() {
+    let one = r#"{"mcpServers": {"git": {"command": "uvx", "args": ["mcp-server-git"]}, "docs": {"command": "a"}}}"#;
+    let two = "[mcp_servers.docs]\ncommand = 'b'\n[mcp_servers.git]\ncommand = 'uvx'\nargs = ['mcp-server-git']\n";
+    let three = r#"{"docs": {"command": "c", "tools": ["*"]}}"#;
+    insta::assert_snapshot!(imports(&[("one.json", one), ("two.toml", two), ("three", three)]), @r"
+# Made by `vary config import` of one.json, two.toml, three.
+servers:
+  git:
+    command: uvx
+    args: [mcp-server-git]
+  docs:
+    command: a
+  docs-2:
+    command: b
+  docs-3:
+    command: c
+
+--- two.toml:1:1: `mcp_servers.docs` is called `docs-2` here: one.json has a `docs`; rename one of them, or take one out
+--- two.toml:3:1: `mcp_servers.git` stands in one.json already; it is taken once
+--- three:1:10: `docs` is called `docs-3` here: one.json has a `docs`; rename one of them, or take one out
+");
+}
+
+/// Of one server the tools keep their names, of several they have its name before theirs.
+#[test]
+fn what_was_allowed_is_all_that_is_shown() {
+    let text = r#"{"mcpServers": {"a": {"command": "x", "includeTools": ["find"]}}}"#;
+    insta::assert_snapshot!(imports(&[("x.json", text)]), @r"
+# Made by `vary config import` of x.json.
+servers:
+  a:
+    command: x
+# Which tools are shown, as the programs had it.
+x-tools: &tools
+  include:
+    - {server: a, name: find}
+variants:
+  standard: {tools: *tools}
+  compact: {tools: *tools}
+  read-only: {tools: *tools}
+");
+    let nothing = r#"{"mcpServers": {"a": {"command": "x", "tools": []}, "b": {"command": "x", "disabled": true}}}"#;
+    assert!(
+        imports(&[("x.json", nothing)]).contains("x-tools: &tools\n  exclude: [\"*\"]\nvariants:")
+    );
+    let off = r#"{"mcpServers": {"a": {"command": "x", "excludeTools": ["b"], "disabled": true}, "c": {"command": "x"}}}"#;
+    let expected = "  exclude: []\n    # - {server: a, name: b}  # when it is enabled\n";
+    assert!(imports(&[("x.json", off)]).contains(expected));
+}
+
+#[track_caller]
+fn refuses(file: Foreign<'_>, expected: &str) {
+    assert_eq!(import(&[file]).unwrap_err().to_string(), expected);
+}
+
+#[test]
+fn what_cannot_be_imported_says_why() {
+    refuses(
+        Foreign::new("a.json", r#"{"model": "x"}"#),
+        "a.json:1:1: no servers are found; they stand under `mcpServers`, `servers`, `mcp_servers` or `mcp`; name the \
+         format with `--format`",
+    );
+    refuses(
+        Foreign::new("vary.yaml", "naming: always\nservers: {a: {command: x}}"),
+        "vary.yaml:1:1: is a configuration of Vary already: it has `naming`; use it as it is, with `--config`",
+    );
+    refuses(
+        Foreign::new(
+            "a.json",
+            r#"{"mcpServers": {"a": {"comand": "x"}, "b": 3}}"#,
+        ),
+        "a.json:1:16: `mcpServers` has no server that can be used; name at least one with `command` or `url`\n\
+         a.json:1:22: `mcpServers.a` has neither a command nor an address; it is left out\n\
+         a.json:1:33: `mcpServers.a.comand` has no equivalent, and is left out; see that nothing depends on it\n\
+         a.json:1:44: `mcpServers.b` is no server; it is left out",
+    );
+    refuses(
+        Foreign::new("a.json", "{\"mcpServers\": }"),
+        "a.json:1:16: is no JSON: expected value; look for a comma, colon, quote or bracket that is missing just before",
+    );
+    refuses(
+        Foreign::new("a.json", r#"{"mcpServers": {}}"#).with_format(Format::Codex),
+        "a.json:1:1: has no `mcp_servers`, in which the format codex has its servers; choose another with `--format`, \
+         or leave it out",
+    );
+}
+
+#[test]
+fn every_format_has_a_name() {
+    for format in Format::ALL {
+        assert_eq!(format.as_str().parse(), Ok(format));
+    }
+    let error = "claude".parse::<Format>().unwrap_err().to_string();
+    assert!(
+        Format::ALL
+            .iter()
+            .all(|format| error.contains(format.as_str()))
+    );
+}
+
+/// Texts that YAML would take for something else.
+#[test]
+fn every_text_is_read_as_it_was() {
+    let texts = [
+        "no",
+        "on",
+        "~",
+        "",
+        " ",
+        "1.10",
+        "0x1",
+        "a: b",
+        "# a",
+        "a # b",
+        "- a",
+        "-",
+        "--",
+        "---",
+        "[a]",
+        "{a}",
+        "*a",
+        "&a",
+        "!a",
+        "%a",
+        "@a",
+        "`a`",
+        "'a'",
+        "\"a\"",
+        "a\nb",
+        "\t",
+        "\u{1}",
+        "ü",
+        "\u{2028}",
+        "${A}",
+        "\\",
+        ",",
+        "?",
+        "<<",
+        "=",
+        "2027-01-31",
+        "null",
+        "Yes",
+        "-y",
+        "--flag",
+        "a,b",
+        "$",
+        "$$",
+    ];
+    let args = serde_json::to_string(&texts[..]).unwrap();
+    let text = format!(r#"{{"mcpServers": {{"a": {{"command": "x", "args": {args}}}}}}}"#);
+    let imported = import(&[Foreign::new("x.json", &text)]).unwrap();
+    let any = |name: &str| Some(format!("${{{name}}}"));
+    let file = Source::new("x.yaml", &imported.yaml).read(&any).unwrap();
+    let mcp_vary_gateway::Target::Command { args, .. } = &file.servers[0].target else {
+        panic!("no command");
+    };
+    assert_eq!(args, &texts);
+}
