@@ -6,6 +6,7 @@
 use mcp_vary::json::{Json, Members};
 use mcp_vary::view::derive;
 use mcp_vary_gateway::call_headers;
+use mcp_vary_gateway::config::{Foreign, Mistake, Source, import};
 use mcp_vary_gateway::upstream::Answer;
 use mcp_vary_gateway::upstream::sse::{self, Parser};
 use mcp_vary_gateway::wire::{self, Message};
@@ -16,6 +17,7 @@ type Check = (&'static str, fn(&[u8]));
 /// Every check.
 pub(crate) const CHECKS: &[Check] = &[
     ("answer", answer),
+    ("configuration", configuration),
     ("envelope", envelope),
     ("events", events),
     ("tool", tool),
@@ -31,6 +33,60 @@ pub(crate) fn answer(data: &[u8]) {
     let (Ok(bytes) | Err(bytes)) = answer.payload();
     assert_eq!(text.as_bytes(), &bytes[..]);
     assert!(serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok());
+}
+
+/// Whatever stands in a file, there is a value or a list of mistakes, each with a place in the file; nothing shows
+/// what a variable stands for. What is made of other programs' files is YAML with keys of ours.
+pub(crate) fn configuration(data: &[u8]) {
+    const SECRET: &str = "http://s3cret-of-the-environment/";
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let variable = |name: &str| (name != "NONE").then(|| SECRET.to_owned());
+    for name in ["x.yaml", "x.json", "x.toml"] {
+        let read = Source::new(name, text).read(&variable);
+        let said = match read {
+            Ok(file) => file.notes,
+            Err(mistakes) => {
+                assert!(!mistakes.all.is_empty());
+                mistakes.all
+            }
+        };
+        for mistake in &said {
+            is_in(text, mistake);
+            let shown = mistake.to_string();
+            assert!(
+                !shown.contains("s3cret-of-the") || text.contains("s3cret"),
+                "{shown}"
+            );
+        }
+        let Ok(imported) = import(&[Foreign::new(name, text)]) else {
+            continue;
+        };
+        imported
+            .notes
+            .iter()
+            .for_each(|note| is_in(text, &note.note));
+        if let Err(mistakes) = Source::new("y.yaml", &imported.yaml).read(&variable) {
+            let is_of_a_value = |mistake: &Mistake| {
+                mistake.key.starts_with("servers") && !mistake.what.starts_with("is given twice")
+            };
+            assert!(
+                mistakes.all.iter().all(is_of_a_value),
+                "{mistakes}\n{}",
+                imported.yaml
+            );
+        }
+    }
+}
+
+/// A place is in the text, or just behind its end.
+fn is_in(text: &str, mistake: &Mistake) {
+    let lines = text.split('\n').count();
+    assert!(
+        (1..=lines + 1).contains(&mistake.at.line) && mistake.at.column > 0,
+        "{mistake}"
+    );
 }
 
 /// A message is of one kind, and its parts are parts of the bytes.

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mcp_vary::view::derive::compact_tool;
+use mcp_vary_gateway::config::Source;
 use mcp_vary_gateway::upstream::{Answer, sse};
 use mcp_vary_gateway::wire::Message;
 
@@ -54,6 +55,10 @@ fn the_corpora_reach_both_outcomes() {
     };
     parsed("answer", |data| {
         Answer::parse(data.to_vec().into()).is_some()
+    });
+    parsed("configuration", |data| {
+        let text = String::from_utf8_lossy(data);
+        Source::new("x.yaml", &text).read(&|_| None).is_ok()
     });
     parsed("envelope", |data| Message::read(data).is_ok());
     parsed("tool", |data| {
