@@ -20,6 +20,7 @@ mod choosing;
 mod http;
 mod mapping;
 mod negotiation;
+mod offers;
 mod pages;
 mod reload;
 mod results;

@@ -1,0 +1,339 @@
+//! Variants of an operator's file, from what is written there to what clients are offered and get.
+
+use mcp_vary_gateway::config::Source;
+use mcp_vary_gateway::{Config, Outside};
+use serde_json::{Value, json};
+
+use crate::http_peer::{Peer, Reply, Seen};
+use crate::support::{House, Legacy, Way, hints, limits, names, tool, under};
+
+const EXTENSION: &str = "io.modelcontextprotocol/server-variants";
+
+async fn server() -> Peer {
+    Peer::start(answer).await
+}
+
+fn answer(seen: &Seen) -> Option<Reply> {
+    let params = &seen.body["params"];
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer", "description": "How many."}}});
+    let tool = |name: &str| {
+        json!({"name": name, "title": "T", "description": "Does it. Well.", "inputSchema": schema,
+            "outputSchema": {"type": "object"}, "annotations": {"readOnlyHint": true}})
+    };
+    let result = match seen.method() {
+        "initialize" => json!({
+            "protocolVersion": "2025-11-25", "serverInfo": {"name": "n", "version": "1"},
+            "capabilities": {
+                "tools": {}, "prompts": {}, "resources": {}, "completions": {}, "logging": {},
+            },
+        }),
+        "tools/list" => json!({"tools": [tool("one"), tool("two")]}),
+        "tools/call" => json!({
+            "content": [{"type": "text", "text": "{\"n\":1}"}], "structuredContent": {"n": 1},
+        }),
+        "resources/list" => json!({"resources": [
+            {"uri": "doc:a", "name": "a", "description": "A text. Long.", "mimeType": "text/plain"},
+            {"uri": "img:b", "name": "b", "mimeType": "image/png"},
+        ]}),
+        "resources/templates/list" => json!({"resourceTemplates": [
+            {"uriTemplate": "doc:{name}", "name": "d"}, {"uriTemplate": "img:{name}", "name": "i"},
+        ]}),
+        "prompts/list" => json!({"prompts": [
+            {"name": "ask", "description": "Asks. A lot.", "arguments": [{"name": "who"}, {"name": "what"}]},
+            {"name": "tell"},
+        ]}),
+        "prompts/get" | "completion/complete" => {
+            json!({"messages": [], "completion": {"values": ["x"]}, "said": params})
+        }
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+/// 2026-11-20
+const TODAY: u64 = 1_795_132_800;
+
+/// A gateway with these `variants:`.
+async fn house(variants: &str) -> House {
+    let peer = server().await;
+    let text = format!(
+        "servers: {{a: {{url: \"{}\"}}}}\nvariants:\n{variants}",
+        peer.url
+    );
+    let outside = Outside::new(|| TODAY, |bytes| getrandom::fill(bytes).unwrap());
+    let file = Source::new("vary.yaml", &text).read(&|_| None);
+    let file = file.unwrap_or_else(|mistakes| panic!("{mistakes}"));
+    let config: Config = file.into_config(outside).with_limits(limits());
+    House::behind(peer, config).await
+}
+
+/// What a client of these capabilities is told of variants; it declares the extension.
+async fn offered(house: &House, way: Way, capabilities: &Value) -> Value {
+    let capabilities = if way.is_modern() {
+        let answer = way
+            .ask(house, capabilities, "server/discover", json!({}))
+            .await;
+        answer["result"]["capabilities"].clone()
+    } else {
+        let client = Legacy::open(house, "2025-11-25", capabilities).await;
+        client.initialized["capabilities"].clone()
+    };
+    capabilities["extensions"][EXTENSION].clone()
+}
+
+fn ids(offered: &Value) -> Vec<&str> {
+    let all = offered["availableVariants"].as_array().unwrap().iter();
+    all.map(|variant| variant["id"].as_str().unwrap()).collect()
+}
+
+const WAYS: [Way; 3] = [Way::HttpLegacy, Way::HttpModern, Way::StdioModern];
+
+/// SV-1: what an operator declares is what clients read. A variant whose removal is overdue is served.
+#[tokio::test]
+async fn a_variant_is_offered_as_it_was_declared() {
+    let house = house(concat!(
+        "  new: {description: For all., hints: {useCase: planning, contextSize: standard}, priority: 3}\n",
+        "  trial: {description: To try., status: experimental, hints: {useCase: trying}}\n",
+        "  old:\n    description: Was for all.\n    status: deprecated\n    hints: {useCase: planning}\n    deprecation:\n",
+        "      {message: Ask for new., replacement: new, removal-date: 2026-01-31}\n",
+    ))
+    .await;
+    for way in WAYS {
+        let expected = json!([
+            {"id": "new", "description": "For all.", "status": "stable",
+                "hints": {"useCase": "planning", "contextSize": "standard"}},
+            {"id": "trial", "description": "To try.", "status": "experimental",
+                "hints": {"useCase": "trying"}},
+            {"id": "old", "description": "Was for all.", "status": "deprecated",
+                "hints": {"useCase": "planning"}, "deprecationInfo": {
+                "message": "Ask for new.", "replacement": "new", "removalDate": "2026-01-31",
+            }},
+        ]);
+        let offered = offered(&house, way, &json!({})).await;
+        assert_eq!(offered["availableVariants"], expected, "{way:?}");
+        let list = way
+            .ask(&house, &json!({}), "tools/list", under("old", json!({})))
+            .await;
+        assert_eq!(names(&list), ["one", "two"], "{way:?}");
+    }
+}
+
+/// SV-1: a set of variants with a mistake is no configuration; the mistake is named.
+#[test]
+fn a_wrong_declaration_starts_no_gateway() {
+    for (variants, why) in [
+        ("  \"\": {}\n", "the identifier of a variant is empty"),
+        (
+            &format!("  {}: {{}}\n", "v".repeat(129)),
+            "at most 128 bytes",
+        ),
+        ("  \"a\\u0007\": {}\n", "control character"),
+        ("  a: {}\n  a: {}\n", "twice"),
+        ("  a: {status: experimental}\n", "no stable variant"),
+        (
+            "  a: {status: deprecated, deprecation: {message: m}}\n",
+            "no stable variant",
+        ),
+        (
+            "  a: {}\n  b: {deprecation: {message: m, replacement: c}}\n",
+            "no variant",
+        ),
+        (
+            "  a: {}\n  b: {deprecation: {message: m, replacement: b}}\n",
+            "the variant itself",
+        ),
+        (
+            "  a: {}\n  b: {deprecation: {message: m, removal-date: 2026-02-30}}\n",
+            "no day of the calendar",
+        ),
+    ] {
+        let text = format!("servers: {{a: {{command: x}}}}\nvariants:\n{variants}");
+        let mistakes = Source::new("vary.yaml", &text).read(&|_| None);
+        let said = mistakes.unwrap_err().to_string();
+        assert!(said.contains(why), "{variants}: {said}");
+    }
+}
+
+/// Seven variants, each for a use case of its own.
+fn seven() -> String {
+    let all = ["a", "b", "c", "d", "e", "f", "g"].iter();
+    let all =
+        all.map(|id| format!("  {id}: {{description: Is {id}., hints: {{useCase: case-{id}}}}}\n"));
+    all.collect()
+}
+
+/// SV-2, SV-3: not more than five are offered, and that there are more is said only where there are.
+#[tokio::test]
+async fn five_are_offered_and_that_there_are_more_is_said() {
+    let house = house(&seven()).await;
+    let few = self::house("  a: {}\n  b: {}\n").await;
+    for way in WAYS {
+        let all = offered(&house, way, &json!({})).await;
+        assert_eq!(ids(&all), ["a", "b", "c", "d", "e"], "{way:?}");
+        assert_eq!(all["moreVariantsAvailable"], true, "{way:?}");
+        let asked = hints(json!({"useCase": "case-g"}));
+        let ranked = offered(&house, way, &asked).await;
+        assert_eq!(ids(&ranked), ["g", "a", "b", "c", "d"], "{way:?}");
+        let both = offered(&few, way, &json!({})).await;
+        assert_eq!(ids(&both).len(), 2, "{way:?}");
+        assert_eq!(both.get("moreVariantsAvailable"), None, "{way:?}");
+    }
+}
+
+/// SV-9: a variant need not be offered to be chosen; one that is refused gets told of visible ones only.
+#[tokio::test]
+async fn every_variant_that_there_is_can_be_chosen() {
+    let house = house(&seven()).await;
+    for way in Way::ALL {
+        for id in ["a", "e", "f", "g"] {
+            let list = way
+                .ask(&house, &json!({}), "tools/list", under(id, json!({})))
+                .await;
+            assert_eq!(names(&list), ["one", "two"], "{way:?} {id}");
+        }
+        let refused = way
+            .ask(&house, &json!({}), "tools/list", under("h", json!({})))
+            .await;
+        let known = refused["error"]["data"]["availableVariants"]
+            .as_array()
+            .unwrap();
+        assert!(!known.is_empty(), "{refused}");
+        for id in known {
+            assert!(
+                ["a", "b", "c", "d", "e", "f", "g"].contains(&id.as_str().unwrap()),
+                "{id}"
+            );
+        }
+    }
+}
+
+/// SV-4: preferences are ordered, and what cannot be read of them is left out alone.
+#[tokio::test]
+async fn hints_are_read_as_far_as_they_go() {
+    let house = house(&seven()).await;
+    let others = |count: usize| (0..count).map(|n| format!("other-{n}")).collect::<Vec<_>>();
+    let late = |count: usize| {
+        let mut all = others(count);
+        all.push("case-g".to_owned());
+        json!({"useCase": all})
+    };
+    for (asked, first) in [
+        (json!({"useCase": "case-c"}), "c"),
+        (json!({"useCase": ["case-f", "case-c"]}), "f"),
+        (json!({"useCase": ["none", "case-c", "case-f"]}), "c"),
+        (json!({"useCase": [7, null, "case-c"]}), "c"),
+        (
+            json!({"useCase": "case-c", "contextSize": 7, "x": {"y": 1}, "modelFamily": []}),
+            "c",
+        ),
+        (json!({"useCase": {"is": "case-c"}}), "a"),
+        (json!("case-c"), "a"),
+        (json!(["case-c"]), "a"),
+        // The sixteenth counts, the seventeenth does not.
+        (late(15), "g"),
+        (late(16), "a"),
+    ] {
+        for way in WAYS {
+            let mut told = hints(asked.clone());
+            told["extensions"][EXTENSION]["variantHints"]["description"] = json!("Anything.");
+            let offered = offered(&house, way, &told).await;
+            assert_eq!(ids(&offered)[0], first, "{way:?} {asked}");
+        }
+    }
+}
+
+const EVERYTHING: &str = concat!(
+    "  all: {}\n",
+    "  other:\n",
+    "    tools: {exclude: [two]}\n",
+    "    resources: {exclude: [\"img:*\"]}\n",
+    "    prompts: {exclude: [tell]}\n",
+    "    descriptions: first-sentence\n",
+    "    result: content\n",
+    "    overrides:\n",
+    "      tools:\n",
+    "        one:\n",
+    "          name: uno\n",
+    "          title: U\n",
+    "          annotations: {idempotentHint: true}\n",
+    "          arguments: {n: {name: count, description: So many.}}\n",
+    "      resources: {\"doc:a\": {name: text, title: A text}}\n",
+    "      prompts: {ask: {name: question, arguments: {what: {hidden: true}}}}\n",
+    "  nothing: {tools: {exclude: [\"*\"]}, resources: {exclude: [\"*\"]}, prompts: {exclude: [\"*\"]}}\n",
+);
+
+const LISTS: [(&str, &str); 4] = [
+    ("tools/list", "tools"),
+    ("resources/list", "resources"),
+    ("resources/templates/list", "resourceTemplates"),
+    ("prompts/list", "prompts"),
+];
+
+/// SV-11: what a variant can make of everything that is listed.
+#[tokio::test]
+async fn a_variant_can_change_everything_that_is_listed() {
+    let house = house(EVERYTHING).await;
+    let expected = [
+        json!([{
+            "name": "uno", "title": "U", "description": "Does it.",
+            "inputSchema": {"type": "object", "properties": {
+                "count": {"type": "integer", "description": "So many."},
+            }},
+            "annotations": {"readOnlyHint": true, "idempotentHint": true},
+        }]),
+        json!([{
+            "uri": "doc:a", "name": "text", "description": "A text.", "mimeType": "text/plain",
+            "title": "A text",
+        }]),
+        json!([{"uriTemplate": "doc:{name}", "name": "d"}]),
+        json!([{"name": "question", "description": "Asks.", "arguments": [{"name": "who"}]}]),
+    ];
+    for way in Way::ALL {
+        let ask = async |variant: &str, method: &str, params: Value| {
+            let params = under(variant, params);
+            way.ask(&house, &json!({}), method, params).await["result"].clone()
+        };
+        for ((method, key), expected) in LISTS.iter().zip(&expected) {
+            assert_eq!(
+                ask("other", method, json!({})).await[key],
+                *expected,
+                "{way:?} {method}"
+            );
+            // A kind that a variant lacks is empty, not missing.
+            let none = ask("nothing", method, json!({})).await;
+            assert_eq!(none[key], json!([]), "{way:?} {method}");
+            let all = ask("all", method, json!({})).await;
+            assert_eq!(all[key].as_array().unwrap().len(), 2, "{way:?} {method}");
+        }
+        // The default behaviour of its calls, too.
+        let called = ask("other", "tools/call", tool("uno")).await;
+        assert_eq!(called.get("structuredContent"), None, "{way:?} {called}");
+        let called = ask("all", "tools/call", tool("one")).await;
+        assert_eq!(called["structuredContent"], json!({"n": 1}), "{way:?}");
+    }
+}
+
+/// SV-11: capabilities are the same for all, whatever their variant shows.
+#[tokio::test]
+async fn capabilities_are_the_same_in_every_variant() {
+    let house = house(EVERYTHING).await;
+    let of = |message: &Value| {
+        let mut told = message.clone();
+        told.as_object_mut().unwrap().remove("extensions");
+        told
+    };
+    let mut seen = Vec::new();
+    for path in ["all", "other", "nothing"] {
+        let mut http = house.connect().await;
+        let initialize = crate::support::initialize("2025-11-25", &json!({}));
+        let post = crate::support::Post::new(initialize.to_string())
+            .line(&format!("POST /mcp/v/{path} HTTP/1.1"));
+        let answer = http.ask(&post).await.json();
+        let capabilities = &answer["result"]["capabilities"];
+        let first = &capabilities["extensions"][EXTENSION]["availableVariants"][0]["id"];
+        assert_eq!(first, path);
+        seen.push(of(capabilities));
+    }
+    assert!(seen[0]["prompts"].is_object(), "{seen:?}");
+    assert_eq!([&seen[1], &seen[2]], [&seen[0], &seen[0]]);
+}
