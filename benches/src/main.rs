@@ -7,6 +7,7 @@
     reason = "a measurement talks to whoever started it"
 )]
 
+mod changes;
 mod load;
 mod machine;
 mod report;

@@ -47,6 +47,16 @@ pub(crate) struct Memory {
     pub(crate) listening: u64,
 }
 
+/// What it costs that one server's list changes: milliseconds of each time.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) variants: usize,
+    /// Of the gateway's CPU, from the announcement to the first list that shows it.
+    pub(crate) cpu: Vec<f64>,
+    /// Of the clock.
+    pub(crate) took: Vec<f64>,
+}
+
 /// Everything that was measured.
 #[derive(Debug)]
 pub(crate) struct Report {
@@ -55,6 +65,7 @@ pub(crate) struct Report {
     timed: bool,
     rows: Vec<(Row, Vec<Cell>)>,
     memory: Vec<Memory>,
+    changes: Vec<Change>,
 }
 
 #[expect(
@@ -161,6 +172,7 @@ impl Report {
             timed,
             rows: Vec::new(),
             memory: Vec::new(),
+            changes: Vec::new(),
         }
     }
 
@@ -204,6 +216,20 @@ impl Report {
         text
     }
 
+    pub(crate) fn add_changes(&mut self, changes: Vec<Change>) -> String {
+        let mut text = format!("{}\n", crate::changes::NAME);
+        for change in &changes {
+            let said = if self.timed {
+                change.said()
+            } else {
+                "right".to_owned()
+            };
+            let _ = writeln!(text, "  {:<18}{said}", change.name());
+        }
+        self.changes = changes;
+        text
+    }
+
     /// Whether all holds, and what does not.
     pub(crate) fn verdict(&self) -> (String, bool) {
         let mut missed = Vec::new();
@@ -239,7 +265,11 @@ impl Report {
                 "idle": memory.idle, "streams": memory.streams, "listening": memory.listening,
             })
         });
+        let changes = self.changes.iter().map(|change| {
+            json!({"variants": change.variants, "cpuMs": change.cpu, "wallMs": change.took})
+        });
         let value = json!({
+            "changes": changes.collect::<Vec<_>>(),
             "cores": {"measured": self.cores.subject, "rest": self.cores.rest},
             "rows": rows.collect::<Vec<_>>(),
             "memory": memory.collect::<Vec<_>>(),
@@ -386,6 +416,23 @@ fn over_the_bar(row: &Row, cells: &[Cell]) -> Vec<String> {
 
 /// Requests per second depend on what else runs; below this part of a peer's they are fewer.
 const SLOWER: f64 = 0.9;
+
+impl Change {
+    fn name(&self) -> String {
+        match self.variants {
+            1 => Subject::Alone.to_string(),
+            many => format!("vary, {many} variants"),
+        }
+    }
+
+    fn said(&self) -> String {
+        format!(
+            "{:.2} ms of CPU · {:.2} ms until a list shows it",
+            median(self.cpu.clone()),
+            median(self.took.clone())
+        )
+    }
+}
 
 impl Memory {
     #[expect(clippy::cast_precision_loss, reason = "bytes of one process")]

@@ -38,6 +38,11 @@ const LIST: Bar = Bar {
     goal: 1.3,
 };
 
+const VARIANTS: Bar = Bar {
+    most: 1.1,
+    goal: 1.0,
+};
+
 /// How many tools a server has where that is not the question.
 const TOOLS: usize = 10;
 
@@ -51,6 +56,7 @@ pub(crate) fn all() -> Vec<Row> {
     rows.extend(lists());
     rows.extend(shapes());
     rows.extend(growth());
+    rows.extend(variants());
     rows.extend(library());
     rows
 }
@@ -158,6 +164,28 @@ fn growth() -> Vec<Row> {
     rows
 }
 
+/// Many variants of many tools of several servers, beside one.
+fn variants() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for era in [Era::Legacy, Era::Modern] {
+        let kind = kind_of(era, Transport::Http);
+        let call = Row::call(era, Transport::Http, kind);
+        for mut row in [call, Row::list(era, Transport::Http)] {
+            row.behind.tools = 40;
+            row = row.with_servers(5);
+            row.name = format!("{}, {ALIKE} variants beside 1", row.name);
+            row.behind.alike = ALIKE;
+            row.subjects = vec![Subject::Alone, Subject::Vary];
+            row.bar = Some(VARIANTS);
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// How many variants are compared with one.
+pub(crate) const ALIKE: usize = 20;
+
 /// What the library costs on top of rmcp.
 fn library() -> Vec<Row> {
     let mut rows = Vec::new();
@@ -200,6 +228,7 @@ impl Row {
                 tools: TOOLS,
                 servers: 1,
                 variants: 0,
+                alike: 0,
             },
             arguments: Arguments::default(),
             connections: 16,
@@ -286,6 +315,7 @@ impl Row {
             tools: self.behind.tools,
             servers: self.behind.servers.min(1),
             variants: 0,
+            alike: 0,
         }
     }
 }

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use tokio::task::LocalSet;
 
-use crate::load::{CLIENTS, Crowd, Goal, Load, Method, Sample, Script, Until};
+use crate::changes;
+use crate::load::{CLIENTS, Crowd, Goal, Load, Method, Sample, Script, Selects, Until};
 use crate::machine::{Cores, Usage, pin};
 use crate::report::{Cell, Measured, Report};
 use crate::rows::{self, Row};
@@ -112,6 +113,10 @@ async fn measure(options: &Options) -> io::Result<bool> {
         let cells = one_row(&programs, &row, pace).await?;
         println!("{}", report.add(row, cells));
     }
+    if options.wants(changes::NAME) {
+        let changes = changes::measure(&programs, options.times()).await?;
+        println!("{}", report.add_changes(changes));
+    }
     if options.wants(sessions::NAME) && !options.check {
         let memory = sessions::measure(&programs).await?;
         println!("{}", report.add_memory(memory));
@@ -140,6 +145,14 @@ fn programs(options: &Options) -> io::Result<Programs> {
 impl Options {
     fn wants(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|text| name.contains(text.as_str()))
+    }
+
+    /// How often a list changes.
+    fn times(&self) -> usize {
+        match self.check || self.quick {
+            true => 1,
+            false => self.rounds.max(1),
+        }
     }
 
     fn pace(&self) -> Pace {
@@ -176,7 +189,7 @@ async fn one_row(programs: &Programs, row: &Row, pace: Pace) -> io::Result<Vec<C
     let mut asked = Vec::new();
     let mut cells = Vec::new();
     for subject in subjects(programs, row) {
-        let behind = if subject.is_limit() {
+        let behind = if subject.is_limit() && subject != Subject::Alone {
             &before_limit
         } else {
             &upstream
@@ -305,7 +318,7 @@ impl Row {
         let tool = match subject {
             // It names every tool after its server, even if there is one.
             Subject::McpProxy => format!("{}_{}", server_name(0), tools::ECHO),
-            Subject::Vary if self.behind.servers > 1 => {
+            Subject::Vary | Subject::Alone if self.behind.servers > 1 => {
                 format!("{}_{}", server_name(self.behind.servers - 1), tools::ECHO)
             }
             _ => tools::ECHO.to_owned(),
@@ -313,8 +326,13 @@ impl Row {
         let place = running.place.clone();
         let crowd = Crowd {
             clients,
-            // Where there are no variants, to select one is an error.
-            selects: subject != Subject::Negotiating,
+            selects: match (subject, self.behind.alike) {
+                // Where there are no variants, to select one is an error.
+                (Subject::Negotiating, _) => Selects::Nothing,
+                (_, 0) => Selects::BuiltIn,
+                (Subject::Alone, _) => Selects::Alike(1),
+                (_, alike) => Selects::Alike(alike),
+            },
         };
         let script = Script::new(self.era, self.method, &place, &tool, self.arguments, crowd);
         Load::new(place, script, goal)

@@ -45,6 +45,7 @@ async fn of(programs: &Programs, subject: Subject) -> io::Result<Memory> {
         tools: 10,
         servers: 1,
         variants: 0,
+        alike: 0,
     })?;
     let running = programs.proxy(subject, &upstream)?;
     // What the first clients make it allocate is no cost of theirs.

@@ -24,6 +24,8 @@ pub(crate) enum Subject {
     Fixed,
     /// The limit of a call.
     Forward,
+    /// Vary with one variant, which is the limit of Vary with many.
+    Alone,
     Vary,
     /// A proxy made of rmcp's server and client.
     Rmcp,
@@ -40,7 +42,7 @@ pub(crate) enum Subject {
 impl Subject {
     /// Whether its answers are an upper bound and no product's.
     pub(crate) const fn is_limit(self) -> bool {
-        matches!(self, Self::Fixed | Self::Forward | Self::Bare)
+        matches!(self, Self::Fixed | Self::Forward | Self::Alone | Self::Bare)
     }
 
     /// Whether it is something that people could use instead of Vary.
@@ -52,6 +54,7 @@ impl Subject {
         match self {
             Self::Fixed => "fixed body",
             Self::Forward => "forwarding proxy",
+            Self::Alone => "vary, 1 variant",
             Self::Vary => "vary",
             Self::Rmcp => "rmcp proxy",
             Self::McpProxy => "mcp-proxy",
@@ -79,6 +82,8 @@ pub(crate) struct Behind {
     pub(crate) servers: usize,
     /// How many variants the operator configured; none leaves those that exist by themselves.
     pub(crate) variants: usize,
+    /// How many variants like one another there are instead, where many are compared with one.
+    pub(crate) alike: usize,
 }
 
 /// Where the programs are.
@@ -160,7 +165,15 @@ impl Programs {
             Subject::Variants => self.library("variants"),
             Subject::Fixed | Subject::Forward => self.own_proxy("forward", &ways[0]),
             Subject::Rmcp => self.own_proxy("rmcp-proxy", &ways[0]),
-            Subject::Vary => self.vary(&ways, upstream.behind.variants),
+            Subject::Alone => self.vary_with("one", &alike(&ways, 1)),
+            Subject::Vary if upstream.behind.alike > 0 => {
+                self.vary_with("alike", &alike(&ways, upstream.behind.alike))
+            }
+            Subject::Vary if upstream.behind.variants > 0 => {
+                let config = with_variants(&ways, upstream.behind.variants);
+                self.vary_with("variants", &config)
+            }
+            Subject::Vary => self.vary(&ways),
             Subject::McpProxy => self.mcp_proxy(&ways),
         }
     }
@@ -189,23 +202,28 @@ impl Programs {
             .collect()
     }
 
-    fn vary(&self, ways: &[Way], variants: usize) -> io::Result<Running> {
-        let mut words = ["serve", "--listen", "127.0.0.1:0"]
-            .map(str::to_owned)
-            .to_vec();
-        match ways {
-            ways if variants > 0 => {
-                let file = self.scratch.join("variants.json");
-                fs::write(&file, with_variants(ways, variants))?;
-                words.extend(["--config".to_owned(), file.display().to_string()]);
-            }
-            [way] => words.extend(way.words("--url")),
+    fn vary(&self, ways: &[Way]) -> io::Result<Running> {
+        let to = match ways {
+            [way] => way.words("--url"),
             ways => {
                 let file = self.scratch.join("servers.json");
                 fs::write(&file, mcp_servers(ways))?;
-                words.extend(["--mcp-json".to_owned(), file.display().to_string()]);
+                vec!["--mcp-json".to_owned(), file.display().to_string()]
             }
-        }
+        };
+        self.served(to)
+    }
+
+    /// Vary with a configuration, in a file of its own: it looks whether its file changes.
+    fn vary_with(&self, name: &str, config: &str) -> io::Result<Running> {
+        let file = self.scratch.join(format!("{name}.json"));
+        fs::write(&file, config)?;
+        self.served(vec!["--config".to_owned(), file.display().to_string()])
+    }
+
+    fn served(&self, to: Vec<String>) -> io::Result<Running> {
+        let serve = ["serve", "--listen", "127.0.0.1:0"].map(str::to_owned);
+        let words = [serve.to_vec(), to].concat();
         self.start(&self.vary, &words, self.cores.subject, Says::Error)
     }
 
@@ -364,6 +382,26 @@ fn with_variants(ways: &[Way], variants: usize) -> String {
     });
     let variants: Map<_, _> = built_in.into_iter().chain(more).collect();
     json!({"servers": entries(ways), "variants": variants}).to_string()
+}
+
+/// So many variants that show the same, each by itself.
+fn alike(ways: &[Way], variants: usize) -> String {
+    let variants = (0..variants).map(|at| {
+        let variant = json!({
+            "description": format!("The face of client {at}."),
+            "hints": {"useCase": format!("case-{at}")},
+            "tools": {"exclude": [format!("none-{at}-*")]},
+            "descriptions": "first-sentence",
+        });
+        (face(at), variant)
+    });
+    let variants: Map<_, _> = variants.collect();
+    json!({"servers": entries(ways), "variants": variants}).to_string()
+}
+
+/// The variant at `index` of those that are alike.
+pub(crate) fn face(index: usize) -> String {
+    format!("face-{index}")
 }
 
 fn entries(ways: &[Way]) -> Map<String, Value> {

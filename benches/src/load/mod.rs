@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
-pub(crate) use connection::Connection;
 use connection::Response;
+pub(crate) use connection::{Connection, post};
 pub(crate) use expected::{Expected, Goal};
-pub(crate) use script::{Arguments, CLIENTS, Crowd, Era, Method, Script};
+pub(crate) use script::{Arguments, CLIENTS, Crowd, Era, Method, Script, Selects};
 
 /// Where a load goes, and under which path.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Place;
+use crate::subject::face;
 
 /// The revision that a client speaks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -37,8 +38,17 @@ pub(crate) struct Arguments {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Crowd {
     pub(crate) clients: usize,
-    /// Whether some of them select a variant.
-    pub(crate) selects: bool,
+    pub(crate) selects: Selects,
+}
+
+/// The variants that clients select.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Selects {
+    Nothing,
+    /// Some of them one of those that exist by themselves.
+    BuiltIn,
+    /// All of them one of so many that are alike.
+    Alike(usize),
 }
 
 /// Requests, each with the number left open.
@@ -212,7 +222,7 @@ fn token(arguments: Arguments) -> Option<Value> {
 
 /// What one of many modern clients says of itself: all differ in their features and hints, and some
 /// name a variant.
-fn meta(client: usize, arguments: Arguments, selects: bool) -> Value {
+fn meta(client: usize, arguments: Arguments, selects: Selects) -> Value {
     let pick = |options: &[&'static str], by: usize| options[client / by % options.len()];
     let form = pick(
         &["format=json", "format=text", "format=markdown", "x-plain"],
@@ -250,8 +260,14 @@ fn meta(client: usize, arguments: Arguments, selects: bool) -> Value {
             },
         },
     });
-    if selects && !client.is_multiple_of(4) {
-        let variant = pick(&["standard", "compact", "read-only"], 4);
+    let variant = match selects {
+        Selects::BuiltIn if !client.is_multiple_of(4) => {
+            Some(pick(&["standard", "compact", "read-only"], 4).to_owned())
+        }
+        Selects::Nothing | Selects::BuiltIn => None,
+        Selects::Alike(count) => Some(face(client % count)),
+    };
+    if let Some(variant) = variant {
         meta["io.modelcontextprotocol/server-variant"] = variant.into();
     }
     if let Some(token) = token(arguments) {

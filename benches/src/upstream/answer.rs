@@ -1,5 +1,7 @@
 //! What the server behind says to each message.
 
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -25,6 +27,8 @@ pub(crate) enum Answer {
 pub(crate) struct Answers {
     pub(crate) kind: Kind,
     tools: String,
+    /// How often the list has changed.
+    changes: AtomicUsize,
 }
 
 #[derive(Deserialize)]
@@ -56,6 +60,8 @@ struct Arguments<'a> {
     delay: u64,
     #[serde(default)]
     steps: usize,
+    #[serde(default)]
+    change: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -69,6 +75,7 @@ impl Answers {
         Self {
             kind,
             tools: tools::list(tools),
+            changes: AtomicUsize::new(0),
         }
     }
 
@@ -97,12 +104,23 @@ impl Answers {
     }
 
     fn list(&self) -> String {
-        let tools = &self.tools;
+        let tools = self.tools();
         match self.kind {
             Kind::Modern => format!(
                 r#"{{"resultType":"complete","tools":{tools},"ttlMs":0,"cacheScope":"private"}}"#
             ),
             Kind::Sessions | Kind::Legacy => format!(r#"{{"tools":{tools}}}"#),
+        }
+    }
+
+    /// The first tool is described otherwise after each change.
+    fn tools(&self) -> Cow<'_, str> {
+        match self.changes.load(Ordering::Relaxed) {
+            0 => Cow::Borrowed(&self.tools),
+            times => {
+                let told = format!("Says again, after {times} changes, what");
+                Cow::Owned(self.tools.replacen("Says again what", &told, 1))
+            }
         }
     }
 
@@ -117,6 +135,10 @@ impl Answers {
         }
         let arguments = &params.arguments;
         let answer = whole(id, &self.echo(text, arguments.size));
+        if arguments.change {
+            self.changes.fetch_add(1, Ordering::Relaxed);
+            return Answer::Several(vec![Bytes::from_static(CHANGED.as_bytes()), answer]);
+        }
         let token = params._meta.progress_token.map(RawValue::get);
         match (arguments.steps, token) {
             (0, _) | (_, None) => Answer::One(answer, Duration::from_millis(arguments.delay)),
@@ -163,7 +185,8 @@ fn progress(token: &str, step: usize, steps: usize) -> Bytes {
     format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{params}}}"#).into()
 }
 
-const INITIALIZED: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"behind","version":"1.0.0"}}"#;
+const INITIALIZED: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"behind","version":"1.0.0"}}"#;
+const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
 const DISCOVERED: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"serverInfo":{"name":"behind","version":"1.0.0"},"ttlMs":0,"cacheScope":"private"}"#;
 /// What makes an answer large: words, as in a page that was read.
 const FILLER: &str =

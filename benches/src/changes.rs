@@ -1,0 +1,103 @@
+//! What it costs that the list of one server of several changes: from its announcement to the first list that
+//! shows it, in all variants.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::load::{Connection, Place, post};
+use crate::machine::Usage;
+use crate::report::Change;
+use crate::rows::ALIKE;
+use crate::subject::{Behind, Programs, Running, Subject, server_name};
+use crate::upstream::{Kind, Transport, tools};
+
+/// The name of this row.
+pub(crate) const NAME: &str = "one server's list of 40 tools changes, 200 tools of 5 servers";
+
+const SERVERS: usize = 5;
+
+/// The gateway reads a list again after this long at the earliest.
+const PAUSE: Duration = Duration::from_millis(1_500);
+
+/// Measures Vary with one variant and with many, so many times each.
+pub(crate) async fn measure(programs: &Programs, times: usize) -> io::Result<Vec<Change>> {
+    let mut changes = Vec::new();
+    for (subject, variants) in [(Subject::Alone, 1), (Subject::Vary, ALIKE)] {
+        let upstream = programs.upstream(Behind {
+            transport: Transport::Http,
+            kind: Kind::Sessions,
+            tools: 40,
+            servers: SERVERS,
+            variants: 0,
+            alike: variants,
+        })?;
+        let running = programs.proxy(subject, &upstream)?;
+        changes.push(of(&running, variants, times).await?);
+    }
+    Ok(changes)
+}
+
+async fn of(running: &Running, variants: usize, times: usize) -> io::Result<Change> {
+    let place = &running.place;
+    let mut connection = Connection::open(place.address).await?;
+    connection.initialize(place).await?;
+    let mut change = Change {
+        variants,
+        cpu: Vec::new(),
+        took: Vec::new(),
+    };
+    let mut before = list(&mut connection, place).await?;
+    for _ in 0..times {
+        tokio::time::sleep(PAUSE).await;
+        let (used, started) = (Usage::of(running.process())?, Instant::now());
+        announce(&mut connection, place).await?;
+        let now = list(&mut connection, place).await?;
+        change.took.push(started.elapsed().as_secs_f64() * 1e3);
+        // What is done aside may end a little later.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let cpu = Usage::of(running.process())?.cpu - used.cpu;
+        change
+            .cpu
+            .push(Duration::from_nanos(cpu).as_secs_f64() * 1e3);
+        if now == before {
+            return Err(io::Error::other("a list that changed is shown as it was"));
+        }
+        before = now;
+    }
+    Ok(change)
+}
+
+/// Has the last server change its list, and say so.
+async fn announce(connection: &mut Connection, place: &Place) -> io::Result<()> {
+    let tool = format!("{}_{}", server_name(SERVERS - 1), tools::ECHO);
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{"text":"x","change":true}}}}}}"#
+    );
+    exchange(connection, place, &body).await.map(drop)
+}
+
+/// The tools as text.
+async fn list(connection: &mut Connection, place: &Place) -> io::Result<String> {
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    let answer = exchange(connection, place, body).await?;
+    let answer: Value = serde_json::from_str(&answer)?;
+    let tools = answer["result"]["tools"].as_array();
+    match tools.filter(|tools| tools.len() == SERVERS * 40) {
+        Some(_) => Ok(answer["result"].to_string()),
+        None => Err(io::Error::other(format!(
+            "no list of 200 tools: {answer:.200}"
+        ))),
+    }
+}
+
+async fn exchange(connection: &mut Connection, place: &Place, body: &str) -> io::Result<String> {
+    let request = post(place, connection.session(), body);
+    let response = connection.exchange(&request).await?;
+    let text = String::from_utf8_lossy(response.body).into_owned();
+    match response.status {
+        200 if !text.contains("\"error\"") => Ok(text),
+        status => Err(io::Error::other(format!("{status}: {text}"))),
+    }
+}
