@@ -128,6 +128,7 @@ async fn every_variant_shows_the_tools_of_all_servers() {
     assert_eq!(call["error"]["data"]["activeVariant"], "read-only");
 }
 
+/// SV-14: a URI leads to the server that lists it, has a template for it, or pointed to it.
 #[tokio::test]
 async fn a_resource_is_read_where_it_is_listed_templated_or_linked() {
     let (house, _web) = two(|config| config).await;
@@ -184,6 +185,7 @@ async fn prompts_and_completions_reach_their_server_under_its_own_name() {
     assert_eq!(unknown["error"]["code"], -32602);
 }
 
+/// SV-14: on a collision the server that was configured first wins, and that is said.
 #[tokio::test]
 async fn of_two_with_one_name_the_first_is_reached_and_that_is_said() {
     let (house, _web) = two(|config| config.with_naming(Naming::Never)).await;
