@@ -125,14 +125,16 @@ pub(crate) struct Serve {
     vary inspect --hints contextSize=compact http://127.0.0.1:8800/mcp\n  \
     vary inspect --config vary.yaml\n\n\
     With --json: {server, revision, encoding, moreVariantsAvailable, variants: [{id, status, description, hints, \
-    deprecationInfo, tokens, percent, tools: [{name, tokens}]}]}. A server without variants has one with the id null. With several servers, instead of server and revision, {servers: \
+    deprecationInfo, tokens, percent, tools: [{name, tokens}]}]}. A server without variants has one with the id null. With \
+    --hints also ranking: {order: [{id, score, reasons: [{what, points}], movedToFront, first, advertised}], unweighted, \
+    unknown}, null where the server itself ranks. With several servers, instead of server and revision, {servers: \
     [{name, state, error, server, revision, lists}], served: [{list, id, server, own}], collisions: [{list, id, keptBy, \
     hidden}]}."
 )]
 pub(crate) struct Inspect {
     #[command(flatten)]
     pub(crate) client: ClientArgs,
-    /// Ask as a client with this hint; several values in order of preference; may be repeated
+    /// Ask as a client with this hint, and explain the order; several values in order of preference; may be repeated
     #[arg(long, value_name = "KEY=VALUE[,VALUE...]")]
     pub(crate) hints: Vec<String>,
     /// Ask as a client with these features, such as agent,format=json

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS, settings};
+use mcp_vary::hints::VariantHints;
 use mcp_vary_gateway::upstream::Hello;
-use mcp_vary_gateway::{Config, UpstreamConfig};
+use mcp_vary_gateway::{Config, Explanation, UpstreamConfig};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
@@ -85,6 +86,12 @@ impl Front {
             serving: Some(serving),
             client: Mutex::default(),
         })
+    }
+
+    /// How variants rank for a client of these hints, and why; `None` where the server ranks them itself.
+    pub(crate) fn explain(&self, hints: &VariantHints) -> Option<Explanation> {
+        let serving = self.serving.as_ref()?;
+        Some(serving.gateway().explain(hints))
     }
 
     /// A client of it, after the last one has been closed.

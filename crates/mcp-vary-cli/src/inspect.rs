@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use mcp_vary::json::Members;
-use mcp_vary::variant::ServerVariant;
+use mcp_vary::variant::{ServerVariant, VariantId};
+use mcp_vary_gateway::Explanation;
 use serde_json::{Map, Value, json};
 
 use crate::args::Inspect;
@@ -11,6 +12,7 @@ use crate::behind::Behind;
 use crate::client::{Client, Persona};
 use crate::failure::{Failure, Verdict};
 use crate::front::Front;
+use crate::print::ranking::Why;
 use crate::print::servers::collided;
 use crate::print::table::table;
 use crate::print::wrap::wrap;
@@ -37,6 +39,7 @@ pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failur
 
 async fn see(args: &Inspect, persona: &Persona, front: &Front) -> Result<Seen, Failure> {
     let client = front.client(persona).await?;
+    let first = client.variants().into_iter().next();
     let mut faces = faces(&client, args.client.variant.as_deref()).await?;
     let whole = yardstick(&faces).map_or(0, |face| face.tokens);
     if let Some(only) = &args.client.variant {
@@ -46,6 +49,9 @@ async fn see(args: &Inspect, persona: &Persona, front: &Front) -> Result<Seen, F
         whole,
         behind: front.behind.clone(),
         more: client.more_variants(),
+        asked: persona.hints.is_some(),
+        ranking: persona.hints.as_ref().and_then(|it| front.explain(it)),
+        first: first.map(|variant| variant.id),
         faces,
     })
 }
@@ -146,10 +152,21 @@ struct Seen {
     whole: usize,
     behind: Behind,
     more: bool,
+    /// Whether hints were given.
+    asked: bool,
+    /// Why the variants stand in their order, for the hints that were given.
+    ranking: Option<Explanation>,
+    first: Option<VariantId>,
     faces: Vec<Face>,
 }
 
 impl Seen {
+    fn why(&self) -> Option<Why<'_>> {
+        let explanation = self.ranking.as_ref()?;
+        let first = self.first.as_ref();
+        Some(Why { explanation, first })
+    }
+
     fn to_json(&self) -> String {
         let variants: Vec<Value> = self
             .faces
@@ -160,6 +177,10 @@ impl Seen {
         seen.insert("encoding".to_owned(), json!("o200k_base"));
         seen.insert("moreVariantsAvailable".to_owned(), json!(self.more));
         seen.insert("variants".to_owned(), json!(variants));
+        if self.asked {
+            let why = self.why().map(|why| why.to_json());
+            seen.insert("ranking".to_owned(), json!(why));
+        }
         format!("{:#}\n", Value::Object(seen))
     }
 
@@ -190,6 +211,13 @@ impl Seen {
         out.push('\n');
         self.write_variants(&mut out, width);
         out.push('\n');
+        if self.asked {
+            out.push_str(&match self.why() {
+                Some(why) => harmless(&why.to_text()),
+                None => "ranking: by the server itself, which does not say how\n".to_owned(),
+            });
+            out.push('\n');
+        }
         out.push_str(&harmless(&table(&self.rows(), 1)));
         out.push_str(&harmless(&collided(&self.behind.collisions)));
         out

@@ -276,7 +276,7 @@ impl Setup {
             let variant = self.variants.as_slice().get(*index);
             variant.is_some_and(|variant| variant.status == Status::Stable)
         };
-        while all.len() > mcp_vary::rank::ADVERTISED.max(order.len()) {
+        while all.len() > self.rankings.advertised().max(order.len()) {
             // Beside the default there stays a stable one, if there is one (SV-3).
             let stable = all.iter().skip(1).filter(|index| is_stable(index)).count();
             let goes = (1..all.len())

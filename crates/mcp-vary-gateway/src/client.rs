@@ -141,7 +141,7 @@ impl Setup {
             revision,
             id: self.lasting.sessions.new_client(),
             features: known.features.clone(),
-            order: self.chosen(&known.order, told, params, || {
+            order: self.chosen(&self.ordered(&known).order, told, params, || {
                 self.ruled(params.meta.get(CLIENT_INFO), told)
             })?,
             session: None,
@@ -194,15 +194,33 @@ impl<T> Memo<T> {
     }
 
     pub(crate) fn get_or_read(&self, text: &str, read: impl FnOnce(&str) -> T) -> Arc<T> {
+        self.get_if(text, |_| true, read)
+    }
+
+    /// What is remembered if it is as `is_wanted` says, else what is read, which takes its place.
+    pub(crate) fn get_if(
+        &self,
+        text: &str,
+        is_wanted: impl FnOnce(&T) -> bool,
+        read: impl FnOnce(&str) -> T,
+    ) -> Arc<T> {
         if text.len() > MAX_REMEMBERED {
             return Arc::new(read(text));
         }
-        if let Some(known) = self.lock().get(text) {
+        let known = self.lock().get(text);
+        if let Some(known) = known.filter(|known| is_wanted(known)) {
             return known;
         }
         let value = Arc::new(read(text));
         self.lock().insert(text.into(), Arc::clone(&value));
         value
+    }
+
+    /// How many are remembered.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        let generations = self.lock();
+        generations.young.len() + generations.old.len()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Generations<T>> {
@@ -245,7 +263,6 @@ mod tests {
             memo.get_or_read(text, |_| reads += 1);
         }
         assert_eq!(reads, 4);
-        let generations = memo.lock();
-        assert!(generations.young.len() + generations.old.len() <= 4);
+        assert!(memo.len() <= 4);
     }
 }

@@ -32,7 +32,9 @@ impl Setup {
         let capabilities = params.object("capabilities")?;
         let info = params.object("clientInfo")?;
         let known = self.know(capabilities);
-        let order = self.chosen(&known.order, told, params, || self.ruled(Some(info), told))?;
+        let order = self.chosen(&self.ordered(&known).order, told, params, || {
+            self.ruled(Some(info), told)
+        })?;
         let revision = Revision::parse(&asked)
             .filter(|revision| revision.era() == Era::Legacy)
             .unwrap_or(Revision::LATEST_LEGACY);
@@ -174,7 +176,8 @@ impl Setup {
         let all = self.variants.as_slice();
         let offered: Vec<_> = order.iter().filter_map(|index| all.get(*index)).collect();
         let mut settings = json!({"availableVariants": offered});
-        if known.more || order.len() < known.order.len() {
+        let ranked = self.ordered(known);
+        if ranked.more || order.len() < ranked.order.len() {
             settings["moreVariantsAvailable"] = Value::Bool(true);
         }
         settings

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::VariantId;
 
 use crate::catalog::merge::Collision;
 use crate::gateway::Gateway;
+use crate::rankings::Explanation;
 use crate::upstream::{Hello, State};
 
 /// One server as it stands.
@@ -94,6 +96,14 @@ impl Gateway {
         let setup = self.current();
         let rules = setup.config.results.0.iter();
         rules.map(|rule| rule.recipe.failures()).sum()
+    }
+
+    /// How the variants rank for clients of these hints, and why (SV-5).
+    ///
+    /// What address, header and rules decide is not in it: that puts another variant first.
+    #[must_use]
+    pub fn explain(&self, hints: &VariantHints) -> Explanation {
+        self.current().rankings.explain(hints)
     }
 
     /// What several servers offer by the same name or URI, so that only the first one is reached.

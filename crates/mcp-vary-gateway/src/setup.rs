@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mcp_vary::feature::Features;
-use mcp_vary::rank::{Ranking, rank};
 use mcp_vary::variant::{VariantId, Variants};
 use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::bridge::Caching;
-use crate::catalog::face::{self, Faces, VariantConfig};
+use crate::catalog::face::{Faces, VariantConfig};
 use crate::catalog::view::Layout;
 use crate::class::Classes;
 use crate::client::{Declared, Memo};
 use crate::config::Config;
 use crate::lasting::Lasting;
+use crate::rankings::{HintsDigest, Ordered, Rankings};
 use crate::session::Session;
 
 /// What one configuration makes of the gateway.
@@ -31,6 +31,7 @@ pub(crate) struct Setup {
     pub(crate) variants: Variants,
     pub(crate) faces: Arc<Faces>,
     pub(crate) known: Memo<Known>,
+    pub(crate) rankings: Rankings,
     pub(crate) lasting: Arc<Lasting>,
     /// Cancels [`released`](Self::released).
     released: DropGuard,
@@ -41,8 +42,8 @@ pub(crate) struct Setup {
 pub(crate) struct Known {
     pub(crate) declared: Declared,
     pub(crate) features: Option<Arc<Features>>,
-    pub(crate) order: Arc<[usize]>,
-    pub(crate) more: bool,
+    /// What a ranking is found by.
+    hints: HintsDigest,
     /// The names of the capabilities.
     pub(crate) capabilities: Arc<BTreeSet<String>>,
     /// What servers may know of them, JSON text.
@@ -85,6 +86,11 @@ impl Setup {
         Self {
             number: before.map_or(0, |before| before.number + 1),
             classes: Arc::new(classes.await),
+            rankings: Rankings::new(
+                faces.variants.clone(),
+                config.weights.clone(),
+                config.advertised,
+            ),
             variants: faces.variants.clone(),
             faces,
             known: Memo::new(REMEMBERED_CLIENTS),
@@ -120,34 +126,28 @@ impl Setup {
         capabilities: BTreeSet<String>,
         mirrored: Arc<str>,
     ) -> Known {
-        let (order, more) = if self.config.variants {
-            self.advertised(&self.rank(&declared))
-        } else {
-            (Vec::new(), false)
-        };
         let features = declared
             .features
             .clone()
             .filter(|_| self.config.negotiation)
             .map(Arc::new);
         Known {
+            hints: HintsDigest::of(&declared.hints),
             declared,
             features,
-            order: order.into(),
-            more,
             capabilities: Arc::new(capabilities),
             mirrored,
         }
     }
 
-    pub(crate) fn rank(&self, declared: &Declared) -> Ranking {
-        rank(self.variants.iter(), &declared.hints, &face::weights())
-    }
-
-    fn advertised(&self, ranking: &Ranking) -> (Vec<usize>, bool) {
-        let (ids, more) = ranking.advertise(mcp_vary::rank::ADVERTISED);
-        let indices = ids.iter().filter_map(|id| self.variant_index(id.as_str()));
-        (indices.collect(), more)
+    /// The variants in the order in which they suit a client; none where variants are off.
+    pub(crate) fn ordered(&self, known: &Known) -> Arc<Ordered> {
+        if !self.config.variants {
+            return Arc::default();
+        }
+        let now = (self.config.outside.now)();
+        let hints = &known.declared.hints;
+        self.rankings.of(hints, &known.hints, None, now)
     }
 
     /// The index of a variant in the catalogue's views.

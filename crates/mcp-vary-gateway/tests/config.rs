@@ -648,6 +648,12 @@ fn file_with(place: &str, key: &str, default: &str) -> String {
     match place {
         "top" => format!("servers: {{{server}}}}}\n{key}: {default}"),
         "limits" => format!("servers: {{{server}}}}}\nlimits: {{{key}: {default}}}"),
+        "ranking" => format!("servers: {{{server}}}}}\nranking: {{{key}: {default}}}"),
+        "weight" => {
+            format!(
+                "servers: {{{server}}}}}\nranking: {{weights: {{useCase: {{{key}: {default}}}}}}}"
+            )
+        }
         "rule" => {
             format!("servers: {{{server}}}}}\nclients: [{{variant: compact, {key}: {default}}}]")
         }
@@ -675,6 +681,7 @@ fn every_default_of_the_reference_is_the_programs() {
         ("top", "## Top level"),
         ("server", "## A server"),
         ("restart", "| key of `restart`"),
+        ("ranking", "## `ranking`"),
         ("limits", "## `limits`"),
     ];
     for (place, heading) in tables {
@@ -702,6 +709,8 @@ fn every_setting_is_in_the_reference() {
         ("condition", "| key of a condition"),
         ("deprecation", "| key of `deprecation`"),
         ("argument", "| key of an argument"),
+        ("ranking", "## `ranking`"),
+        ("weight", "| key of a weight"),
         ("limits", "## `limits`"),
     ] {
         let text = file_with(place, "zzzzzz", "1");
@@ -741,6 +750,82 @@ fn rules_for_clients_are_read_and_their_mistakes_said_at_once() {
             "3:36: `clients[1].variant` is no variant; there are `standard`, `compact`, `read-only`",
             "3:59: `clients[1].headers.a b` is no name of a header; write one, such as `X-Team`",
             "3:64: `clients[2]` is no table of keys; write {name: ..., variant: ...}",
+        ],
+    );
+}
+
+/// SV-5
+#[test]
+fn weights_are_read_and_what_counts_nothing_is_said() {
+    let text = concat!(
+        "servers: {a: {command: x}}\n",
+        "ranking:\n",
+        "  any: 0\n",
+        "  deprecated: -7\n",
+        "  advertised: 2\n",
+        "  weights:\n",
+        "    useCase: 300\n",
+        "    region: {first: 30, step: 1}\n",
+        "    contextSize: {step: 2}\n",
+        "    regoin: 3\n",
+        "    modelFamily: 0\n",
+        "variants: {standard: {hints: {region: eu, useCase: x, contextSize: y, modelFamily: any}}}\n",
+    );
+    let file = read("vary.yaml", text);
+    let of = |key: &str| {
+        let weight = file.weights.hints[key];
+        (weight.first, weight.step)
+    };
+    assert_eq!((of("useCase"), of("region")), ((300, 10), (30, 1)));
+    assert_eq!((of("contextSize"), of("regoin")), ((40, 2), (3, 10)));
+    assert_eq!((of("modelFamily"), of("accessLevel")), ((0, 10), (80, 10)));
+    assert_eq!((file.weights.any, file.weights.stable), (0, 20));
+    assert_eq!((file.weights.deprecated, file.advertised), (-7, 2));
+    let notes: Vec<_> = file.notes.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        notes,
+        [
+            "10:5: `ranking.weights.regoin` counts nothing: no variant has such a hint; did you mean `region`?"
+        ]
+    );
+}
+
+/// SV-5
+#[test]
+fn every_mistake_of_a_ranking_is_said_at_once() {
+    refuses(
+        "vary.yaml",
+        concat!(
+            "servers: {a: {command: x}}\n",
+            "ranking:\n",
+            "  advertised: 6\n",
+            "  deprecated: 100\n",
+            "  stabel: 1\n",
+            "  any: many\n",
+            "  weights: {a: 1001, b: {frist: 1}, c: {first: -1}, d: [1], e: }\n",
+        ),
+        &[
+            "3:15: `ranking.advertised` is no number that can be used here; write one from 2 to 5",
+            "4:15: `ranking.deprecated` is no number that can be used here; write one from -1000 to 0",
+            "5:3: `ranking.stabel` is no setting; did you mean `stable`?",
+            "6:8: `ranking.any` is no number that can be used here; write one from 0 to 1000",
+            "7:16: `ranking.weights.a` is no number that can be used here; write one from 0 to 1000",
+            "7:26: `ranking.weights.b.frist` is no setting; did you mean `first`?",
+            "7:48: `ranking.weights.c.first` is no number that can be used here; write one from 0 to 1000",
+            "7:56: `ranking.weights.d` is a list; write one value",
+            "7:62: `ranking.weights.e` is empty; write a value, or leave the key out",
+        ],
+    );
+    refuses(
+        "vary.yaml",
+        "servers: {a: {command: x}}\nranking: {weights: {region: {step: 1}}}\n",
+        &["2:29: `ranking.weights.region` says no points; add `first: 40`"],
+    );
+    refuses(
+        "vary.yaml",
+        "servers: {a: {command: x}}\nranking: on\n",
+        &[
+            "2:10: `ranking` is no table of keys; write {weights: {useCase: 80, region: {first: 40, step: 5}}}",
         ],
     );
 }

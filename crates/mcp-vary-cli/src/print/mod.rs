@@ -1,6 +1,7 @@
 //! What goes to the terminal.
 
 mod indent;
+pub(crate) mod ranking;
 pub(crate) mod result;
 pub(crate) mod servers;
 pub(crate) mod side_by_side;

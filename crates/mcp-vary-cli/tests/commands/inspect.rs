@@ -36,6 +36,79 @@ fn hints_change_the_order() {
     assert_eq!(shown["variants"][0]["id"], "compact");
 }
 
+/// The configuration of a server whose variants are for regions and families of models.
+fn ranked(name: &str, top: &str) -> String {
+    let text = format!(
+        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}
+{top}
+variants:
+  plain: {{description: d}}
+  alps: {{description: d, hints: {{region: alps, modelFamily: any, useCase: planning}}}}
+  new: {{description: d, status: experimental, hints: {{region: alps, modelFamily: anthropic}}}}
+  quiet: {{description: d, hints: {{tone: quiet}}}}
+"
+    );
+    file(name, &text).to_str().unwrap().to_owned()
+}
+
+const ASKED: [&str; 6] = [
+    "--hints",
+    "modelFamily=anthropic,openai",
+    "--hints",
+    "region=sea,alps",
+    "--hints",
+    "tone=quiet",
+];
+
+/// SV-3, SV-5: every score is explained, and what decides nothing is named.
+#[test]
+fn the_order_is_explained() {
+    let path = ranked(
+        "ranked.yaml",
+        "ranking: {weights: {region: {first: 30, step: 4}}, stable: 5, advertised: 3}",
+    );
+    let asked = [&ASKED[..], &["--hints", "wheels=4", "--config", &path]].concat();
+    let shown = run(&[&["inspect"], &asked[..]].concat()).data(0);
+    let (_, ranking) = shown.split_once("ranking").unwrap();
+    let (ranking, _) = ranking.split_once("\n\n").unwrap();
+    insta::assert_snapshot!(format!("ranking{ranking}"), @"");
+    let shown = run(&[&["inspect", "--json"], &asked[..]].concat()).data(0);
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let ranking = &shown["ranking"];
+    assert_eq!(ranking["order"][0]["id"], "alps");
+    assert_eq!(ranking["order"][0]["score"], 81);
+    assert_eq!(
+        ranking["order"][0]["reasons"][1],
+        serde_json::json!({"what": "region=alps", "points": 26})
+    );
+    assert_eq!(ranking["unknown"], serde_json::json!(["wheels"]));
+    assert_eq!(shown["variants"].as_array().unwrap().len(), 3);
+}
+
+/// SV-5: what the operator puts first is not the hints' doing.
+#[test]
+fn what_the_operator_puts_first_is_said() {
+    let path = ranked("ranked-first.yaml", "variant: quiet");
+    let asked = [&["inspect"], &ASKED[..2], &["--config", &path]].concat();
+    let shown = run(&asked).data(0);
+    assert!(
+        shown.contains("quiet  20 = stable 20, put first by `variant` or `clients`"),
+        "{shown}"
+    );
+}
+
+/// The protocol tells no scores, and none are invented.
+#[test]
+fn a_server_that_ranks_by_itself_is_not_explained() {
+    let served = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
+    let asked = ["inspect", "--hints", "contextSize=compact"];
+    let shown = run(&[&asked[..], &[&served.url()]].concat()).data(0);
+    assert!(shown.contains("ranking: by the server itself"), "{shown}");
+    let shown = run(&[&asked[..], &["--json", &served.url()]].concat()).data(0);
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown.get("ranking"), Some(&Value::Null));
+}
+
 #[test]
 fn one_variant_is_compared_with_standard() {
     insta::assert_snapshot!(with_weather(&["inspect", "--variant", "compact", "--json"]).data(0), @r#"

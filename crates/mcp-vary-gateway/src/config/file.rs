@@ -4,9 +4,11 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary::rank::{ADVERTISED, Weights};
 use mcp_vary::variant::VariantId;
 
 use super::mistake::{Mistake, Mistakes, Position};
+use super::ranking::{self, Weighted};
 use super::reader::{Field, MOST, Reader, Setting};
 use super::results::ResultRules;
 use super::schema::Schema;
@@ -14,7 +16,7 @@ use super::server::{self, Servers};
 use super::tree::{self, Node};
 use super::variants::{self, Declared, Places};
 use super::{Config, Limits, Outside, clients, mcp_json, results};
-use crate::catalog::face::Faces;
+use crate::catalog::face::{self, Faces};
 use crate::catalog::merge::Naming;
 use crate::choose::Choosing;
 use crate::upstream::UpstreamConfig;
@@ -62,6 +64,10 @@ pub struct File {
     faces: Option<Arc<Faces>>,
     /// Which variant clients get that name none.
     pub choosing: Choosing,
+    /// What counts how much when variants are ranked by a client's hints.
+    pub weights: Weights,
+    /// How many variants are advertised.
+    pub advertised: usize,
     /// Whether content is negotiated.
     pub negotiation: bool,
     /// How results of tools are told.
@@ -86,6 +92,8 @@ impl File {
             .with_naming(self.naming)
             .with_variants(self.variants)
             .with_choosing(self.choosing)
+            .with_weights(self.weights)
+            .with_advertised(self.advertised)
             .with_negotiation(self.negotiation)
             .with_limits(self.limits);
         if let Some(faces) = self.faces {
@@ -188,6 +196,7 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
         }
     }
     clients::check(reader, &draft.named, &draft.variants.ids());
+    ranking::check(reader, &draft.weighted, &draft.variants.hints());
     Some(draft.finish())
 }
 
@@ -209,6 +218,8 @@ struct Draft {
     variants: Declared,
     /// Where a variant is named that must be declared somewhere, and which.
     named: Vec<(Position, String, VariantId)>,
+    /// The hints that were given a weight.
+    weighted: Vec<Weighted>,
     file: File,
 }
 
@@ -218,6 +229,7 @@ impl Default for Draft {
             servers: Servers::default(),
             variants: Declared::default(),
             named: Vec::new(),
+            weighted: Vec::new(),
             file: File {
                 servers: Vec::new(),
                 disabled: Vec::new(),
@@ -226,6 +238,8 @@ impl Default for Draft {
                 variants: true,
                 faces: None,
                 choosing: Choosing::default(),
+                weights: face::weights(),
+                advertised: ADVERTISED,
                 negotiation: true,
                 results: ResultRules::default(),
                 page_size: None,
@@ -329,6 +343,15 @@ their hints decide. `--variant` wins",
         shape: Schema::switch,
         read: |reader, field, draft| {
             reader.switch(field, &mut draft.file.choosing.strict_header);
+        },
+    },
+    Setting {
+        key: "ranking",
+        read: |reader, field, draft| {
+            let mut ranking = ranking::Draft::of(&draft.file.weights, draft.file.advertised);
+            reader.settings(field, &[ranking::SETTINGS], &mut ranking, ranking::EXAMPLE);
+            (draft.file.weights, draft.file.advertised) = (ranking.weights, ranking.advertised);
+            draft.weighted = ranking.weighted;
         },
     },
     Setting {

@@ -8,6 +8,7 @@ mod file;
 mod import;
 mod mcp_json;
 mod mistake;
+mod ranking;
 mod reader;
 mod results;
 mod schema;
@@ -29,9 +30,10 @@ pub use self::results::ResultRules;
 pub use self::schema::schema;
 pub use self::variants::Places;
 pub use self::watch::{Watch, text};
+use mcp_vary::rank::{ADVERTISED, Weights};
 use mcp_vary::variant::{self, Date};
 
-use crate::catalog::face::{Faces, VariantConfig};
+use crate::catalog::face::{self, Faces, VariantConfig};
 use crate::catalog::merge::Naming;
 use crate::choose::Choosing;
 use crate::upstream::UpstreamConfig;
@@ -65,6 +67,11 @@ pub struct Config {
     pub(crate) faces: Arc<Faces>,
     /// How the default variant of a client is chosen, beside its hints.
     pub choosing: Choosing,
+    /// What counts how much when variants are ranked by a client's hints (SV-5): the extension's weights,
+    /// and 80 for `accessLevel`, by default.
+    pub weights: Weights,
+    /// How many variants are advertised, 2 to 5 (SV-3); 5 by default.
+    pub advertised: usize,
     /// Whether the extension content-negotiation is offered; on by default (EXT-3).
     pub negotiation: bool,
     /// JSON goes out as text and as structured value always, even to a client that asked for the
@@ -112,6 +119,8 @@ impl Config {
             variants: true,
             faces: Arc::new(Faces::built_in()),
             choosing: Choosing::default(),
+            weights: face::weights(),
+            advertised: ADVERTISED,
             negotiation: true,
             always_both: false,
             lift_json_text: true,
@@ -178,6 +187,20 @@ impl Config {
     #[must_use]
     pub fn with_choosing(mut self, choosing: Choosing) -> Self {
         self.choosing = choosing;
+        self
+    }
+
+    /// Ranks variants by these weights.
+    #[must_use]
+    pub fn with_weights(mut self, weights: Weights) -> Self {
+        self.weights = weights;
+        self
+    }
+
+    /// Advertises at most `most` variants; less than 2 is 2, more than 5 is 5 (SV-3).
+    #[must_use]
+    pub fn with_advertised(mut self, most: usize) -> Self {
+        self.advertised = most.clamp(2, 5);
         self
     }
 

@@ -266,6 +266,19 @@ impl<'a> Reader<'a> {
         self.parsed(field, parse, into);
     }
 
+    /// Sets a whole number, which may be negative.
+    pub(super) fn number(&mut self, field: &Field<'_>, range: RangeInclusive<i32>, into: &mut i32) {
+        let parse = |text: &str| match text.trim().parse() {
+            Ok(number) if range.contains(&number) => Ok(number),
+            _ => {
+                let what = "is no number that can be used here".to_owned();
+                let fix = format!("write one from {} to {}", range.start(), range.end());
+                Err((what, fix))
+            }
+        };
+        self.parsed(field, parse, into);
+    }
+
     /// Sets what may be absent.
     pub(super) fn some_count(&mut self, field: &Field<'_>, into: &mut Option<NonZeroUsize>) {
         let mut count = 0;

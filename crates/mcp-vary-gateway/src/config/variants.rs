@@ -4,7 +4,7 @@ mod overrides;
 mod places;
 pub(super) mod selection;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mcp_vary::feature::Features;
@@ -51,6 +51,18 @@ impl Declared {
             return Faces::built_in().ids().collect();
         }
         self.named.clone()
+    }
+
+    /// The keys of the variants' hints.
+    pub(super) fn hints(&self) -> BTreeSet<String> {
+        let keys = |faces: &Faces| {
+            let hints = faces.variants.iter().flat_map(|it| it.hints.keys());
+            hints.cloned().collect()
+        };
+        match &self.faces {
+            Some(faces) => keys(faces),
+            None => keys(&Faces::built_in()),
+        }
     }
 }
 

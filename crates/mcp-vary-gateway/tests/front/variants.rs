@@ -61,6 +61,28 @@ async fn variants_are_offered_in_the_order_of_the_hints() {
     }
 }
 
+/// SV-3, SV-5: what counts how much, and how many are advertised, is the operator's to say.
+#[tokio::test]
+async fn the_weights_are_the_operators() {
+    let asked = hints(json!({"contextSize": "compact", "accessLevel": "readonly"}));
+    let house = House::start().await;
+    let weighed = House::with(|config| {
+        let weights = mcp_vary::rank::Weights::default().with("accessLevel", 39, 10);
+        config.with_weights(weights).with_advertised(2)
+    })
+    .await;
+    for way in [Way::HttpLegacy, Way::HttpModern, Way::StdioModern] {
+        let by_default = offered(way, &house, &asked).await;
+        assert_eq!(ids(&by_default), ["read-only", "compact", "standard"]);
+        let offered = offered(way, &weighed, &asked).await;
+        assert_eq!(ids(&offered), ["compact", "read-only"], "{way:?}");
+        let settings = &offered["extensions"][EXTENSION];
+        assert_eq!(settings["moreVariantsAvailable"], true);
+        let listed = way.ask(&weighed, &asked, "tools/list", json!({})).await;
+        assert_eq!(names(&listed).len(), 10, "the default is compact");
+    }
+}
+
 /// EXT-6: the answer stands where the client put its question, and in `extensions` always.
 #[tokio::test]
 async fn an_answer_is_mirrored_to_where_it_was_asked() {

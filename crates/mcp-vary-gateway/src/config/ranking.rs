@@ -1,0 +1,143 @@
+//! `ranking`: what counts how much when variants are ranked by a client's hints.
+
+use std::collections::BTreeSet;
+
+use mcp_vary::rank::{Weight, Weights};
+
+use super::mistake::{Mistake, Position, nearest};
+use super::reader::{Field, Reader, Setting, did_you_mean, quoted};
+use super::tree::Value;
+
+pub(super) const EXAMPLE: &str = "{weights: {useCase: 80, region: {first: 40, step: 5}}}";
+
+/// A hint that was given a weight: where, by what key, and which.
+#[derive(Debug)]
+pub(super) struct Weighted {
+    at: Position,
+    path: String,
+    key: String,
+}
+
+/// The section while it is read.
+pub(super) struct Draft {
+    pub(super) weights: Weights,
+    pub(super) advertised: usize,
+    pub(super) weighted: Vec<Weighted>,
+}
+
+impl Draft {
+    /// What holds where nothing is said.
+    pub(super) fn of(weights: &Weights, advertised: usize) -> Self {
+        Self {
+            weights: weights.clone(),
+            advertised,
+            weighted: Vec::new(),
+        }
+    }
+}
+
+pub(super) const SETTINGS: &[Setting<Draft>] = &[
+    Setting {
+        key: "weights",
+        read: read_weights,
+    },
+    Setting {
+        key: "any",
+        read: |reader, field, draft| reader.number(field, 0..=MOST, &mut draft.weights.any),
+    },
+    Setting {
+        key: "stable",
+        read: |reader, field, draft| reader.number(field, 0..=MOST, &mut draft.weights.stable),
+    },
+    Setting {
+        key: "deprecated",
+        read: |reader, field, draft| {
+            reader.number(field, -MOST..=0, &mut draft.weights.deprecated);
+        },
+    },
+    Setting {
+        key: "advertised",
+        read: |reader, field, draft| reader.count(field, 2..=5, &mut draft.advertised),
+    },
+];
+
+fn read_weights(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) {
+    let entries = reader.table(field, "{useCase: 80, region: {first: 40, step: 5}}");
+    for entry in entries.unwrap_or_default() {
+        let member = field.member(entry);
+        let known = draft.weights.hints.get(&entry.key).copied();
+        let mut weight = DraftWeight {
+            first: known.map(|weight| weight.first),
+            step: known.map_or(STEP, |weight| weight.step),
+        };
+        if let Value::Table(_) = member.node.value {
+            reader.settings(&member, &[WEIGHT], &mut weight, "{first: 40, step: 5}");
+        } else {
+            weight.read_first(reader, &member);
+        }
+        let Some(first) = weight.first else {
+            if !reader.was_meant(&member, &["first"]) {
+                reader.wrong(&member, "says no points", "add `first: 40`");
+            }
+            continue;
+        };
+        let step = weight.step;
+        let hints = &mut draft.weights.hints;
+        hints.insert(entry.key.clone(), Weight { first, step });
+        draft.weighted.push(Weighted {
+            at: entry.at,
+            path: member.path,
+            key: entry.key.clone(),
+        });
+    }
+}
+
+/// Says which weights count nothing, since no variant has such a hint.
+pub(super) fn check(reader: &mut Reader<'_>, weighted: &[Weighted], hints: &BTreeSet<String>) {
+    let known: Vec<_> = hints.iter().map(String::as_str).collect();
+    for weighted in weighted.iter().filter(|it| !hints.contains(&it.key)) {
+        let note = Mistake::new(
+            weighted.at,
+            weighted.path.as_str(),
+            "counts nothing: no variant has such a hint",
+        );
+        let fix = match nearest(&weighted.key, &known) {
+            Some(meant) => did_you_mean(meant),
+            None if known.is_empty() => "give one `hints`".to_owned(),
+            None => format!("there are {}", quoted(&known)),
+        };
+        reader.notes.push(note.with_fix(fix));
+    }
+}
+
+/// A weight while it is read.
+struct DraftWeight {
+    first: Option<i32>,
+    step: i32,
+}
+
+impl DraftWeight {
+    fn read_first(&mut self, reader: &mut Reader<'_>, field: &Field<'_>) {
+        // Whatever is wrong with it is said; it is not missing.
+        let mut first = self.first.unwrap_or(0);
+        reader.number(field, 0..=MOST, &mut first);
+        self.first = Some(first);
+    }
+}
+
+const WEIGHT: &[Setting<DraftWeight>] = &[
+    Setting {
+        key: "first",
+        read: |reader, field, weight| weight.read_first(reader, field),
+    },
+    Setting {
+        key: "step",
+        read: |reader, field, weight| reader.number(field, 0..=MOST, &mut weight.step),
+    },
+];
+
+/// Points beyond this would say no more.
+const MOST: i32 = 1000;
+
+/// Less for each preference after the first, where nothing else is said.
+const STEP: i32 = 10;
