@@ -37,6 +37,7 @@ pub(crate) enum Command {
     Inspect(Inspect),
     Call(Call),
     Config(Config),
+    Status(Status),
     /// The demo's server: an MCP server on standard input and output
     #[command(hide = true)]
     Weather,
@@ -83,6 +84,10 @@ pub(crate) struct Serve {
     /// Serve one client on standard input and output instead
     #[arg(long)]
     pub(crate) stdio: bool,
+    /// Where `vary status` may ask how it stands: HOST:PORT on this machine, or a port alone [default: `admin` of
+    /// --config, or nowhere]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) admin: Option<String>,
     /// The server's streamable HTTP endpoint
     #[arg(long)]
     pub(crate) url: Option<String>,
@@ -249,6 +254,26 @@ pub(crate) struct Import {
     /// The files, in the order of their servers
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
+}
+
+/// Show how a running gateway stands
+///
+/// The servers behind, the variants, and who still uses deprecated ones. The gateway answers where `vary serve --admin`
+/// or `admin:` in its configuration says. Exit code 1 when a server is down.
+#[derive(Debug, Parser)]
+#[command(after_help = "Examples:\n  \
+    vary serve --config vary.yaml --admin 8801\n  \
+    vary status 8801\n\n\
+    With --json, what GET /status answers: {version, uptime, servers: [{name, state, since, reason, tools}], variants: \
+    [{id, status, replacement, removalDate, daysLeft}], deprecatedUse: [{variant, client: {name, version}, requests, \
+    last}], sessions, rankings}. Times are seconds.")]
+pub(crate) struct Status {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Where the gateway answers its operator: HOST:PORT, a port, or the URL
+    #[arg(value_name = "ADDR", default_value = "127.0.0.1:8801")]
+    pub(crate) address: String,
 }
 
 /// What `inspect` and `call` have in common.

@@ -23,7 +23,7 @@ pub(crate) async fn run(args: Demo, mut stop: Stop) -> Result<Verdict, Failure> 
     } else {
         "127.0.0.1:8800"
     };
-    let listener = serving::listen(args.listen.as_deref().unwrap_or(default)).await?;
+    let listener = serving::listen(args.listen.as_deref().unwrap_or(default), "--listen").await?;
     let config = Config::new(weather()?, outside()?);
     let serving = Serving::start(config, listener, &mut stop).await?;
     let url = serving.url();

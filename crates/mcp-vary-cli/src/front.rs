@@ -63,7 +63,7 @@ impl Front {
             [server] => Some(server.clone()),
             _ => None,
         };
-        let listener = serving::listen("127.0.0.1:0").await?;
+        let listener = serving::listen("127.0.0.1:0", "--listen").await?;
         let serving = Serving::start(config, listener, stop).await?;
         let gateway = serving.gateway();
         let behind = Behind::of(gateway);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use mcp_vary::json::Members;
-use mcp_vary::variant::{ServerVariant, VariantId};
+use mcp_vary::variant::{Date, ServerVariant, VariantId};
 use mcp_vary_gateway::Explanation;
 use serde_json::{Map, Value, json};
 
@@ -12,6 +12,8 @@ use crate::behind::Behind;
 use crate::client::{Client, Persona};
 use crate::failure::{Failure, Verdict};
 use crate::front::Front;
+use crate::outside;
+use crate::print::deprecation::farewell;
 use crate::print::ranking::Why;
 use crate::print::servers::collided;
 use crate::print::table::table;
@@ -52,6 +54,7 @@ async fn see(args: &Inspect, persona: &Persona, front: &Front) -> Result<Seen, F
         asked: persona.hints.is_some(),
         ranking: persona.hints.as_ref().and_then(|it| front.explain(it)),
         first: first.map(|variant| variant.id),
+        today: outside::today(),
         faces,
     })
 }
@@ -157,6 +160,7 @@ struct Seen {
     /// Why the variants stand in their order, for the hints that were given.
     ranking: Option<Explanation>,
     first: Option<VariantId>,
+    today: Date,
     faces: Vec<Face>,
 }
 
@@ -197,6 +201,11 @@ impl Seen {
                 Some(server) => json!({"name": tool.name, "server": server, "tokens": tool.tokens}),
                 None => json!({"name": tool.name, "tokens": tool.tokens}),
             });
+        let info = face.variant.as_ref();
+        let info = info.and_then(|variant| variant.deprecation_info.as_ref());
+        if let Some(left) = info.and_then(|info| info.days_left(self.today)) {
+            members.insert("daysLeft".to_owned(), json!(left));
+        }
         members.insert("tokens".to_owned(), json!(face.tokens));
         members.insert(
             "percent".to_owned(),
@@ -243,6 +252,12 @@ impl Seen {
             }
             if let Some(info) = &variant.deprecation_info {
                 let _ = write!(text, "\n{}", info.message);
+                let replacement = info.replacement.as_ref().map(VariantId::as_str);
+                let left = info.days_left(self.today);
+                let farewell = farewell(replacement, info.removal_date.as_deref(), left);
+                if !farewell.is_empty() {
+                    let _ = write!(text, "\n{farewell}");
+                }
             }
             if !variant.description.is_empty() {
                 let _ = write!(text, "\n{}", variant.description);

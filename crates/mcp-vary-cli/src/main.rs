@@ -1,8 +1,9 @@
-//! The command line of Vary: `demo`, `serve`, `inspect`, `call` and `config`.
+//! The command line of Vary: `demo`, `serve`, `inspect`, `call`, `config` and `status`.
 //!
 //! The only crate that prints, exits, reads flags, the environment, the clock and randomness.
 //! Standard output is data, standard error is talk.
 
+mod admin;
 mod args;
 mod behind;
 mod call;
@@ -21,6 +22,7 @@ mod print;
 mod reloading;
 mod serve;
 mod serving;
+mod status;
 mod stop;
 mod target;
 mod tokens;
@@ -67,6 +69,7 @@ async fn dispatch(command: Command) -> Result<Verdict, Failure> {
         Command::Inspect(inspect) => inspect::run(inspect, stop).await,
         Command::Call(call) => call::run(call, stop).await,
         Command::Config(config) => config::run(config.command, stop).await,
+        Command::Status(status) => status::run(status, stop).await,
         Command::Weather => tokio::select! {
             served = weather::serve_stdio() => served
                 .map(|()| Verdict::Fine)

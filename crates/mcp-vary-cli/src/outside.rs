@@ -2,6 +2,7 @@
 
 use std::time::UNIX_EPOCH;
 
+use mcp_vary::variant::Date;
 use mcp_vary_gateway::Outside;
 
 use crate::failure::Failure;
@@ -15,6 +16,11 @@ pub(crate) fn outside() -> Result<Outside, Failure> {
     getrandom::fill(&mut [0; 16])
         .map_err(|error| Failure::command(format!("the system gives no randomness: {error}")))?;
     Ok(Outside::new(now, random))
+}
+
+/// The day in UTC.
+pub(crate) fn today() -> Date {
+    Date::from_unix(now())
 }
 
 #[expect(clippy::disallowed_methods, reason = "the binary reads the clock")]

@@ -13,6 +13,7 @@ use mcp_vary_gateway::{Config, Gateway, ServerReport};
 use serde_json::json;
 use tokio::sync::oneshot;
 
+use crate::admin::Door;
 use crate::args::Serve;
 use crate::failure::{Failure, Verdict};
 use crate::outside::outside;
@@ -29,16 +30,21 @@ pub(crate) async fn run(args: Serve, mut stop: Stop) -> Result<Verdict, Failure>
     let Behind {
         config,
         listen,
+        admin,
         reloading,
     } = Behind::typed(&args)?;
+    let admin = match admin {
+        Some(address) => Some(Door::open(&address).await?),
+        None => None,
+    };
     let mut reloads = Reloads {
         reloading,
         args: &args,
     };
     if args.stdio {
-        on_stdio(config, &mut reloads, &mut stop).await
+        on_stdio(config, admin, &mut reloads, &mut stop).await
     } else {
-        on_http(&listen, config, &mut reloads, &mut stop).await
+        on_http(&listen, config, admin, &mut reloads, &mut stop).await
     }
 }
 
@@ -47,6 +53,8 @@ pub(crate) async fn run(args: Serve, mut stop: Stop) -> Result<Verdict, Failure>
 struct Behind {
     config: Config,
     listen: String,
+    /// Where the operator may ask how it stands.
+    admin: Option<String>,
     reloading: Option<Reloading>,
 }
 
@@ -62,6 +70,7 @@ impl Behind {
         Ok(Self {
             config: adapted(args, Config::new(server, outside()?))?,
             listen: args.listen.clone().unwrap_or_else(|| LISTEN.to_owned()),
+            admin: args.admin.clone(),
             reloading: None,
         })
     }
@@ -73,9 +82,11 @@ impl Behind {
         let is_written = typed.is_none() && !args.stdio;
         let reloading = Reloading::new(path, text, is_written.then(|| written.clone()))?;
         let listen = typed.or(written);
+        let admin = args.admin.clone().or(file.admin.clone());
         Ok(Self {
             config: read(args, file)?,
             listen: listen.unwrap_or_else(|| LISTEN.to_owned()),
+            admin,
             reloading: Some(reloading),
         })
     }
@@ -119,11 +130,12 @@ impl Reloads<'_> {
 async fn on_http(
     listen: &str,
     config: Config,
+    admin: Option<Door>,
     reloads: &mut Reloads<'_>,
     stop: &mut Stop,
 ) -> Result<Verdict, Failure> {
     // Before the servers are started, which may take long, so that a taken port is said first.
-    let listener = serving::listen(listen).await?;
+    let listener = serving::listen(listen, "--listen").await?;
     let name = match &config.servers[..] {
         [server] => server.name.clone(),
         _ => "vary".to_owned(),
@@ -142,6 +154,7 @@ async fn on_http(
         "to see its variants: vary inspect {}\nCtrl-C ends it",
         serving.url()
     ));
+    let _admin = admin.map(|admin| admin.serve(serving.gateway()));
     tokio::select! {
         () = stop.asked() => {}
         never = reloads.run(serving.gateway()) => match never {},
@@ -153,11 +166,13 @@ async fn on_http(
 
 async fn on_stdio(
     config: Config,
+    admin: Option<Door>,
     reloads: &mut Reloads<'_>,
     stop: &mut Stop,
 ) -> Result<Verdict, Failure> {
     let gateway = serving::connected(config, stop).await?;
     talk(&introduction(&gateway));
+    let _admin = admin.map(|admin| admin.serve(&gateway));
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     let (ask, asked) = oneshot::channel();
     let until = async { drop(asked.await) };

@@ -89,22 +89,22 @@ pub(crate) async fn connected(config: Config, stop: &mut Stop) -> Result<Arc<Gat
     Err(Failure::command("interrupted before a server was ready"))
 }
 
-/// A listener on `address`: `HOST:PORT`, or `PORT` on 127.0.0.1.
+/// A listener on `address`: `HOST:PORT`, or `PORT` on 127.0.0.1, as `flag` says.
 ///
 /// # Errors
 ///
 /// When the port is taken, the address cannot be read or others could reach it.
-pub(crate) async fn listen(address: &str) -> Result<TcpListener, Failure> {
+pub(crate) async fn listen(address: &str, flag: &str) -> Result<TcpListener, Failure> {
     let address = match address.parse::<u16>() {
         Ok(port) => format!("127.0.0.1:{port}"),
         Err(_) => address.to_owned(),
     };
     let listener = TcpListener::bind(&address)
         .await
-        .map_err(|error| cannot_listen(&address, &error))?;
+        .map_err(|error| cannot_listen(&address, flag, &error))?;
     let local = listener
         .local_addr()
-        .map_err(|error| cannot_listen(&address, &error))?;
+        .map_err(|error| cannot_listen(&address, flag, &error))?;
     if local.ip().is_loopback() {
         return Ok(listener);
     }
@@ -115,14 +115,14 @@ pub(crate) async fn listen(address: &str) -> Result<TcpListener, Failure> {
     )))
 }
 
-fn cannot_listen(address: &str, error: &io::Error) -> Failure {
+fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
     Failure::command(match error.kind() {
-        io::ErrorKind::AddrInUse => format!("{address} is in use; choose another with --listen"),
+        io::ErrorKind::AddrInUse => format!("{address} is in use; choose another with {flag}"),
         io::ErrorKind::InvalidInput => {
             format!(
                 "`{address}` is no address to listen on; write HOST:PORT, such as 127.0.0.1:8800"
             )
         }
-        _ => format!("{address} cannot be listened on: {error}; choose another with --listen"),
+        _ => format!("{address} cannot be listened on: {error}; choose another with {flag}"),
     })
 }

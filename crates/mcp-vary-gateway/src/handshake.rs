@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::bridge::{self, Caching};
 use crate::catalog::Catalog;
 use crate::choose::Told;
+use crate::deprecation::ClientName;
 use crate::meta::{SERVER_INFO, client_info};
 use crate::params::Params;
 use crate::reply::{self, Failure};
@@ -49,6 +50,7 @@ impl Setup {
             features: known.features.clone(),
             order: order.collect(),
             class: Arc::clone(&known.mirrored),
+            client: ClientName::read(info),
         };
         Ok((fixed, result))
     }

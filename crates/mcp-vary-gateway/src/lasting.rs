@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, Limits};
+use crate::deprecation::Deprecations;
 use crate::links::Links;
 use crate::session::{self, Sessions};
 
@@ -22,6 +23,9 @@ pub(crate) struct Lasting {
     pub(crate) sessions: Sessions,
     pub(crate) cursor_keys: CursorKeys,
     pub(crate) links: Links,
+    pub(crate) deprecations: Deprecations,
+    /// When the gateway was opened, in seconds since 1970-01-01 UTC.
+    pub(crate) opened: u64,
     tokens: AtomicU64,
     /// Places for requests that run on although their client is gone.
     pub(crate) unheard: Arc<Semaphore>,
@@ -43,6 +47,8 @@ impl Lasting {
             sessions: Sessions::new(config, session_keys.collect()),
             cursor_keys: cursor_keys.with_previous(previous),
             links: Links::default(),
+            deprecations: Deprecations::default(),
+            opened: (config.outside.now)(),
             // Some servers take 0 for no token.
             tokens: AtomicU64::new(1),
             unheard: Arc::new(Semaphore::new(config.limits.unheard)),

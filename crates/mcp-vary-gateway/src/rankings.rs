@@ -97,7 +97,6 @@ impl Rankings {
     }
 
     /// How many rankings were made, and not remembered.
-    #[cfg(test)]
     pub(crate) fn made(&self) -> u64 {
         self.made.load(Ordering::Relaxed)
     }

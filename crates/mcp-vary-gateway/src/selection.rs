@@ -3,15 +3,40 @@
 use mcp_vary::cursor::{self, Binding};
 use mcp_vary::error::Error;
 use mcp_vary::extension::SERVER_VARIANT_META;
-use mcp_vary::variant::VariantId;
+use mcp_vary::variant::{Status, VariantId};
 
 use crate::call::Call;
 use crate::catalog::listing::ListKind;
+use crate::deprecation::ClientName;
+use crate::meta::CLIENT_INFO;
 use crate::reply::Failure;
 
 impl Call<'_> {
-    /// The index of the variant that this request runs under (SV-8).
+    /// The index of the variant that this request runs under (SV-8); one that is deprecated is counted
+    /// (SV-25).
     pub(crate) fn active(&self) -> Result<usize, Failure> {
+        let index = self.selected()?;
+        let gateway = self.gateway;
+        let variant = gateway.variants.as_slice().get(index);
+        let deprecated = variant.filter(|it| it.status == Status::Deprecated);
+        if let Some(deprecated) = deprecated.filter(|_| gateway.config.variants) {
+            let now = (gateway.config.outside.now)();
+            gateway
+                .deprecations
+                .note(deprecated, self.client_name(), now);
+        }
+        Ok(index)
+    }
+
+    /// How the client calls itself, be it in its session or in this request.
+    fn client_name(&self) -> ClientName {
+        match &self.client.session {
+            Some(session) => session.fixed.client.clone(),
+            None => ClientName::read(self.asked.params.meta.get(CLIENT_INFO).unwrap_or("{}")),
+        }
+    }
+
+    fn selected(&self) -> Result<usize, Failure> {
         let requested = self.asked.params.meta.get(SERVER_VARIANT_META);
         let Some(requested) = requested else {
             return Ok(self.client.order.first().copied().unwrap_or(0));

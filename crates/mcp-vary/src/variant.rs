@@ -260,6 +260,32 @@ impl DeprecationInfo {
             removal_date: None,
         }
     }
+
+    /// How many days the variant is still planned to be there; 0 on its last one, negative after it.
+    ///
+    /// `None` without a date, and with one that cannot be read.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary::variant::DeprecationInfo;
+    ///
+    /// let mut info = DeprecationInfo::new("Use v2.");
+    /// let today = "2026-12-30".parse()?;
+    /// assert_eq!(info.days_left(today), None);
+    /// info.removal_date = Some("2027-01-02".to_owned());
+    /// assert_eq!(info.days_left(today), Some(3));
+    ///
+    /// // What is past is still served.
+    /// info.removal_date = Some("2026-12-29T23:59:59Z".to_owned());
+    /// assert_eq!(info.days_left(today), Some(-1));
+    /// # Ok::<(), mcp_vary::variant::DateError>(())
+    /// ```
+    #[must_use]
+    pub fn days_left(&self, today: Date) -> Option<i64> {
+        let removal: Date = self.removal_date.as_ref()?.parse().ok()?;
+        Some(removal.days_since(today))
+    }
 }
 
 /// The variants of a server, checked.

@@ -1,5 +1,6 @@
 //! What goes to the terminal.
 
+pub(crate) mod deprecation;
 mod indent;
 pub(crate) mod ranking;
 pub(crate) mod result;

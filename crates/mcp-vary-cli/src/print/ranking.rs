@@ -19,7 +19,7 @@ pub(crate) struct Why<'a> {
 impl Why<'_> {
     /// A row for each variant, then the hints that decided nothing.
     pub(crate) fn to_text(&self) -> String {
-        let mut rows = vec![["ranking", "", "points"].map(str::to_owned).to_vec()];
+        let mut rows = vec![["rank", "variant", "points"].map(str::to_owned).to_vec()];
         for (at, ranked) in self.explanation.ranking.entries().iter().enumerate() {
             let mut points = ranked.score.to_string();
             for (at, reason) in ranked.reasons.iter().enumerate() {

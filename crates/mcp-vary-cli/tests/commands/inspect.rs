@@ -69,9 +69,17 @@ fn the_order_is_explained() {
     );
     let asked = [&ASKED[..], &["--hints", "wheels=4", "--config", &path]].concat();
     let shown = run(&[&["inspect"], &asked[..]].concat()).data(0);
-    let (_, ranking) = shown.split_once("ranking").unwrap();
+    let (_, ranking) = shown.split_once("\n\nrank ").unwrap();
     let (ranking, _) = ranking.split_once("\n\n").unwrap();
-    insta::assert_snapshot!(format!("ranking{ranking}"), @"");
+    insta::assert_snapshot!(format!("rank {ranking}"), @r#"
+    rank  variant  points
+    1     alps     81 = modelFamily=any 50 + region=alps 26 + stable 5, moved to the front: the first is stable
+    2     new      126 = modelFamily=anthropic 100 + region=alps 26
+    3     plain    5 = stable 5
+    4     quiet    5 = stable 5, not advertised
+    `tone` decides nothing: it has no weight; `ranking: {weights: {tone: 40}}` gives it one
+    `wheels` decides nothing: no variant has it
+    "#);
     let shown = run(&[&["inspect", "--json"], &asked[..]].concat()).data(0);
     let shown: Value = serde_json::from_str(&shown).unwrap();
     let ranking = &shown["ranking"];
@@ -107,6 +115,31 @@ fn a_server_that_ranks_by_itself_is_not_explained() {
     let shown = run(&[&asked[..], &["--json", &served.url()]].concat()).data(0);
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(shown.get("ranking"), Some(&Value::Null));
+}
+
+/// SV-25: what is deprecated is shown with what to use instead and the days that are left.
+#[test]
+fn a_deprecated_variant_is_shown_with_its_days() {
+    let path = crate::status::deprecating("inspect-deprecated.yaml", "");
+    let shown = run(&["inspect", "--config", &path]).data(0);
+    let line = shown
+        .lines()
+        .find(|line| line.contains("days left"))
+        .unwrap();
+    assert!(
+        line.trim().starts_with("use `standard` instead · "),
+        "{line}"
+    );
+    assert!(line.ends_with(" days left (9999-12-31)"), "{line}");
+    assert!(shown.contains("should be gone since "), "{shown}");
+    let shown = run(&["inspect", "--config", &path, "--json"]).data(0);
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    let left = |at: usize| shown["variants"][at]["daysLeft"].as_i64();
+    assert_eq!(left(0), None);
+    assert!(
+        left(1) > Some(2_000_000) && left(2) < Some(-9_000),
+        "{shown}"
+    );
 }
 
 #[test]

@@ -12,3 +12,4 @@ mod reload;
 mod serve;
 #[cfg(target_os = "linux")]
 mod sessions;
+mod status;

@@ -137,6 +137,18 @@ impl Server {
         format!("http://{}/mcp", self.address)
     }
 
+    /// What follows `start` in the next line that begins so.
+    #[track_caller]
+    pub(crate) fn said_until(&mut self, start: &str) -> String {
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.stderr.read_line(&mut line).unwrap(), 0, "it ended");
+            if let Some(rest) = line.trim_end().strip_prefix(start) {
+                return rest.to_owned();
+            }
+        }
+    }
+
     /// Posts a message and returns the whole HTTP response.
     pub(crate) fn post(&self, body: &str) -> String {
         self.post_with(body, "")

@@ -58,6 +58,8 @@ pub struct File {
     pub naming: Naming,
     /// Where to serve: `HOST:PORT`, or a port.
     pub listen: Option<String>,
+    /// Where to answer the operator: `HOST:PORT`, or a port.
+    pub admin: Option<String>,
     /// Whether server variants are offered.
     pub variants: bool,
     /// The variants, where the file declares any.
@@ -235,6 +237,7 @@ impl Default for Draft {
                 disabled: Vec::new(),
                 naming: Naming::default(),
                 listen: None,
+                admin: None,
                 variants: true,
                 faces: None,
                 choosing: Choosing::default(),
@@ -265,19 +268,17 @@ impl Draft {
     }
 }
 
-fn read_listen(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) {
-    let Some(word) = reader.word(field) else {
-        return;
-    };
+fn read_address(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<String> {
+    let word = reader.word(field)?;
     let port = word
         .rsplit_once(':')
         .map_or(word.as_str(), |(_, port)| port);
     if port.parse::<u16>().is_ok() {
-        draft.file.listen = Some(word);
-    } else {
-        let fix = "write HOST:PORT, such as `127.0.0.1:8800`, or a port";
-        reader.wrong(field, "is no address to listen on", fix);
+        return Some(word);
     }
+    let fix = "write HOST:PORT, such as `127.0.0.1:8800`, or a port";
+    reader.wrong(field, "is no address to listen on", fix);
+    None
 }
 
 /// What stands at the top of a file.
@@ -304,7 +305,15 @@ that several servers have",
         about: "where to serve: HOST:PORT on this machine, or a port. `--listen` wins",
         default: "127.0.0.1:8800",
         shape: Schema::address,
-        read: read_listen,
+        read: |reader, field, draft| draft.file.listen = read_address(reader, field),
+    },
+    Setting {
+        key: "admin",
+        about: "where `vary status` and `GET /status` may ask how the gateway stands, such as `8801`; nowhere \
+without it. Only on this machine, and nothing secret is told. `--admin` wins",
+        default: "",
+        shape: Schema::address,
+        read: |reader, field, draft| draft.file.admin = read_address(reader, field),
     },
     Setting {
         key: "variants",
@@ -347,6 +356,9 @@ their hints decide. `--variant` wins",
     },
     Setting {
         key: "ranking",
+        about: "what counts how much when a client's hints choose",
+        default: "",
+        shape: |schema| schema.table(&[ranking::SETTINGS]),
         read: |reader, field, draft| {
             let mut ranking = ranking::Draft::of(&draft.file.weights, draft.file.advertised);
             reader.settings(field, &[ranking::SETTINGS], &mut ranking, ranking::EXAMPLE);

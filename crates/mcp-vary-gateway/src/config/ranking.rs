@@ -6,6 +6,7 @@ use mcp_vary::rank::{Weight, Weights};
 
 use super::mistake::{Mistake, Position, nearest};
 use super::reader::{Field, Reader, Setting, did_you_mean, quoted};
+use super::schema::{self, Schema};
 use super::tree::Value;
 
 pub(super) const EXAMPLE: &str = "{weights: {useCase: 80, region: {first: 40, step: 5}}}";
@@ -39,27 +40,50 @@ impl Draft {
 pub(super) const SETTINGS: &[Setting<Draft>] = &[
     Setting {
         key: "weights",
+        about: "points by hint. Without it: `modelFamily` 100, `useCase` 80 and `accessLevel` 80, each with a step of \
+10, `contextSize` 40 with a step of 5. Others count nothing until they are given a weight, such as \
+`renderingCapabilities` and `languageOptimization`; 0 turns one off",
+        default: "",
+        shape: shape_of_weights,
         read: read_weights,
     },
     Setting {
         key: "any",
+        about: "for a variant with `modelFamily: any`, where the client names a family; a variant of the family itself \
+always gets more",
+        default: "50",
+        shape: |schema| schema.number(0..=MOST),
         read: |reader, field, draft| reader.number(field, 0..=MOST, &mut draft.weights.any),
     },
     Setting {
         key: "stable",
+        about: "for a stable variant",
+        default: "20",
+        shape: |schema| schema.number(0..=MOST),
         read: |reader, field, draft| reader.number(field, 0..=MOST, &mut draft.weights.stable),
     },
     Setting {
         key: "deprecated",
+        about: "for a deprecated variant; 0 or less",
+        default: "-100",
+        shape: |schema| schema.number(-MOST..=0),
         read: |reader, field, draft| {
             reader.number(field, -MOST..=0, &mut draft.weights.deprecated);
         },
     },
     Setting {
         key: "advertised",
+        about: "how many variants clients are told of, 2 to 5; the others can be named all the same",
+        default: "5",
+        shape: |schema| schema.count(2..=5),
         read: |reader, field, draft| reader.count(field, 2..=5, &mut draft.advertised),
     },
 ];
+
+fn shape_of_weights(schema: &mut Schema) -> serde_json::Value {
+    let weight = [schema.number(0..=MOST), schema.table(&[WEIGHT])];
+    schema.named(schema::ANYTHING, &serde_json::json!({ "anyOf": weight }))
+}
 
 fn read_weights(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) {
     let entries = reader.table(field, "{useCase: 80, region: {first: 40, step: 5}}");
@@ -128,10 +152,16 @@ impl DraftWeight {
 const WEIGHT: &[Setting<DraftWeight>] = &[
     Setting {
         key: "first",
+        about: "for the client's first preference, 0 to 1000",
+        default: "",
+        shape: |schema| schema.number(0..=MOST),
         read: |reader, field, weight| weight.read_first(reader, field),
     },
     Setting {
         key: "step",
+        about: "less for each preference after it; 10 for hints that have no weight without this section",
+        default: "",
+        shape: |schema| schema.number(0..=MOST),
         read: |reader, field, weight| reader.number(field, 0..=MOST, &mut weight.step),
     },
 ];

@@ -230,6 +230,15 @@ impl Schema {
         ]})
     }
 
+    /// A whole number, which may be negative.
+    pub(super) fn number(&mut self, range: RangeInclusive<i32>) -> Value {
+        json!({"anyOf": [
+            {"type": "integer", "minimum": range.start(), "maximum": range.end()},
+            {"type": "string", "pattern": r"^\s*[+-]?[0-9]+\s*$"},
+            self.variable(),
+        ]})
+    }
+
     /// A port, or what has one at its end.
     pub(super) fn address(&mut self) -> Value {
         json!({"anyOf": [
@@ -281,7 +290,7 @@ fn as_written(default: &str) -> Value {
         return items.map(Value::from).collect();
     }
     default
-        .parse::<u64>()
+        .parse::<i64>()
         .map_or_else(|_| json!(default), Value::from)
 }
 

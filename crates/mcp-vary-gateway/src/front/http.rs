@@ -47,8 +47,20 @@ impl Gateway {
         listener: TcpListener,
         shutdown: impl Future<Output = ()>,
     ) -> io::Result<()> {
+        self.serve(Site::Mcp, listener, shutdown).await
+    }
+
+    pub(super) async fn serve(
+        self: &Arc<Self>,
+        site: Site,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()>,
+    ) -> io::Result<()> {
         refuse_off_loopback(&listener)?;
-        let door = Door::default();
+        let door = Door {
+            site,
+            ..Door::default()
+        };
         tokio::select! {
             () = self.accept(&listener, &door) => {}
             () = shutdown => {}
@@ -88,11 +100,12 @@ impl Gateway {
     ) -> impl Future<Output = ()> + Send + use<> {
         let _ = socket.set_nodelay(true);
         let shared = Arc::new((Arc::clone(self), door.stopping.clone()));
+        let site = door.site;
         let service = service_fn(move |request| {
             let shared = Arc::clone(&shared);
             async move {
                 let (gateway, stopping) = &*shared;
-                Ok::<_, Infallible>(gateway.current().respond(request, stopping).await)
+                Ok::<_, Infallible>(gateway.current().respond(site, request, stopping).await)
             }
         });
         let limits = self.current().config.limits;
@@ -114,11 +127,16 @@ impl Gateway {
 impl Setup {
     async fn respond(
         self: Arc<Self>,
+        site: Site,
         request: Request<Incoming>,
         stopping: &CancellationToken,
     ) -> Response<Body> {
         let (head, body) = request.into_parts();
-        match self.route_http(&head, body, stopping).await {
+        let responded = match site {
+            Site::Mcp => self.route_http(&head, body, stopping).await,
+            Site::Admin => self.administer(&head),
+        };
+        match responded {
             Ok(response) => response,
             Err(away) => {
                 let failure = Failure::new(INVALID_REQUEST, away.reason);
@@ -211,9 +229,20 @@ impl Setup {
     }
 }
 
+/// What a listener is for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Site {
+    /// Clients of the MCP endpoint.
+    #[default]
+    Mcp,
+    /// The operator.
+    Admin,
+}
+
 /// What one listener has open.
 #[derive(Default)]
 struct Door {
+    site: Site,
     graceful: GracefulShutdown,
     connections: TaskTracker,
     /// Cancelled when streams that only listen must end, so that connections can close.
@@ -290,7 +319,7 @@ pub(crate) fn accepted() -> Response<Body> {
     response
 }
 
-fn with_type(status: StatusCode, media: &'static str, body: Body) -> Response<Body> {
+pub(super) fn with_type(status: StatusCode, media: &'static str, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     response

@@ -1,6 +1,7 @@
 //! The two doors that clients come in by.
 
-pub(crate) mod batch;
+pub(crate) mod admin;
+mod batch;
 mod deadline;
 pub(crate) mod guard;
 pub(crate) mod http;

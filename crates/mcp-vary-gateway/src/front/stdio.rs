@@ -17,6 +17,7 @@ use super::batch;
 use super::{begin, heard};
 use crate::choose::Told;
 use crate::client::Client;
+use crate::deprecation::ClientName;
 use crate::gateway::Gateway;
 use crate::params::Params;
 use crate::reply::{self, Failure, INVALID_REQUEST};
@@ -111,6 +112,7 @@ impl Connection {
             features: None,
             order: Vec::new(),
             class: NO_CLASS.into(),
+            client: ClientName::default(),
         };
         Self {
             gateway: Arc::clone(gateway),

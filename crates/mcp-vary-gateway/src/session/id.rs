@@ -15,6 +15,7 @@ use sha2::Sha256;
 
 use super::{ClientId, Fixed, NO_CLASS};
 use crate::client::Memo;
+use crate::deprecation::ClientName;
 use crate::revision::Revision;
 
 /// What sessions that agreed on the same have in common.
@@ -95,6 +96,9 @@ struct Beginning {
     o: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     c: Option<String>,
+    /// Name and version of the client.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    i: Option<[String; 2]>,
 }
 
 /// The end of the JSON.
@@ -125,6 +129,12 @@ impl Agreed {
                 .map(|tags| Arc::new(Features::from_tags(tags.iter().map(String::as_str)).0)),
             order: beginning.o,
             class: beginning.c.map_or_else(|| NO_CLASS.into(), Arc::from),
+            client: beginning
+                .i
+                .map_or_else(ClientName::default, |[name, version]| ClientName {
+                    name,
+                    version,
+                }),
         };
         // The brace is in the seal; then every three bytes are four letters.
         let (groups, _) = text.as_bytes().get(1..)?.as_chunks::<3>();
@@ -226,11 +236,13 @@ impl Keys {
 
 /// What is fixed as it is sealed, at most `limit` bytes: a JSON object without its closing brace.
 fn beginning(fixed: &Fixed, limit: usize) -> String {
+    let client = &fixed.client;
     let mut beginning = Beginning {
         r: fixed.revision.as_str().to_owned(),
         f: fixed.features.as_deref().map(tags_by_weight),
         o: fixed.order.clone(),
         c: (*fixed.class != *NO_CLASS).then(|| fixed.class.to_string()),
+        i: (!client.is_empty()).then(|| [client.name.clone(), client.version.clone()]),
     };
     loop {
         let mut text = serde_json::to_string(&beginning).unwrap_or_default();
@@ -244,6 +256,10 @@ fn beginning(fixed: &Fixed, limit: usize) -> String {
 impl Beginning {
     /// Leaves out what is missed least; whether there was anything.
     fn shorten(&mut self) -> bool {
+        // Nothing but counts hangs on the client's name.
+        if self.i.take().is_some() {
+            return true;
+        }
         // Tags without an effect of their own are last and the first to go.
         let tag = self.f.as_mut().and_then(Vec::pop);
         // The first variant is the default of the session; the others only stand in what an error says.
@@ -303,6 +319,7 @@ pub(super) mod tests {
             features: Some(Arc::new(Features::from_tags(tags).0)),
             order: vec!["compact".to_owned(), "standard".to_owned()],
             class: NO_CLASS.into(),
+            client: ClientName::default(),
         }
     }
 

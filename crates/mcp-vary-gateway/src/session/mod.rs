@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use self::id::keyed;
 use self::id::{Agreed, Own, Views};
 pub(crate) use self::sessions::Sessions;
+use crate::deprecation::ClientName;
 use crate::revision::Revision;
 
 /// What `initialize` fixed for the lifetime of a session.
@@ -32,6 +33,8 @@ pub(crate) struct Fixed {
     /// The capability class: the canonical JSON text of the capabilities that are mirrored to the
     /// server, at most 512 bytes; [`NO_CLASS`] when there are none.
     pub(crate) class: Arc<str>,
+    /// How the client calls itself.
+    pub(crate) client: ClientName,
 }
 
 /// The class of a client whose capabilities are not mirrored.

@@ -96,6 +96,11 @@ impl Sessions {
         Some(session)
     }
 
+    /// How many are found without opening their ids.
+    pub(crate) fn known(&self) -> usize {
+        lock(&self.table).len()
+    }
+
     /// Ends the session that `id` seals; whether there was one.
     pub(crate) fn delete(&self, id: &str) -> bool {
         let Some(id) = Unchecked::read(id) else {

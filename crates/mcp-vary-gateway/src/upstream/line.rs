@@ -5,7 +5,7 @@ mod keep;
 mod place;
 mod pulse;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -88,6 +88,7 @@ impl Line {
         let shared = Arc::new(Shared {
             current: ArcSwapOption::empty(),
             state: watch::Sender::new(State::Connecting),
+            since: Mutex::new(Instant::now()),
             events,
             stop: stop.clone(),
             tasks: TaskTracker::new(),
@@ -117,6 +118,13 @@ impl Line {
     #[must_use]
     pub fn state(&self) -> watch::Receiver<State> {
         self.shared.state.subscribe()
+    }
+
+    /// For how long it has stood like this; failing again does not count as a change.
+    #[must_use]
+    pub fn since(&self) -> Duration {
+        let since = self.shared.since.lock();
+        since.unwrap_or_else(PoisonError::into_inner).elapsed()
     }
 
     /// What the server tells without being asked, through all its connections, and
@@ -213,7 +221,7 @@ impl Line {
     /// Ends the connection, or the attempt to make one, and waits until that is done; it is not made again.
     pub async fn close(&self) {
         self.shared.stop.cancel();
-        self.shared.state.send_replace(State::Closed);
+        self.shared.turn(State::Closed);
         self.shared.tasks.close();
         self.shared.tasks.wait().await;
     }
@@ -225,7 +233,21 @@ struct Shared {
     config: UpstreamConfig,
     current: ArcSwapOption<Upstream>,
     state: watch::Sender<State>,
+    /// When the state was last another.
+    since: Mutex<Instant>,
     events: broadcast::Sender<Event>,
     stop: CancellationToken,
     tasks: TaskTracker,
+}
+
+impl Shared {
+    /// Says how the line stands from now on.
+    fn turn(&self, state: State) {
+        let kind = std::mem::discriminant(&state);
+        let before = self.state.send_replace(state);
+        if std::mem::discriminant(&before) != kind {
+            let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
+            *since = Instant::now();
+        }
+    }
 }

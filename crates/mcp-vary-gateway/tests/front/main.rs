@@ -17,6 +17,7 @@ mod bad_input;
 mod batches;
 mod cancel;
 mod choosing;
+mod deprecation;
 mod http;
 mod mapping;
 mod negotiation;

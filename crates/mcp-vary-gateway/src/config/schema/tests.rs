@@ -123,6 +123,8 @@ const TABLES: &[(&str, &str)] = &[
         "/variants/standard/overrides/tools/t/arguments/a",
     ),
     ("| key of a rule", "/clients/0"),
+    ("## `ranking`", "/ranking"),
+    ("| key of a weight", "/ranking/weights/useCase"),
     ("## `limits`", "/limits"),
 ];
 
@@ -142,6 +144,7 @@ fn base() -> Value {
         "servers": {"a": {"command": "x", "restart": {}}},
         "limits": {},
         "clients": [{"variant": "standard"}],
+        "ranking": {"weights": {"useCase": {}}},
         "variants": {
             "standard": {
                 "tools": {"include": [{}]},

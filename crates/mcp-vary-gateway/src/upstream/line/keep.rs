@@ -31,7 +31,7 @@ pub(super) async fn keep(shared: Arc<Shared>) {
         stop.run_until_cancelled(tokio::time::sleep(pause)).await;
     }
     keeper.shared.current.store(None);
-    keeper.shared.state.send_replace(State::Closed);
+    keeper.shared.turn(State::Closed);
     let reason = format!("server `{}` was closed by the gateway", keeper.name());
     keeper.shared.tell(Event::Closed { reason });
 }
@@ -102,7 +102,7 @@ impl Keeper {
             match end {
                 End::Stopped => {
                     self.shared.current.store(None);
-                    self.shared.state.send_replace(State::Closed);
+                    self.shared.turn(State::Closed);
                     upstream.close().await;
                     return Duration::ZERO;
                 }
@@ -147,7 +147,7 @@ impl Keeper {
         };
         tracing::warn!(server = self.name(), why, again_in = ?pause, "server lost");
         if is_first {
-            shared.state.send_replace(State::Connecting);
+            shared.turn(State::Connecting);
             shared.current.store(None);
         } else {
             shared.go_down(error, pause);
@@ -183,7 +183,7 @@ impl Shared {
 
     fn go_down(&self, error: ConnectError, pause: Duration) {
         let again = Instant::now() + pause;
-        self.state.send_replace(State::Down {
+        self.turn(State::Down {
             error,
             pause,
             again,
@@ -196,7 +196,7 @@ impl Shared {
         // Subscribed before it is told, so that no change is missed by who reads lists then.
         let events = upstream.events();
         self.current.store(Some(Arc::clone(upstream)));
-        self.state.send_replace(State::Up(Arc::clone(upstream)));
+        self.turn(State::Up(Arc::clone(upstream)));
         self.tell(Event::Connected);
         tokio::select! {
             biased;

@@ -1,0 +1,53 @@
+//! The operator's listener of a gateway that serves.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use mcp_vary_gateway::Gateway;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::failure::Failure;
+use crate::print::talk;
+use crate::serving;
+
+/// Where the operator will ask; before the servers are started, so that a taken port is said first.
+#[derive(Debug)]
+pub(crate) struct Door {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+/// A task that answers the operator, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Admin {
+    _stop: oneshot::Sender<()>,
+    _task: JoinHandle<io::Result<()>>,
+}
+
+impl Door {
+    pub(crate) async fn open(address: &str) -> Result<Self, Failure> {
+        let listener = serving::listen(address, "--admin").await?;
+        let address = listener.local_addr();
+        let address = address.map_err(|error| Failure::command(error.to_string()))?;
+        Ok(Self { listener, address })
+    }
+
+    /// Begins to answer, and says where.
+    pub(crate) fn serve(self, gateway: &Arc<Gateway>) -> Admin {
+        let (stop, stopped) = oneshot::channel();
+        let gateway = Arc::clone(gateway);
+        let listener = self.listener;
+        let task = tokio::spawn(async move {
+            let until = async move { drop(stopped.await) };
+            gateway.serve_admin(listener, until).await
+        });
+        talk(&format!("status: vary status {}", self.address));
+        Admin {
+            _stop: stop,
+            _task: task,
+        }
+    }
+}

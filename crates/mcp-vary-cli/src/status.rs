@@ -1,0 +1,267 @@
+//! `vary status`: how a running gateway stands.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use http::{Request, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper::body::Bytes;
+use hyper_util::rt::TokioIo;
+use serde_json::Value;
+use tokio::net::TcpStream;
+
+use crate::args::Status;
+use crate::failure::{Failure, Verdict};
+use crate::print::deprecation::farewell;
+use crate::print::servers::plural;
+use crate::print::table::table;
+use crate::print::{self, harmless, harmless_json};
+use crate::stop::Stop;
+
+/// Asks, then prints.
+pub(crate) async fn run(args: Status, mut stop: Stop) -> Result<Verdict, Failure> {
+    let authority = authority(&args.address)?;
+    let asked = async {
+        let answer = tokio::time::timeout(PATIENCE, ask(&authority)).await;
+        answer
+            .unwrap_or_else(|_| Err(format!("it did not answer within {PATIENCE:?}")))
+            .map_err(|why| Failure::command(format!("no status from {authority}: {why}")))
+    };
+    let status = stop.unless_asked(asked).await?;
+    let servers = list(&status, "servers");
+    let is_up = servers.iter().all(|server| server["state"] == "up");
+    print::data(&if args.json {
+        harmless_json(&format!("{status:#}\n"))
+    } else {
+        harmless(&shown(&status))
+    })?;
+    Ok(if is_up {
+        Verdict::Fine
+    } else {
+        Verdict::Failed
+    })
+}
+
+/// `HOST:PORT` of what was typed.
+fn authority(typed: &str) -> Result<String, Failure> {
+    if typed.parse::<u16>().is_ok() {
+        return Ok(format!("127.0.0.1:{typed}"));
+    }
+    let uri = typed.parse::<Uri>().ok();
+    let authority = uri.as_ref().and_then(Uri::authority);
+    match authority {
+        Some(authority) if authority.port_u16().is_some() => Ok(authority.to_string()),
+        _ => Err(Failure::command(format!(
+            "`{typed}` is no address; write HOST:PORT, such as 127.0.0.1:8801, or a port"
+        ))),
+    }
+}
+
+async fn ask(authority: &str) -> Result<Value, String> {
+    let socket = TcpStream::connect(authority)
+        .await
+        .map_err(|error| format!("{error}; is there a `vary serve --admin {authority}`?"))?;
+    let talk = async {
+        let (mut asking, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(socket)).await?;
+        let request = Request::get("/status").header("host", authority);
+        let request = request.body(Empty::<Bytes>::new());
+        let connection = tokio::spawn(connection);
+        let response = match request {
+            Ok(request) => asking.send_request(request).await,
+            Err(_) => unreachable!("an authority is a header"),
+        };
+        connection.abort();
+        response
+    };
+    let response = talk
+        .await
+        .map_err(|error: hyper::Error| format!("it speaks no HTTP: {error}"))?;
+    let status = response.status();
+    let body = Limited::new(response.into_body(), LARGEST).collect().await;
+    let body = body
+        .map_err(|error| format!("its answer cannot be read: {error}"))?
+        .to_bytes();
+    let told = serde_json::from_slice(&body).ok();
+    let told = told.filter(|told: &Value| told["servers"].is_array());
+    match told {
+        Some(told) if status == StatusCode::OK => Ok(told),
+        _ => Err(format!(
+            "it answers {status}, and is not where a Vary answers its operator (`--admin`)"
+        )),
+    }
+}
+
+fn list<'a>(status: &'a Value, key: &str) -> &'a [Value] {
+    status[key].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or("-")
+}
+
+/// A table for the servers, one for the variants, one for who uses deprecated ones.
+fn shown(status: &Value) -> String {
+    let sessions = usize::try_from(status["sessions"].as_u64().unwrap_or(0)).unwrap_or(0);
+    let mut out = format!(
+        "vary {}, up for {}, {}\n\n",
+        text(&status["version"]),
+        lasting(&status["uptime"]),
+        plural(sessions, "session"),
+    );
+    out.push_str(&servers(list(status, "servers")));
+    let variants = list(status, "variants");
+    if !variants.is_empty() {
+        out.push('\n');
+        out.push_str(&self::variants(variants));
+    }
+    let uses = list(status, "deprecatedUse");
+    if !uses.is_empty() {
+        out.push('\n');
+        out.push_str(&self::uses(uses));
+    }
+    out
+}
+
+fn servers(servers: &[Value]) -> String {
+    let mut rows = vec![
+        ["server", "state", "for", "tools"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    for server in servers {
+        let tools = server["tools"].as_u64();
+        rows.push(vec![
+            text(&server["name"]).to_owned(),
+            text(&server["state"]).to_owned(),
+            lasting(&server["since"]),
+            tools.map_or_else(|| "-".to_owned(), |tools| tools.to_string()),
+        ]);
+    }
+    let mut out = table(&rows, 3);
+    let reasons: Vec<_> = servers
+        .iter()
+        .filter_map(|it| it["reason"].as_str())
+        .collect();
+    if !reasons.is_empty() {
+        let _ = write!(out, "\n{}\n", reasons.join("\n"));
+    }
+    out
+}
+
+fn variants(variants: &[Value]) -> String {
+    let mut rows = vec![["variant", "status", ""].map(str::to_owned).to_vec()];
+    for variant in variants {
+        let farewell = farewell(
+            variant["replacement"].as_str(),
+            variant["removalDate"].as_str(),
+            variant["daysLeft"].as_i64(),
+        );
+        let (id, status) = (text(&variant["id"]), text(&variant["status"]));
+        rows.push(vec![id.to_owned(), status.to_owned(), farewell]);
+    }
+    table(&rows, 3)
+}
+
+fn uses(uses: &[Value]) -> String {
+    let mut rows = vec![
+        ["deprecated use of", "by", "version", "requests"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    for used in uses {
+        let client = |key: &str| match &used["client"] {
+            Value::Null if key == "name" => "others".to_owned(),
+            client => match client[key].as_str() {
+                None | Some("") => "-".to_owned(),
+                Some(said) => said.to_owned(),
+            },
+        };
+        rows.push(vec![
+            text(&used["variant"]).to_owned(),
+            client("name"),
+            client("version"),
+            used["requests"].to_string(),
+        ]);
+    }
+    table(&rows, 3)
+}
+
+/// Seconds as a person says them, in the two largest units.
+fn lasting(seconds: &Value) -> String {
+    let mut rest = seconds.as_u64().unwrap_or(0);
+    let mut parts = Vec::new();
+    for (unit, length) in [("d", 86_400), ("h", 3600), ("m", 60), ("s", 1)] {
+        if rest >= length || (unit == "s" && parts.is_empty()) {
+            parts.push(format!("{}{unit}", rest / length));
+            rest %= length;
+        }
+    }
+    parts.truncate(2);
+    parts.join(" ")
+}
+
+/// How long a gateway may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Bytes of an answer.
+const LARGEST: usize = 4 << 20;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_address_is_what_a_person_writes() {
+        for (typed, expected) in [
+            ("8801", Some("127.0.0.1:8801")),
+            ("localhost:1", Some("localhost:1")),
+            ("http://127.0.0.1:8801/status", Some("127.0.0.1:8801")),
+            ("[::1]:80", Some("[::1]:80")),
+            ("localhost", None),
+            ("", None),
+            ("99999", None),
+        ] {
+            assert_eq!(authority(typed).ok().as_deref(), expected, "{typed}");
+        }
+    }
+
+    /// SV-25
+    #[test]
+    fn a_status_is_shown_as_tables() {
+        let status = json!({
+            "version": "1.2.3", "uptime": 90_061, "sessions": 1,
+            "servers": [
+                {"name": "git", "state": "up", "since": 59, "tools": 7},
+                {"name": "far", "state": "down", "since": 3600, "reason": "server `far` cannot be reached"},
+            ],
+            "variants": [
+                {"id": "new", "status": "stable"},
+                {"id": "old", "status": "deprecated", "replacement": "new", "removalDate": "2027-01-31", "daysLeft": 3},
+            ],
+            "deprecatedUse": [
+                {"variant": "old", "client": {"name": "bot", "version": ""}, "requests": 12, "last": 7},
+                {"variant": "old", "client": null, "requests": 1, "last": 7},
+            ],
+        });
+        insta::assert_snapshot!(shown(&status), @r#"
+        vary 1.2.3, up for 1d 1h, 1 session
+
+        server  state  for  tools
+        git     up     59s      7
+        far     down   1h       -
+
+        server `far` cannot be reached
+
+        variant  status
+        new      stable
+        old      deprecated  use `new` instead · 3 days left (2027-01-31)
+
+        deprecated use of  by      version  requests
+        old                bot     -              12
+        old                others  -               1
+        "#);
+    }
+}

@@ -1,0 +1,88 @@
+//! `vary serve --admin` and `vary status`
+
+use serde_json::Value;
+
+use crate::program::{Server, VARY, file, run};
+
+/// A configuration with a variant that goes some time, and one that should have gone.
+pub(crate) fn deprecating(name: &str, top: &str) -> String {
+    let text = format!(
+        "servers: {{sky: {{command: {VARY:?}, args: [weather]}}}}
+listen: 0
+{top}
+variants:
+  standard: {{}}
+  v1: {{description: d, deprecation: {{message: m, replacement: standard, removal-date: 9999-12-31}}}}
+  v0: {{description: d, deprecation: {{message: m, removal-date: 2000-01-31}}}}
+"
+    );
+    file(name, &text).to_str().unwrap().to_owned()
+}
+
+/// The address that a program said it answers its operator at.
+#[track_caller]
+fn admin(server: &mut Server) -> String {
+    server.said_until("status: vary status ")
+}
+
+/// SV-25: who uses what is deprecated is warned about, counted, and shown by a running gateway.
+#[cfg(unix)]
+#[test]
+fn a_running_gateway_says_how_it_stands() {
+    let path = deprecating("status.yaml", "admin: 0");
+    let mut server = Server::start(&["serve", "--config", &path]);
+    let address = admin(&mut server);
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{
+        "io.modelcontextprotocol/server-variant":"v1","io.modelcontextprotocol/protocolVersion":"2026-07-28",
+        "io.modelcontextprotocol/clientInfo":{"name":"old\u001bbot","version":"7"},
+        "io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+    let list = list.replace('\n', "");
+    for _ in 0..2 {
+        let head = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n";
+        let answer = server.post_with(&list, head);
+        assert!(answer.contains("get_weather"), "{answer}");
+    }
+    let shown = run(&["status", &address]).data(0);
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "sky up ",
+        "v1 deprecated use `standard` instead · ",
+        "v0 deprecated should be gone since ",
+    ] {
+        assert!(words.contains(part), "{part}: {shown}");
+    }
+    let (_, uses) = shown.split_once("deprecated use of").unwrap();
+    insta::assert_snapshot!(format!("deprecated use of{uses}"), @r#"
+    deprecated use of  by       version  requests
+    v1                 old�bot  7                2
+    "#);
+    let json = run(&["status", "--json", &address]).data(0);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["deprecatedUse"][0]["requests"], 2);
+    assert_eq!(json["servers"][0]["tools"], 2);
+    let (code, rest) = server.end();
+    assert_eq!(code, Some(0), "{rest}");
+    assert_eq!(
+        rest.matches("a deprecated variant was used").count(),
+        1,
+        "{rest}"
+    );
+}
+
+/// A gateway on standard streams answers its operator, too.
+#[test]
+fn where_no_gateway_answers_is_said() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port().to_string();
+    drop(free);
+    run(&["status", &port]).refuses(&[
+        &format!("no status from 127.0.0.1:{port}: "),
+        &format!("is there a `vary serve --admin 127.0.0.1:{port}`?"),
+    ]);
+    let server = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
+    run(&["status", &server.address.to_string()])
+        .refuses(&["404", "is not where a Vary answers its operator"]);
+    run(&["status", "here"]).refuses(&["`here` is no address; write HOST:PORT"]);
+    let served = run(&["serve", "--admin", "0.0.0.0:0", "--", VARY, "weather"]);
+    served.refuses(&["can be reached from other machines"]);
+}

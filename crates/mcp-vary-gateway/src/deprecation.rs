@@ -1,0 +1,190 @@
+//! Who still uses deprecated variants: counted per client, and said in the log once a day (SV-25).
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use mcp_vary::json::Members;
+use mcp_vary::variant::{Date, ServerVariant, VariantId};
+use serde::{Deserialize, Serialize};
+use tracing::warn;
+
+/// How a client calls itself: name and version, each cut to 64 characters, control characters replaced.
+///
+/// Clients choose both themselves; of one that says nothing both are empty.
+#[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[non_exhaustive]
+pub struct ClientName {
+    /// `clientInfo.name`.
+    pub name: String,
+    /// `clientInfo.version`.
+    pub version: String,
+}
+
+impl ClientName {
+    /// Reads a `clientInfo`, JSON text.
+    pub(crate) fn read(info: &str) -> Self {
+        let info = Members::parse(info).unwrap_or_default();
+        let short = |key| cut(&info.get_str(key).unwrap_or_default());
+        Self {
+            name: short("name"),
+            version: short("version"),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.name.is_empty() && self.version.is_empty()
+    }
+}
+
+fn cut(text: &str) -> String {
+    let visible = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    text.chars().take(LONGEST).map(visible).collect()
+}
+
+/// How often a client used a deprecated variant.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct DeprecatedUse {
+    /// The variant.
+    pub variant: VariantId,
+    /// The client; `None` for all those together that there was no room to tell apart.
+    pub client: Option<ClientName>,
+    /// How many requests it made in the variant since the gateway started.
+    pub requests: u64,
+    /// When it last did, in seconds since 1970-01-01 UTC.
+    pub last: u64,
+}
+
+/// The uses of deprecated variants since the start.
+///
+/// # Properties
+///
+/// At most [`MOST_CLIENTS`] clients are told apart; of each variant one more count is for the rest, so
+/// that no client can fill the memory or the log by calling itself something else every time.
+#[derive(Debug, Default)]
+pub(crate) struct Deprecations {
+    uses: Mutex<BTreeMap<(VariantId, Option<ClientName>), Use>>,
+}
+
+#[derive(Debug)]
+struct Use {
+    requests: u64,
+    last: u64,
+    /// The day on which it was last said, counted from 1970.
+    said: u64,
+}
+
+impl Deprecations {
+    /// Counts a request in `variant` at `now`, and warns of it if that was not done today.
+    pub(crate) fn note(&self, variant: &ServerVariant, client: ClientName, now: u64) {
+        let mut uses = self.lock();
+        let key = (variant.id.clone(), Some(client));
+        let told_apart = uses.keys().filter(|(_, client)| client.is_some()).count();
+        let key = if uses.contains_key(&key) || told_apart < MOST_CLIENTS {
+            key
+        } else {
+            (key.0, None)
+        };
+        let today = now / DAY;
+        let client = key.1.clone();
+        let used = uses.entry(key).or_insert(Use {
+            requests: 0,
+            last: now,
+            said: u64::MAX,
+        });
+        used.requests += 1;
+        used.last = now;
+        let is_said = std::mem::replace(&mut used.said, today) == today;
+        drop(uses);
+        if !is_said {
+            say(variant, client.as_ref(), now);
+        }
+    }
+
+    /// All of them, by variant and client.
+    pub(crate) fn all(&self) -> Vec<DeprecatedUse> {
+        let uses = self.lock();
+        let uses = uses.iter();
+        uses.map(|((variant, client), used)| DeprecatedUse {
+            variant: variant.clone(),
+            client: client.clone(),
+            requests: used.requests,
+            last: used.last,
+        })
+        .collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(VariantId, Option<ClientName>), Use>> {
+        self.uses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn say(variant: &ServerVariant, client: Option<&ClientName>, now: u64) {
+    let info = variant.deprecation_info.as_ref();
+    let replacement = info.and_then(|info| info.replacement.as_ref());
+    let client = client.map_or("others", |client| client.name.as_str());
+    warn!(
+        variant = %variant.id,
+        // Quoted, since a client may call itself whatever it likes.
+        client = ?client,
+        replacement = replacement.map(tracing::field::display),
+        days_left = info.and_then(|info| info.days_left(Date::from_unix(now))),
+        "a deprecated variant was used"
+    );
+}
+
+/// Clients that are told apart, in all variants together.
+const MOST_CLIENTS: usize = 256;
+
+/// Characters of a name or a version.
+const LONGEST: usize = 64;
+
+/// Seconds.
+const DAY: u64 = 86_400;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str) -> ClientName {
+        ClientName::read(&format!(r#"{{"name":"{name}","version":"1"}}"#))
+    }
+
+    fn old() -> ServerVariant {
+        ServerVariant::new("old".parse().unwrap(), "")
+    }
+
+    fn counts(uses: &Deprecations) -> Vec<(Option<String>, u64)> {
+        let all = uses.all().into_iter();
+        all.map(|used| (used.client.map(|client| client.name), used.requests))
+            .collect()
+    }
+
+    /// SV-25: clients are told apart up to a number, the rest is counted together.
+    #[test]
+    fn clients_beyond_those_that_are_told_apart_are_counted_together() {
+        let uses = Deprecations::default();
+        for at in 0..MOST_CLIENTS + 40 {
+            uses.note(&old(), named(&format!("{at:03}")), 5);
+        }
+        uses.note(&old(), named("000"), 7);
+        let all = counts(&uses);
+        assert_eq!(all.len(), MOST_CLIENTS + 1);
+        assert_eq!(all[0], (None, 40));
+        assert_eq!(all[1], (Some("000".to_owned()), 2));
+        assert_eq!(uses.all()[1].last, 7);
+    }
+
+    /// EXT-5: what a client says of itself is cut, and drives no terminal.
+    #[test]
+    fn a_clients_name_is_cut_and_harmless() {
+        let long = "é".repeat(500);
+        let read = ClientName::read(&format!(r#"{{"name":"a\u001b[2Jb","version":"{long}"}}"#));
+        assert_eq!(read.name, "a\u{fffd}[2Jb");
+        assert_eq!(read.version.chars().count(), 64);
+        for odd in ["", "[]", "7", r#"{"name":7}"#, "{"] {
+            assert!(ClientName::read(odd).is_empty(), "{odd}");
+        }
+    }
+}

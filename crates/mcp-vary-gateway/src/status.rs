@@ -1,0 +1,145 @@
+//! How a running gateway stands, for whoever operates it.
+
+use mcp_vary::variant::{Date, Status as Standing, VariantId};
+use serde::Serialize;
+
+use crate::catalog::listing::ListKind;
+use crate::deprecation::DeprecatedUse;
+use crate::gateway::Gateway;
+use crate::setup::Setup;
+use crate::upstream::State;
+
+/// How a running gateway stands. As JSON it is what `GET /status` answers.
+///
+/// # Properties
+///
+/// Nothing in it is secret: no address, header, variable or argument of a server, no id of a session, nothing that
+/// clients asked.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Status {
+    /// The version of this program.
+    pub version: &'static str,
+    /// Seconds since the gateway was opened.
+    pub uptime: u64,
+    /// The servers behind, in the order of configuration.
+    pub servers: Vec<ServerStatus>,
+    /// The variants, in the order of configuration; none where they are off.
+    pub variants: Vec<VariantStatus>,
+    /// Who used deprecated variants since the start.
+    pub deprecated_use: Vec<DeprecatedUse>,
+    /// Sessions that were used lately and are found without opening their ids.
+    pub sessions: usize,
+    /// How many rankings of the variants were made by this configuration, and not remembered.
+    pub rankings: u64,
+}
+
+/// How one server stands.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ServerStatus {
+    /// The name that the operator gave it.
+    pub name: String,
+    /// `up`, `starting`, `down` or `closed`.
+    pub state: &'static str,
+    /// For how many seconds.
+    pub since: u64,
+    /// Why it is down, in words that any client may read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// How many tools it lists; absent where that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<usize>,
+}
+
+/// One variant.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct VariantStatus {
+    /// Its id.
+    pub id: VariantId,
+    /// `stable`, `experimental` or `deprecated`.
+    pub status: Standing,
+    /// What to use instead of one that is deprecated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replacement: Option<VariantId>,
+    /// When it goes, as configured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removal_date: Option<String>,
+    /// How many days that is from now; negative when it is past.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub days_left: Option<i64>,
+}
+
+impl Gateway {
+    /// How the gateway stands now.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.current().status()
+    }
+
+    /// Who used deprecated variants since the start, and how often (SV-25).
+    ///
+    /// Clients are told apart by the name and the version that they say, some hundreds of them; the rest is counted
+    /// together. Each is warned about in the log once a day.
+    #[must_use]
+    pub fn deprecated_use(&self) -> Vec<DeprecatedUse> {
+        self.lasting.deprecations.all()
+    }
+}
+
+impl Setup {
+    pub(crate) fn status(&self) -> Status {
+        let now = (self.config.outside.now)();
+        Status {
+            version: env!("CARGO_PKG_VERSION"),
+            uptime: now.saturating_sub(self.lasting.opened),
+            servers: self.server_statuses(),
+            variants: self.variant_statuses(Date::from_unix(now)),
+            deprecated_use: self.lasting.deprecations.all(),
+            sessions: self.lasting.sessions.known(),
+            rankings: self.rankings.made(),
+        }
+    }
+
+    fn server_statuses(&self) -> Vec<ServerStatus> {
+        let sources = self.classes.base().sources().iter();
+        sources
+            .map(|source| {
+                let listed = source.told().listings.get(&ListKind::Tools).cloned();
+                let tools = listed.and_then(|list| Some(list.ok()?.items.len()));
+                let (state, reason) = match &*source.line.state().borrow() {
+                    State::Up(_) => ("up", None),
+                    State::Connecting => ("starting", None),
+                    State::Down { error, .. } => ("down", Some(error.told())),
+                    State::Closed => ("closed", None),
+                };
+                ServerStatus {
+                    name: source.name().to_owned(),
+                    state,
+                    since: source.line.since().as_secs(),
+                    reason,
+                    tools,
+                }
+            })
+            .collect()
+    }
+
+    fn variant_statuses(&self, today: Date) -> Vec<VariantStatus> {
+        let variants = self.variants.iter().filter(|_| self.config.variants);
+        let variants = variants.map(|variant| {
+            let info = variant.deprecation_info.as_ref();
+            VariantStatus {
+                id: variant.id.clone(),
+                status: variant.status,
+                replacement: info.and_then(|info| info.replacement.clone()),
+                removal_date: info.and_then(|info| info.removal_date.clone()),
+                days_left: info.and_then(|info| info.days_left(today)),
+            }
+        });
+        variants.collect()
+    }
+}

@@ -1,0 +1,270 @@
+//! Who still uses deprecated variants, and how the gateway stands: told to the operator.
+
+use std::fmt::{Debug, Write as _};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use mcp_vary::variant::{DeprecationInfo, ServerVariant};
+use mcp_vary_gateway::{Config, Outside, VariantConfig};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
+
+use crate::support::{House, Http, Post, Way, hints, under};
+
+/// Hears the gateway's warnings, a line each.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= Level::WARN && metadata.target().starts_with("mcp_vary_gateway")
+    }
+
+    fn new_span(&self, _span: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _span: &Id, _values: &Record<'_>) {}
+
+    fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line::default();
+        event.record(&mut line);
+        if line.0.contains("deprecated") {
+            self.0.lock().unwrap().push(line.0);
+        }
+    }
+
+    fn enter(&self, _span: &Id) {}
+
+    fn exit(&self, _span: &Id) {}
+}
+
+#[derive(Default)]
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        write!(self.0, "{}={value:?}; ", field.name()).unwrap();
+    }
+}
+
+/// Noon of 1970-01-12.
+const START: u64 = 11 * DAY + DAY / 2;
+const DAY: u64 = 86_400;
+
+/// `standard`, and `old`, which goes on 1970-01-20.
+fn variants(config: Config) -> Config {
+    let variant = |id: &str| ServerVariant::new(id.parse().unwrap(), "For tests.");
+    let mut info = DeprecationInfo::new("Use standard.");
+    info.replacement = Some("standard".parse().unwrap());
+    info.removal_date = Some("1970-01-20".to_owned());
+    let old = variant("old").deprecated(info);
+    let all = [variant("standard"), old].map(VariantConfig::new);
+    config.with_variants_of(all.into()).unwrap()
+}
+
+fn random(bytes: &mut [u8]) {
+    getrandom::fill(bytes).unwrap();
+}
+
+/// What a client that calls itself `test` is answered under `old`.
+async fn list(house: &House, way: Way, variant: &str) {
+    let info =
+        json!({"_meta": {"io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"}}});
+    let list = way
+        .ask(house, &json!({}), "tools/list", under(variant, info))
+        .await;
+    assert!(list["result"].is_object(), "{way:?}: {list}");
+}
+
+/// SV-25: each use counts for its client, whichever way it comes, and is said once a day.
+#[tokio::test]
+async fn the_use_of_a_deprecated_variant_is_counted_and_said_once_a_day() {
+    static NOW: AtomicU64 = AtomicU64::new(START);
+    let house = House::with(|config| {
+        let mut config = variants(config);
+        config.outside = Outside::new(|| NOW.load(Ordering::Relaxed), random);
+        config
+    })
+    .await;
+    let log = Log::default();
+    let _listening = tracing::subscriber::set_default(log.clone());
+    for way in Way::ALL {
+        list(&house, way, "standard").await;
+    }
+    assert_eq!(house.gateway.deprecated_use(), []);
+    for way in Way::ALL {
+        list(&house, way, "old").await;
+        list(&house, way, "old").await;
+    }
+    let uses = house.gateway.deprecated_use();
+    let [used] = &uses[..] else {
+        panic!("{uses:?}")
+    };
+    let client = used.client.clone().unwrap();
+    assert_eq!(
+        (client.name.as_str(), client.version.as_str()),
+        ("test", "1")
+    );
+    assert_eq!(
+        (used.variant.as_str(), used.requests, used.last),
+        ("old", 8, START)
+    );
+    let said = log.take();
+    assert_eq!(said.len(), 1, "{said:?}");
+    for part in [
+        r#"client="test";"#,
+        "variant=old;",
+        "replacement=standard;",
+        "days_left=8;",
+    ] {
+        assert!(said[0].contains(part), "{part}: {}", said[0]);
+    }
+    for (hours, days) in [
+        (11, None),
+        (13, Some("days_left=7;")),
+        (24, None),
+        (12 + 24 * 10, Some("days_left=-3;")),
+    ] {
+        NOW.store(START + hours * 3600, Ordering::Relaxed);
+        list(&house, Way::HttpModern, "old").await;
+        let said = log.take();
+        assert_eq!(said.len(), usize::from(days.is_some()), "{hours}: {said:?}");
+        assert!(
+            said.iter().all(|line| line.contains(days.unwrap())),
+            "{said:?}"
+        );
+    }
+    assert_eq!(house.gateway.deprecated_use()[0].requests, 12);
+}
+
+/// Serves the operator until the token is cancelled.
+async fn administered(house: &House) -> (SocketAddr, CancellationToken) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let stop = CancellationToken::new();
+    let (gateway, stopped) = (Arc::clone(&house.gateway), stop.clone().cancelled_owned());
+    tokio::spawn(async move { gateway.serve_admin(listener, stopped).await.unwrap() });
+    (address, stop)
+}
+
+async fn status(address: SocketAddr) -> Value {
+    let ask = Post::new("").line("GET /status HTTP/1.1");
+    let answer = Http::connect(address).await.ask(&ask).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    answer.json()
+}
+
+/// SV-25: the operator reads how the gateway stands, and who uses what is deprecated.
+#[tokio::test]
+async fn the_status_says_how_the_gateway_stands() {
+    static NOW: AtomicU64 = AtomicU64::new(START);
+    let house = House::with(|config| {
+        let mut config = variants(config);
+        config.outside = Outside::new(|| NOW.load(Ordering::Relaxed), random);
+        config
+    })
+    .await;
+    let (address, stop) = administered(&house).await;
+    NOW.store(START + 90, Ordering::Relaxed);
+    list(&house, Way::HttpLegacy, "old").await;
+    let status = status(address).await;
+    assert_eq!(status["uptime"], 90);
+    assert_eq!(status["sessions"], 1);
+    assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
+    let server = &status["servers"][0];
+    assert_eq!(
+        (&server["name"], &server["state"], &server["tools"]),
+        (&json!("peer"), &json!("up"), &json!(10))
+    );
+    assert!(server["since"].is_u64() && server.get("reason").is_none());
+    let old = json!({
+        "id": "old", "status": "deprecated", "replacement": "standard", "removalDate": "1970-01-20", "daysLeft": 8,
+    });
+    assert_eq!(
+        status["variants"],
+        json!([{"id": "standard", "status": "stable"}, old])
+    );
+    let used = json!({
+        "variant": "old", "client": {"name": "test", "version": "1"}, "requests": 1, "last": START + 90,
+    });
+    assert_eq!(status["deprecatedUse"], json!([used]));
+    stop.cancel();
+}
+
+/// The operator's listener answers this machine only, and nothing but the status.
+#[tokio::test]
+async fn the_status_is_for_this_machine_only() {
+    let house = House::start().await;
+    let (address, stop) = administered(&house).await;
+    let get = || Post::new("").line("GET /status HTTP/1.1");
+    for (post, expected) in [
+        (get().with("Host", "evil.example"), 403),
+        (get().without("Host"), 403),
+        (get().with("Origin", "http://evil.example"), 403),
+        (get().line("GET http://evil.example/status HTTP/1.1"), 403),
+        (get().line("GET /mcp HTTP/1.1"), 404),
+        (get().line("POST /mcp HTTP/1.1"), 404),
+        (get().line("POST /status HTTP/1.1"), 405),
+    ] {
+        let answer = Http::connect(address).await.ask(&post).await;
+        assert_eq!(answer.status, expected, "{post:?}");
+        assert!(!answer.text().contains("uptime"));
+    }
+    // Clients do not find it at theirs.
+    let answer = house.connect().await.ask(&get()).await;
+    assert_eq!(answer.status, 404);
+    stop.cancel();
+    let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let refused = house.gateway.serve_admin(listener, async {}).await;
+    assert!(refused.unwrap_err().to_string().contains("127.0.0.1"));
+}
+
+/// SV-7: requests with hints that were ranked before are not ranked again, in either era.
+#[tokio::test]
+async fn hints_are_ranked_once() {
+    static NOW: AtomicU64 = AtomicU64::new(START);
+    let house = House::with(|mut config| {
+        config.outside = Outside::new(|| NOW.load(Ordering::Relaxed), random);
+        config
+    })
+    .await;
+    let ask = async |wanted: Value, way: Way| {
+        let list = way
+            .ask(&house, &hints(wanted), "tools/list", json!({}))
+            .await;
+        list["result"]["tools"].as_array().unwrap().len()
+    };
+    for _ in 0..3 {
+        for way in Way::ALL {
+            assert_eq!(ask(json!({"accessLevel": "readonly"}), way).await, 2);
+            assert_eq!(
+                ask(json!({"accessLevel": ["readonly"], "a": "b"}), way).await,
+                2
+            );
+            assert_eq!(ask(json!({}), way).await, 10);
+        }
+    }
+    assert_eq!(house.gateway.status().rankings, 3);
+    // What was remembered is forgotten after a while.
+    NOW.store(START + 3600, Ordering::Relaxed);
+    assert_eq!(
+        ask(json!({"accessLevel": "readonly"}), Way::HttpModern).await,
+        2
+    );
+    assert_eq!(house.gateway.status().rankings, 4);
+}
