@@ -187,7 +187,12 @@ mod tests {
         Rankings::new(variants, weights, 3)
     }
 
-    const VARIANTS: &[(&str, &str)] = &[("a", "x"), ("b", "y"), ("c", "z"), ("d", "x")];
+    type Pairs<'a> = &'a [(&'a str, &'a str)];
+
+    /// Hints, who asks by what it sees, and the order.
+    type Case<'a> = (Pairs<'a>, Option<&'a [usize]>, &'a [usize]);
+
+    const VARIANTS: Pairs<'_> = &[("a", "x"), ("b", "y"), ("c", "z"), ("d", "x")];
 
     fn hints(pairs: &[(&str, &str)]) -> VariantHints {
         VariantHints::from_pairs(pairs.iter().copied()).0
@@ -218,7 +223,7 @@ mod tests {
     #[test]
     fn nobody_is_given_the_ranking_of_another() {
         let rankings = rankings(Weights::default(), VARIANTS);
-        let cases: [(&[(&str, &str)], Option<&[usize]>, &[usize]); 7] = [
+        let cases: [Case<'_>; 7] = [
             (&[], None, &[0, 1, 2]),
             (&[("useCase", "z")], None, &[2, 0, 1]),
             (&[("useCase", "z"), ("useCase", "y")], None, &[2, 1, 0]),

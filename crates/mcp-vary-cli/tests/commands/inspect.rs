@@ -100,7 +100,7 @@ fn what_the_operator_puts_first_is_said() {
     let asked = [&["inspect"], &ASKED[..2], &["--config", &path]].concat();
     let shown = run(&asked).data(0);
     assert!(
-        shown.contains("quiet  20 = stable 20, put first by `variant` or `clients`"),
+        shown.contains("quiet    20 = stable 20, put first by `variant` or `clients`"),
         "{shown}"
     );
 }

@@ -54,7 +54,7 @@ fn a_running_gateway_says_how_it_stands() {
     let (_, uses) = shown.split_once("deprecated use of").unwrap();
     insta::assert_snapshot!(format!("deprecated use of{uses}"), @r#"
     deprecated use of  by       version  requests
-    v1                 old�bot  7                2
+    v1                 old�bot  7               2
     "#);
     let json = run(&["status", "--json", &address]).data(0);
     let json: Value = serde_json::from_str(&json).unwrap();

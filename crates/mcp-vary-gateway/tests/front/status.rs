@@ -1,4 +1,4 @@
-//! Who still uses deprecated variants, and how the gateway stands: told to the operator.
+//! What the operator is told: how the gateway stands, who uses deprecated variants, how often it ranks.
 
 use std::fmt::{Debug, Write as _};
 use std::net::SocketAddr;
