@@ -22,6 +22,7 @@ impl Call<'_> {
         if let Some(deprecated) = deprecated.filter(|_| gateway.config.variants) {
             let now = (gateway.config.outside.now)();
             gateway
+                .lasting
                 .deprecations
                 .note(deprecated, self.client_name(), now);
         }
