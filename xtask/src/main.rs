@@ -68,7 +68,7 @@ enum Task {
         #[command(flatten)]
         options: extra::Options,
     },
-    /// Print what the recorded tool lists cost in tokens, and bring docs/tokens.md up to date
+    /// Print what the recorded tool lists, results and rows cost in tokens, and bring docs/tokens.md up to date
     Tokens {
         /// Change nothing; fail when the page is not current
         #[arg(long)]

@@ -162,7 +162,7 @@ pub(crate) struct Inspect {
 /// A server that does not negotiate content itself is called through Vary. Several --features show several
 /// clients side by side. Without any, the client declares nothing and gets what the server says.
 /// Tokens are those of the encoding o200k, of the text in `content` and of `structuredContent` as compact JSON;
-/// binary data is not counted.
+/// binary data is not counted. A model reads one of the two; with several clients, percentages compare with the first.
 #[derive(Debug, Parser)]
 #[command(
     override_usage = "vary call [OPTIONS] <TOOL> [JSON] <URL | --config <FILE> | -- <COMMAND>...>",
@@ -170,7 +170,9 @@ pub(crate) struct Inspect {
     vary call get_weather '{\"location\":\"Bern\"}' --features agent,format=json http://127.0.0.1:8800/mcp\n  \
     vary call list_directory '{\"path\":\".\"}' --features agent --features human \\\n      \
     -- npx -y @modelcontextprotocol/server-filesystem .\n  \
-    vary call files_list_directory '{\"path\":\".\"}' --config vary.yaml"
+    vary call files_list_directory '{\"path\":\".\"}' --config vary.yaml\n  \
+    vary call get_weather '{\"location\":\"Bern\"}' --lint http://127.0.0.1:8800/mcp\n\n\
+    With --json, a line for each client: the result as it came, or {error}; with --lint as well, {result, findings: [{kind, says}]}."
 )]
 pub(crate) struct Call {
     #[command(flatten)]
@@ -178,6 +180,10 @@ pub(crate) struct Call {
     /// Call as a client with these features, such as agent,format=json; may be repeated
     #[arg(long, value_name = "LIST")]
     pub(crate) features: Vec<String>,
+    /// Compare `content` with `structuredContent`: what the one says that the other denies or lacks, and which is
+    /// missing or far too large; exit code 1 when they contradict each other
+    #[arg(long)]
+    pub(crate) lint: bool,
     /// The tool's name
     pub(crate) tool: String,
     /// The arguments, a JSON object [default: {}]

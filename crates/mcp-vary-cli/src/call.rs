@@ -3,13 +3,15 @@
 use mcp_vary::json::Members;
 
 use crate::args::Call;
-use crate::client::{Answered, Persona};
+use crate::client::Persona;
 use crate::failure::{Failure, Verdict};
 use crate::front::Front;
+use crate::lint::{self, Linted};
 use crate::print::result;
 use crate::print::side_by_side::{Block, side_by_side};
 use crate::print::{self, harmless_json};
 use crate::stop::Stop;
+use crate::tokens::percent;
 
 /// Calls the tool once per client, prints what each gets; whatever comes of it, the server is closed.
 pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> {
@@ -21,6 +23,7 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
         &front,
         &called,
         args.client.variant.as_deref(),
+        args.lint,
         &mut answers,
     );
     let ended = stop.unless_asked(calls).await;
@@ -30,14 +33,14 @@ pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> 
     } else if args.client.json {
         print::data(&harmless_json(&lines(&answers)))
     } else {
-        print::data(&columns(&called.personas, &answers, print::width()))
+        let shown = columns(&called.titles(), &answers, print::width());
+        print::data(&(shown + &lint::said(&called.titles(), &answers)))
     };
     let closed = front.close(&mut stop).await;
     ended.and(shown).and(closed)?;
-    let fine = answers.iter().all(|answer| {
-        answer
-            .as_ref()
-            .is_ok_and(|result| !result::is_error(result))
+    let fine = answers.iter().all(|called| {
+        let went_well = |result: &String| !result::is_error(result);
+        called.answer.as_ref().is_ok_and(went_well) && !lint::contradicts(called)
     });
     Ok(if fine { Verdict::Fine } else { Verdict::Failed })
 }
@@ -46,13 +49,22 @@ async fn call_all(
     front: &Front,
     called: &Called,
     variant: Option<&str>,
-    answers: &mut Vec<Answered>,
+    is_linted: bool,
+    answers: &mut Vec<Linted>,
 ) -> Result<(), Failure> {
     for persona in &called.personas {
         let client = front.client(persona).await?;
         client.check_selectable(variant)?;
         let answer = client.call(&called.tool, &called.arguments, variant);
-        answers.push(answer.await?);
+        let answer = answer.await?;
+        let findings = match &answer {
+            Ok(result) if is_linted => {
+                let listed = client.listed(&called.tool, variant).await?;
+                Some(lint::findings(result, listed.as_deref())?)
+            }
+            _ => None,
+        };
+        answers.push(Linted { answer, findings });
     }
     Ok(())
 }
@@ -97,6 +109,17 @@ impl Called {
     }
 }
 
+impl Called {
+    /// What each client declares, in words.
+    fn titles(&self) -> Vec<String> {
+        let title = |persona: &Persona| match persona.features.as_deref() {
+            Some(tags) => tags.replace(',', ", "),
+            None => "declares nothing".to_owned(),
+        };
+        self.personas.iter().map(title).collect()
+    }
+}
+
 fn is_url(word: &str) -> bool {
     word.starts_with("http://") || word.starts_with("https://")
 }
@@ -110,11 +133,12 @@ fn check(arguments: &str) -> Result<(), Failure> {
     }
 }
 
-/// Each answer as the JSON text that came, on a line of its own.
-fn lines(answers: &[Answered]) -> String {
-    let line = |answer: &Answered| match answer {
-        Ok(result) => result.clone(),
-        Err(error) => format!("{{\"error\":{error}}}"),
+/// Each answer as the JSON text that came, with what was found in it, on a line of its own.
+fn lines(answers: &[Linted]) -> String {
+    let line = |called: &Linted| match (&called.answer, &called.findings) {
+        (Ok(result), Some(findings)) => lint::json(result, findings),
+        (Ok(result), None) => result.clone(),
+        (Err(error), _) => format!("{{\"error\":{error}}}"),
     };
     // Between the tokens of JSON a line break is a space; inside a string it cannot stand.
     answers
@@ -123,16 +147,19 @@ fn lines(answers: &[Answered]) -> String {
         .collect()
 }
 
-fn columns(personas: &[Persona], answers: &[Answered], width: usize) -> String {
-    let blocks: Vec<Block> = personas
+fn columns(titles: &[String], answers: &[Linted], width: usize) -> String {
+    let read = |called: &Linted| result::read_tokens(called.answer.as_ref().ok()?);
+    let first = answers.first().and_then(read).filter(|_| answers.len() > 1);
+    let blocks: Vec<Block> = titles
         .iter()
         .zip(answers)
-        .map(|(persona, answer)| {
-            let title = persona
-                .features
-                .as_deref()
-                .map(|tags| tags.replace(',', ", "));
-            result::block(title.as_deref().unwrap_or("declares nothing"), answer)
+        .map(|(title, called)| {
+            let mut block = result::block(title, &called.answer);
+            if let (Some(first), Some(tokens)) = (first, read(called)) {
+                let part = percent(tokens, first);
+                block.note += &format!("\na model reads {tokens} tokens ({part} %)");
+            }
+            block
         })
         .collect();
     side_by_side(&blocks, width)

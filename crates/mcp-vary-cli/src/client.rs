@@ -209,12 +209,22 @@ impl Client {
     /// The input schema of `tool`, which may ask for headers. Whether there is such a tool is for the
     /// server to say.
     async fn input_schema(&self, tool: &str, variant: Option<&str>) -> Option<String> {
-        let tools = self.tools(variant).await.ok()?;
-        tools.iter().find_map(|listed| {
-            let listed = Members::parse(listed).ok()?;
-            let found = listed.get_str("name")? == tool;
-            found.then(|| listed.get("inputSchema").map(str::to_owned))?
-        })
+        let listed = self.listed(tool, variant).await.ok()??;
+        let schema = Members::parse(&listed).ok()?;
+        schema.get("inputSchema").map(str::to_owned)
+    }
+
+    /// `tool` as the server lists it, if it does.
+    pub(crate) async fn listed(
+        &self,
+        tool: &str,
+        variant: Option<&str>,
+    ) -> Result<Option<String>, Failure> {
+        let is_meant = |listed: &String| {
+            let listed = Members::parse(listed).ok();
+            listed.and_then(|listed| listed.get_str("name")).as_deref() == Some(tool)
+        };
+        Ok(self.tools(variant).await?.into_iter().find(is_meant))
     }
 
     async fn ask(&self, request: Request) -> Result<Answered, Failure> {

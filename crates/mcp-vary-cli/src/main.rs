@@ -16,6 +16,7 @@ mod file;
 mod front;
 mod import;
 mod inspect;
+mod lint;
 mod log;
 mod outside;
 mod print;

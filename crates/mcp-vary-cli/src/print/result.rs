@@ -1,6 +1,7 @@
 //! A tool's result as a person reads it.
 
 use mcp_vary::json::{Json, Members, elements};
+use mcp_vary::visibility::{Experience, Forward, forward};
 
 use super::harmless;
 use super::indent::indented;
@@ -24,6 +25,19 @@ pub(crate) fn block(title: &str, answer: &Answered) -> Block {
         note,
         body: harmless(&body),
     }
+}
+
+/// The tokens of what a client forwards to its model of a result: one of its fields.
+pub(crate) fn read_tokens(result: &str) -> Option<usize> {
+    let (value, blocks) = match forward(result, Experience::Conversation).ok()? {
+        Forward::Content(blocks) => ("", blocks),
+        Forward::Structured { value, others } => (value, others),
+        Forward::Nothing => return Some(0),
+    };
+    let blocks = blocks.iter().map(|block| tokens::count(&shown(block)));
+    // As it is counted of the field.
+    let value = Json::parse(value).map_or_else(|_| value.to_owned(), |value| value.to_json());
+    Some(tokens::count(&value) + blocks.sum::<usize>())
 }
 
 /// Whether a result says that the tool failed.

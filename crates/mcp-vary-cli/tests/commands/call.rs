@@ -24,7 +24,8 @@ fn several_clients_are_shown_side_by_side() {
     insta::assert_snapshot!(with_weather(&args).data(0), @r#"
     agent, format=json                                 format=text
     content 0 tokens                                   content 48 tokens
-    structuredContent 45 tokens
+    structuredContent 45 tokens                        a model reads 48 tokens (107 %)
+    a model reads 45 tokens (100 %)
     ─────────────────────────────────────────────────  ─────────────────────────────────────────────────
     content: []                                        content:
                                                        location: Bern
@@ -274,6 +275,98 @@ fn a_list_without_an_end_is_noticed() {
     assert!(called.stdout.contains("done"), "{}", called.stdout);
     let asked = std::fs::read_to_string(asked).unwrap();
     assert!(asked.ends_with("start\n"), "{asked}");
+}
+
+/// A server on standard streams whose tool `x` has a schema, and answers with this result.
+#[cfg(unix)]
+const ANSWERS: &str = r#"while read -r line; do
+        id=$(printf '%s' "$line" | sed -n 's/.*"id":\([^,}]*\).*/\1/p')
+        case $line in
+            *'"initialize"'*) say='"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}';;
+            *tools/list*) say='"result":{"tools":[{"name":"x","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}]}';;
+            *tools/call*) say="\"result\":$0";;
+            *) say='"error":{"code":-32601,"message":"Method not found"}';;
+        esac
+        test -z "$id" || printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$say"
+    done"#;
+
+/// TR-2: what `vary call x --lint` says of `result`.
+#[cfg(unix)]
+#[track_caller]
+fn lints(result: &str, more: &[&str], code: i32) -> String {
+    let server = ["--", "sh", "-c", ANSWERS, result];
+    run(&[&["call", "x", "--lint"], more, &server].concat()).data(code)
+}
+
+/// TR-2: for each client on its own.
+#[cfg(unix)]
+#[test]
+fn a_result_that_contradicts_itself_is_found() {
+    let denies = r#"{"content":[{"type":"text","text":"Temperature: 9 and 12 stations"}],"structuredContent":{"temperature":8}}"#;
+    insta::assert_snapshot!(lints(denies, &[], 1), @r#"
+    declares nothing
+    content 8 tokens
+    structuredContent 5 tokens
+    ──────────────────────────
+    content:
+    Temperature: 9 and 12 stations
+
+    structuredContent:
+    {
+      "temperature": 8
+    }
+
+    lint:
+    - denied: `content` says `9` where `structuredContent` holds `8` at `/temperature`
+    "#);
+    let found: Value = serde_json::from_str(&lints(denies, &["--json"], 1)).unwrap();
+    assert_eq!(found["result"]["structuredContent"]["temperature"], 8);
+    assert_eq!(found["findings"][0]["kind"], "denied");
+    let result = r#"{"content":[{"type":"text","text":"{\"temperature\":9}"}],"structuredContent":{"temperature":8}}"#;
+    insta::assert_snapshot!(
+        lints(result, &["--features", "agent,format=json", "--features", "verbosity=compact"], 1),
+        @r#"
+    agent, format=json                                 verbosity=compact
+    content 0 tokens                                   content 5 tokens
+    structuredContent 5 tokens                         structuredContent 5 tokens
+    a model reads 5 tokens (100 %)                     a model reads 5 tokens (100 %)
+    ─────────────────────────────────────────────────  ─────────────────────────────────────────────────
+    content: []                                        content:
+                                                       {"temperature":9}
+    structuredContent:
+    {                                                  structuredContent:
+      "temperature": 8                                 {
+    }                                                    "temperature": 8
+                                                       }
+
+    lint of agent, format=json: nothing found
+
+    lint of verbosity=compact:
+    - denied: `content` says `9` where `structuredContent` holds `8` at `/temperature`
+    "#
+    );
+}
+
+/// TR-2
+#[cfg(unix)]
+#[test]
+fn what_is_missing_or_far_larger_is_found_and_no_failure() {
+    let missing = lints(r#"{"content":[{"type":"text","text":"done"}]}"#, &[], 0);
+    assert!(
+        missing.contains("\nlint:\n- missing: the tool declares an `outputSchema`, but the result has no `structuredContent`\n"),
+        "{missing}"
+    );
+    let large = format!(
+        r#"{{"content":[{{"type":"text","text":"done"}}],"structuredContent":{{"a":"{}"}}}}"#,
+        "x".repeat(2000)
+    );
+    let large = lints(&large, &[], 0);
+    assert!(
+        large.contains("- larger: `structuredContent` is 502 times as large as the other field"),
+        "{large}"
+    );
+    let fine = r#"{"content":[{"type":"text","text":"{\"a\":1}"}],"structuredContent":{"a":1}}"#;
+    assert!(lints(fine, &[], 0).ends_with("\nlint: nothing found\n"));
 }
 
 /// What drives a terminal is escaped; a program that reads the JSON gets it all the same.

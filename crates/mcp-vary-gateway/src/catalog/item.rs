@@ -92,15 +92,8 @@ impl OwnTool {
     /// the server's own definition says counts in all.
     fn read(name: &str, tool: &str) -> Self {
         let members = Members::parse(tool).unwrap_or_default();
-        let ui = members
-            .get("_meta")
-            .and_then(|meta| Members::parse(meta).ok())
-            .is_some_and(|meta| meta.contains("ui") || meta.contains("ui/resourceUri"));
         Self {
-            facts: ToolFacts {
-                output_schema: members.contains("outputSchema"),
-                ui,
-            },
+            facts: ToolFacts::listed(tool),
             headers: headers_of(name, tool),
             idempotent: is_idempotent(&members),
             hints: Hints::of_tool(tool),

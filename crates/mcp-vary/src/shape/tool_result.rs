@@ -19,6 +19,31 @@ pub struct ToolFacts {
     pub ui: bool,
 }
 
+impl ToolFacts {
+    /// What `tool`, an element of `tools/list`, says of itself; nothing where it cannot be read.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary::shape::ToolFacts;
+    ///
+    /// let facts = ToolFacts::listed(r#"{"name": "map", "_meta": {"ui": {"resourceUri": "ui://map"}}}"#);
+    /// assert_eq!(facts, ToolFacts { output_schema: false, ui: true });
+    ///
+    /// // The key of MCP Apps before it had an object.
+    /// assert!(ToolFacts::listed(r#"{"_meta": {"ui/resourceUri": "ui://map"}}"#).ui);
+    /// ```
+    #[must_use]
+    pub fn listed(tool: &str) -> Self {
+        let members = Members::parse(tool).unwrap_or_default();
+        let meta = meta(&members).unwrap_or_default();
+        Self {
+            output_schema: members.contains("outputSchema"),
+            ui: meta.contains("ui") || meta.contains("ui/resourceUri"),
+        }
+    }
+}
+
 /// What the operator and the client's protocol revision allow.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(

@@ -1,0 +1,82 @@
+//! Whether the two fields of a result say the same.
+
+use mcp_vary::json::{self, Members};
+use mcp_vary::shape::ToolFacts;
+use mcp_vary::visibility::{Finding, compare};
+
+use crate::client::Answered;
+use crate::failure::Failure;
+use crate::print::harmless;
+
+/// What a client got, and what was found in it where that was asked for.
+#[derive(Debug)]
+pub(crate) struct Linted {
+    pub(crate) answer: Answered,
+    pub(crate) findings: Option<Vec<Finding>>,
+}
+
+/// What is wrong with `result` of the tool that the server lists as `listed`.
+pub(crate) fn findings(result: &str, listed: Option<&str>) -> Result<Vec<Finding>, Failure> {
+    let tool = listed.map(ToolFacts::listed).unwrap_or_default();
+    compare(result, tool)
+        .map_err(|error| Failure::looked_at(format!("the result cannot be read: {error}")))
+}
+
+/// Whether its fields contradict each other.
+pub(crate) fn contradicts(linted: &Linted) -> bool {
+    let mut findings = linted.findings.iter().flatten();
+    findings.any(Finding::is_contradiction)
+}
+
+/// What was found for each client, below its title where there are several.
+pub(crate) fn said(titles: &[String], all: &[Linted]) -> String {
+    let mut out = String::new();
+    for (title, linted) in titles.iter().zip(all) {
+        let Some(findings) = &linted.findings else {
+            continue;
+        };
+        out.push_str("\nlint");
+        if all.len() > 1 {
+            out.push_str(&format!(" of {}", harmless(title)));
+        }
+        if findings.is_empty() {
+            out.push_str(": nothing found\n");
+            continue;
+        }
+        out.push_str(":\n");
+        for finding in findings {
+            out.push_str(&format!(
+                "- {}: {}\n",
+                kind(finding),
+                harmless(&finding.to_string())
+            ));
+        }
+    }
+    out
+}
+
+/// A result with what was found in it.
+pub(crate) fn json(result: &str, findings: &[Finding]) -> String {
+    let finding = |finding: &Finding| {
+        let mut said = Members::default();
+        said.set("kind", json::string(kind(finding)));
+        said.set("says", json::string(&finding.to_string()));
+        said.to_json()
+    };
+    let findings: Vec<_> = findings.iter().map(finding).collect();
+    format!(
+        "{{\"result\":{result},\"findings\":[{}]}}",
+        findings.join(",")
+    )
+}
+
+/// One word for a finding.
+fn kind(finding: &Finding) -> &'static str {
+    match finding {
+        Finding::Denied { .. } => "denied",
+        Finding::Added { .. } => "added",
+        Finding::Missing(_) => "missing",
+        Finding::Larger { .. } => "larger",
+        _ => "other",
+    }
+}

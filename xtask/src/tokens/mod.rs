@@ -1,0 +1,104 @@
+//! What the recorded tool lists, results and rows cost in tokens: the tables in `docs/tokens.md`.
+
+mod lists;
+mod results;
+
+use std::fs;
+
+use crate::workspace::Workspace;
+
+/// Prints the tables and writes them into the page; with `check`, only says whether the page has them.
+pub(crate) fn tokens(workspace: &Workspace, check: bool) -> Result<(), String> {
+    let page = workspace.read(PAGE)?;
+    let rows = results::rows(workspace)?;
+    let tables = [
+        ("lists", lists::table(workspace)?),
+        ("rows", results::table(&rows)),
+        ("results", results::table(&results::recorded(workspace)?)),
+    ];
+    let mut current = page.clone();
+    for (name, table) in &tables {
+        current = with_table(&current, name, table)?;
+    }
+    if !check {
+        for (_, table) in &tables {
+            println!("{table}");
+        }
+        fs::write(workspace.path(PAGE), &current)
+            .map_err(|error| format!("{PAGE} could not be written: {error}"))?;
+    } else if page != current {
+        return Err(format!("{PAGE} is not current; run `cargo xtask tokens`"));
+    }
+    results::saves_enough(&rows)
+}
+
+/// The page with `table` between the marks of this name.
+fn with_table(page: &str, name: &str, table: &str) -> Result<String, String> {
+    let begin = format!("<!-- what `cargo xtask tokens` writes of {name} begins here -->");
+    let parts = page
+        .split_once(&begin)
+        .and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    let (before, after) = parts.ok_or_else(|| format!("{PAGE} lacks `{begin}` or `{END}`"))?;
+    Ok(format!("{before}{begin}\n\n{table}\n{END}{after}"))
+}
+
+/// The names of the JSON files in `folder`, sorted.
+fn names(workspace: &Workspace, folder: &str) -> Result<Vec<String>, String> {
+    let entries =
+        fs::read_dir(workspace.path(folder)).map_err(|error| format!("{folder}: {error}"))?;
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter_map(|name| Some(name.strip_suffix(".json")?.to_owned()))
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+/// The tokens of `text`, a piece after the other: the encoding's pattern takes no text of any length.
+fn count(text: &str) -> usize {
+    let encoding = tiktoken_rs::o200k_base_singleton();
+    let mut rest = text;
+    let mut tokens = 0;
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(LONGEST_PIECE));
+        tokens += encoding.count_ordinary(piece);
+        rest = after;
+    }
+    tokens
+}
+
+fn percent(part: usize, whole: usize) -> String {
+    format!("{} %", (part * 200 + whole) / (whole * 2).max(1))
+}
+
+const LONGEST_PIECE: usize = 100_000;
+const PAGE: &str = "docs/tokens.md";
+const END: &str = "<!-- and ends here -->";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CN-13: of every set of rows, few words save three fifths of the tokens, in every form.
+    #[test]
+    fn the_page_is_current_and_rows_save_enough() {
+        assert_eq!(tokens(&Workspace::here(), true), Ok(()));
+    }
+
+    #[test]
+    fn percentages_are_rounded() {
+        assert_eq!(percent(1, 3), "33 %");
+        assert_eq!(percent(2, 3), "67 %");
+        assert_eq!(percent(0, 0), "0 %");
+    }
+
+    #[test]
+    fn a_page_without_marks_is_an_error() {
+        assert!(with_table("# Tokens", "rows", "").is_err());
+        let begin = "<!-- what `cargo xtask tokens` writes of rows begins here -->";
+        assert_eq!(
+            with_table(&format!("a\n{begin}old{END}\nb"), "rows", "| new |\n"),
+            Ok(format!("a\n{begin}\n\n| new |\n\n{END}\nb"))
+        );
+    }
+}

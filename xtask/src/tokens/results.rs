@@ -1,0 +1,222 @@
+//! What results cost, for whom, and in few words.
+
+use std::fmt::Write as _;
+
+use mcp_vary::feature::Features;
+use mcp_vary::json::{Json, JsonError, Members, elements, string};
+use mcp_vary::render::Contract;
+use mcp_vary::shape::{Compaction, Policy, Shaped, ToolFacts, Whole, compact_tool_result};
+use mcp_vary::visibility::{Experience, Forward, forward};
+
+use super::lists::LISTS;
+use super::{count, names, percent};
+use crate::workspace::Workspace;
+
+/// Who asks, and what a column of the table says of them.
+const ASKERS: [(&str, &str); 5] = [
+    ("", "nothing"),
+    ("format=json", "`format=json`"),
+    ("agent,format=json", "`agent`, `format=json`"),
+    ("format=markdown", "`format=markdown`"),
+    ("format=text", "`format=text`"),
+];
+
+/// A result, and what a model reads of it.
+pub(super) struct Cost {
+    name: String,
+    /// As the server gave it.
+    served: usize,
+    /// For each of [`ASKERS`]: with its features alone, and with `verbosity=compact`.
+    asked: Vec<(usize, usize)>,
+}
+
+/// What each set of rows costs.
+pub(super) fn rows(workspace: &Workspace) -> Result<Vec<Cost>, String> {
+    let set = |name: String| {
+        let file = format!("{ROWS}/{name}.json");
+        let text = workspace.read(&file)?;
+        let cost = || -> Result<Cost, JsonError> {
+            let set = Members::parse(&text)?;
+            let value = Json::parse(set.get("structuredContent").unwrap_or("{}"))?.to_json();
+            let text = string(&value);
+            let result = format!(
+                r#"{{"content":[{{"type":"text","text":{text}}}],"structuredContent":{value}}}"#
+            );
+            cost(name, &result, None)
+        };
+        cost().map_err(|error| format!("{file}: {error}"))
+    };
+    names(workspace, ROWS)?.into_iter().map(set).collect()
+}
+
+/// What each recorded result costs, but for errors.
+pub(super) fn recorded(workspace: &Workspace) -> Result<Vec<Cost>, String> {
+    let mut all = Vec::new();
+    for name in names(workspace, RESULTS)? {
+        let file = format!("{RESULTS}/{name}.json");
+        let calls = workspace.read(&file)?;
+        let list = workspace.read(&format!("{LISTS}/{name}.json"))?;
+        let costs = costs(&name, &calls, &list);
+        all.extend(costs.map_err(|error| format!("{file}: {error}"))?);
+    }
+    Ok(all)
+}
+
+fn costs(server: &str, calls: &str, list: &str) -> Result<Vec<Cost>, JsonError> {
+    let list: serde_json::Value = serde_json::from_str(list)?;
+    let schema = |tool: &str| {
+        let mut tools = list["tools"].as_array()?.iter();
+        tools
+            .find(|listed| listed["name"] == tool)?
+            .get("outputSchema")
+    };
+    let mut all = Vec::new();
+    for call in elements(calls)? {
+        let call = Members::parse(call)?;
+        let tool = call.get_str("call").unwrap_or_default();
+        let reply = Members::parse(call.get("reply").unwrap_or("{}"))?;
+        let result = reply.get("result").unwrap_or("{}");
+        if Members::parse(result)?.get("isError") == Some("true") {
+            continue;
+        }
+        all.push(cost(format!("{server}: {tool}"), result, schema(&tool))?);
+    }
+    Ok(all)
+}
+
+fn cost(
+    name: String,
+    result: &str,
+    output_schema: Option<&serde_json::Value>,
+) -> Result<Cost, JsonError> {
+    let tool = ToolFacts {
+        output_schema: output_schema.is_some(),
+        ui: false,
+    };
+    let policy = Policy {
+        report: true,
+        ..Policy::default()
+    };
+    let compaction = Compaction {
+        contract: output_schema.map_or(Contract::default(), Contract::of),
+        whole: Some(Whole {
+            uri: "vary://result/0123456789abcdefghijkl",
+            is_linked: true,
+        }),
+        ..Compaction::default()
+    };
+    let served = read(result)?;
+    let asked = |tags: &str, more: &str| {
+        let tags = tags.split(',').chain([more]).filter(|tag| !tag.is_empty());
+        let (features, _) = Features::from_tags(tags);
+        match compact_tool_result(result, &features, tool, &policy, &compaction).shaped {
+            Shaped::Changed { result, .. } => read(&result),
+            Shaped::Unchanged => Ok(served),
+        }
+    };
+    let both = |(tags, _): &(&str, &str)| {
+        let standard = if tags.is_empty() {
+            served
+        } else {
+            asked(tags, "")?
+        };
+        Ok((standard, asked(tags, "verbosity=compact")?))
+    };
+    Ok(Cost {
+        name,
+        served,
+        asked: ASKERS.iter().map(both).collect::<Result<_, JsonError>>()?,
+    })
+}
+
+/// The tokens that a client forwards to its model of `result`, but for pictures and sound.
+fn read(result: &str) -> Result<usize, JsonError> {
+    let (value, blocks) = match forward(result, Experience::Conversation)? {
+        Forward::Content(blocks) => ("", blocks),
+        Forward::Structured { value, others } => (value, others),
+        Forward::Nothing => ("", Vec::new()),
+    };
+    let mut tokens = count(value);
+    for block in blocks {
+        let read = Members::parse(block)?;
+        tokens += match read.get_str("type").as_deref() {
+            Some("text") => count(&read.get_str("text").unwrap_or_default()),
+            Some("image" | "audio") => 0,
+            _ => count(block),
+        };
+    }
+    Ok(tokens)
+}
+
+/// A line for each result: what it costs whom, whole and in few words.
+pub(super) fn table(costs: &[Cost]) -> String {
+    let mut head = String::from("| asks for |");
+    let mut rule = String::from("|---|");
+    for (_, said) in ASKERS {
+        let _ = write!(head, " {said} | compact | |");
+        rule.push_str("--:|--:|--:|");
+    }
+    let mut table = format!("{head}\n{rule}\n");
+    for cost in costs {
+        let _ = write!(table, "| {} |", cost.name);
+        for (standard, compact) in &cost.asked {
+            let part = percent(*compact, *standard);
+            let _ = write!(table, " {standard} | {compact} | {part} |");
+        }
+        table.push('\n');
+    }
+    table
+}
+
+/// Whether few words save three fifths of what the same client reads otherwise, and of what the server said.
+pub(super) fn saves_enough(costs: &[Cost]) -> Result<(), String> {
+    for cost in costs {
+        for ((standard, compact), (_, said)) in cost.asked.iter().zip(ASKERS) {
+            let most = standard.min(&cost.served) * 2 / 5;
+            if *compact > most {
+                let name = &cost.name;
+                return Err(format!(
+                    "{name} for {said}: {compact} tokens in few words, {most} at most"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+const ROWS: &str = "crates/mcp-vary/tests/fixtures/rows";
+const RESULTS: &str = "crates/mcp-vary/tests/fixtures/tool-results";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_tokens_are_said() {
+        let cost = |compact| Cost {
+            name: "x".to_owned(),
+            served: 100,
+            asked: vec![(100, 40), (200, compact)],
+        };
+        assert_eq!(saves_enough(&[cost(40)]), Ok(()));
+        let said = saves_enough(&[cost(41)]).unwrap_err();
+        assert_eq!(
+            said,
+            "x for `format=json`: 41 tokens in few words, 40 at most"
+        );
+    }
+
+    #[test]
+    fn a_model_reads_words_and_links_but_no_bytes() {
+        let read = |blocks: &str| read(&format!(r#"{{"content":[{blocks}]}}"#)).unwrap();
+        let text = r#"{"type":"text","text":"hello world"}"#;
+        let image = r#"{"type":"image","data":"aGk=","mimeType":"image/png"}"#;
+        assert_eq!(read(text), 2);
+        assert_eq!(read(&format!("{text},{image}")), 2);
+        assert!(
+            read(&format!(
+                r#"{text},{{"type":"resource_link","uri":"a:b","name":"b"}}"#
+            )) > 2
+        );
+    }
+}
