@@ -49,6 +49,8 @@ pub(crate) fn configuration(data: &[u8]) {
             Ok(file) => file.notes,
             Err(mistakes) => {
                 assert!(!mistakes.all.is_empty());
+                let has_fix = |mistake: &Mistake| mistake.fix.is_some();
+                assert!(mistakes.all.iter().all(has_fix), "{mistakes}");
                 mistakes.all
             }
         };

@@ -592,6 +592,8 @@ proptest! {
         text.replace_range(start..end, &insert);
         if let Err(mistakes) = Source::new(name, &text).read(&environment) {
             assert!(!mistakes.all.is_empty());
+            // Whoever reads of a mistake reads what to write.
+            assert!(mistakes.all.iter().all(|mistake| mistake.fix.is_some()), "{mistakes}");
         }
     }
 }
@@ -883,6 +885,23 @@ fn every_mistake_of_a_variant_is_said_at_once() {
             "12:15: `variants.one.from` leads back to the variant itself; take out one `from`",
             "13:15: `variants.two.from` leads back to the variant itself; take out one `from`",
         ],
+    );
+}
+
+#[test]
+fn what_is_likely_not_meant_is_noted() {
+    let text =
+        "servers: {a: {command: x}}\nvariants:\n  a: {status: stable, deprecation: {message: m}}\n";
+    let notes: Vec<String> = read("vary.yaml", text)
+        .notes
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        notes,
+        [
+            "3:36: `variants.a.deprecation` tells nobody anything, since the variant is not deprecated; take out `status`, or this"
+        ]
     );
 }
 

@@ -67,6 +67,12 @@ impl Mistake {
         }
     }
 
+    /// Of tables and lists in each other.
+    pub(super) fn too_deep(at: Position, deepest: usize) -> Self {
+        let what = format!("is nested more than {deepest} deep");
+        Self::new(at, "", what).with_fix("a configuration has six levels")
+    }
+
     pub(super) fn with_fix(mut self, fix: impl Into<String>) -> Self {
         self.fix = Some(fix.into());
         self

@@ -113,11 +113,28 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Declar
     // Whether a removal date is past is said when the gateway starts.
     let declared = faces.iter().map(|face| face.variant.clone()).collect();
     match Variants::new(declared, Date::from_unix(0)) {
-        Ok(_) => into.faces = Faces::new(faces, Date::from_unix(0)).ok().map(Arc::new),
+        Ok((_, warnings)) => {
+            into.faces = Faces::new(faces, Date::from_unix(0)).ok().map(Arc::new);
+            warn(reader, field, &warnings);
+        }
         Err(mistakes) => {
             for mistake in mistakes.all() {
                 refuse(reader, field, mistake);
             }
+        }
+    }
+}
+
+/// Says at its place what is likely not meant.
+fn warn(reader: &mut Reader<'_>, field: &Field<'_>, warnings: &[variant::Warning]) {
+    for warning in warnings {
+        if let variant::Warning::NotDeprecated(id) = warning {
+            let place = field.deepest(&[id.as_str(), "deprecation"]);
+            let what = "tells nobody anything, since the variant is not deprecated";
+            let note = Mistake::new(place.node.at, place.path, what);
+            reader
+                .notes
+                .push(note.with_fix("take out `status`, or this"));
         }
     }
 }

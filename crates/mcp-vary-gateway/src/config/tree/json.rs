@@ -130,10 +130,12 @@ impl File<'_> {
 
     fn node(&self, raw: &RawValue, depth: usize) -> Result<Node, Mistake> {
         let at = self.position(raw);
-        let failed = |error: serde_json::Error| Mistake::new(at, "", error.to_string());
+        let failed = |error: serde_json::Error| {
+            Mistake::new(at, "", error.to_string()).with_fix("write it as JSON has it")
+        };
         let depth = depth
             .checked_sub(1)
-            .ok_or_else(|| Mistake::new(at, "", format!("is nested more than {DEEPEST} deep")))?;
+            .ok_or_else(|| Mistake::too_deep(at, DEEPEST))?;
         let text = raw.get();
         let value = match text.bytes().next() {
             Some(b'{') => {

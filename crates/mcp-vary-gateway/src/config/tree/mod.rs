@@ -260,7 +260,9 @@ mod tests {
         refuses(
             "x",
             "a: *b",
-            &["1:4: while parsing node, found unknown anchor"],
+            &[
+                "1:4: while parsing node, found unknown anchor; write `&` and its name before what it stands for, above",
+            ],
         );
         refuses(
             "x",
@@ -342,12 +344,16 @@ mod tests {
         refuses(
             "x.yaml",
             "a: b: c\n",
-            &["1:5: mapping values are not allowed in this context"],
+            &[
+                "1:5: mapping values are not allowed in this context; look at quotes, brackets, colons and indentation just before",
+            ],
         );
         refuses(
             "x.yaml",
             "a: [1\nb: 2\n",
-            &["2:2: illegal placement of ':' indicator"],
+            &[
+                "2:2: illegal placement of ':' indicator; look at quotes, brackets, colons and indentation just before",
+            ],
         );
         refuses(
             "x.yaml",
@@ -364,13 +370,17 @@ mod tests {
             "a: !env X",
             &["1:9: the tag `!env` means nothing here; leave it out"],
         );
-        refuses("x.toml", "a = 1\na = 2\n", &["2:1: duplicate key"]);
+        refuses(
+            "x.toml",
+            "a = 1\na = 2\n",
+            &["2:1: duplicate key; look at quotes, brackets and `=` just before"],
+        );
         refuses(
             "x.toml",
             "a = \nb = ]\n",
             &[
-                "2:5: missing array opening, expected `[`",
-                "1:5: string values must be quoted, expected literal string",
+                "2:5: missing array opening, expected `[`; look at quotes, brackets and `=` just before",
+                "1:5: string values must be quoted, expected literal string; look at quotes, brackets and `=` just before",
             ],
         );
     }

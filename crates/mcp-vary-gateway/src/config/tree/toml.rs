@@ -24,13 +24,14 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Mistake>> {
     }
     let mistakes = errors.iter().map(|error| {
         let at = error.span().map_or(0, |span| span.start);
-        Mistake::new(lines.position(at), "", error.message())
+        let mistake = Mistake::new(lines.position(at), "", error.message());
+        mistake.with_fix("look at quotes, brackets and `=` just before")
     });
     Err(mistakes.collect())
 }
 
 fn too_deep(at: Position) -> Mistake {
-    Mistake::new(at, "", format!("is nested more than {DEEPEST} deep"))
+    Mistake::too_deep(at, DEEPEST)
 }
 
 /// The dots of a line outside of texts and comments.

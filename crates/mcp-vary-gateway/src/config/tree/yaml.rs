@@ -19,7 +19,15 @@ pub(super) fn read(text: &str) -> Result<Node, Vec<Mistake>> {
     for event in Parser::new_from_str_with_options(text, options) {
         let taken = match event {
             Ok((event, span)) => tree.take(event, span),
-            Err(error) => Err(Mistake::new(place(*error.marker()), "", error.info())),
+            Err(error) => {
+                let mistake = Mistake::new(place(*error.marker()), "", error.info());
+                Err(
+                    mistake.with_fix(match error.info().contains("unknown anchor") {
+                        true => "write `&` and its name before what it stands for, above",
+                        false => "look at quotes, brackets, colons and indentation just before",
+                    }),
+                )
+            }
         };
         taken.map_err(|mistake| vec![mistake])?;
     }
