@@ -17,17 +17,19 @@ use crate::catalog::listing::ListKind;
 use crate::catalog::shown::{Prompt, Tool};
 use crate::class::{Class, InUse};
 use crate::client::Client;
+use crate::handshake::asks_for_few_words;
+use crate::kept::{Kept, Unread};
 use crate::links::Origin;
 use crate::log_level::{level_from_name, level_name};
 use crate::mcp_header;
 use crate::meta;
 use crate::reply::{self, Failure};
 use crate::results::Called;
-use crate::revision::Era;
+use crate::revision::{Era, Revision};
 use crate::route::{Action, Asked, Outcome, unknown};
 use crate::running::{Again, Finish, Progress, Running};
 use crate::setup::Setup;
-use crate::shape::{Shaping, Telling};
+use crate::shape::{Keeping, Shaping, Telling};
 use crate::splice;
 use crate::upstream::{Owner, Repeat, Request};
 use crate::wire;
@@ -119,7 +121,7 @@ impl Call<'_> {
 
     pub(crate) async fn list(&self, kind: ListKind) -> Result<Outcome, Failure> {
         if !self.catalog.offers(kind) {
-            return Err(unknown(self.asked.method));
+            return self.nothing(kind);
         }
         let variant = self.active()?;
         let bookmark = self.bookmark(variant, kind)?;
@@ -135,6 +137,20 @@ impl Call<'_> {
         let (start, end) = page.result(next.as_deref());
         let parts = [start, end.as_bytes()];
         Ok(Outcome::Done(reply::result_of_parts(self.asked.id, &parts)))
+    }
+
+    /// The list of a kind that no server has: for a client that was offered resources it is empty.
+    fn nothing(&self, kind: ListKind) -> Result<Outcome, Failure> {
+        let features = self.client.features.as_deref();
+        let is_offered =
+            kind.capability() == "resources" && features.is_some_and(asks_for_few_words);
+        if !is_offered {
+            return Err(unknown(self.asked.method));
+        }
+        self.active()?;
+        let result = format!(r#"{{"{}":[]}}"#, kind.items_key());
+        let sent = bridge::result_downward(&result, self.client.era(), Caching::Never);
+        Ok(Outcome::Done(reply::result(self.asked.id, sent.as_bytes())))
     }
 
     pub(crate) async fn tool(mut self) -> Result<Outcome, Failure> {
@@ -189,6 +205,10 @@ impl Call<'_> {
     }
 
     pub(crate) async fn read(self) -> Result<Outcome, Failure> {
+        let uri = self.asked.params.string("uri").unwrap_or_default();
+        if Kept::is_uri(&uri) {
+            return self.read_kept(uri);
+        }
         self.requires("resources")?;
         let uri = self.asked.params.string("uri")?;
         let variant = self.active()?;
@@ -205,6 +225,20 @@ impl Call<'_> {
             ..Forwarding::default()
         };
         self.forward(variant, forwarding).await
+    }
+
+    /// The rest of a result that was told in fewer words. It is no server's, and outside of the views.
+    fn read_kept(&self, uri: String) -> Result<Outcome, Failure> {
+        let variant = self.active()?;
+        match self.gateway.lasting.kept.read(&uri, self.client.id) {
+            Ok(result) => {
+                let era = self.client.era();
+                let sent = bridge::result_downward(&result, era, Caching::Never);
+                Ok(Outcome::Done(reply::result(self.asked.id, sent.as_bytes())))
+            }
+            Err(Unread::Unknown) => Err(self.not_found(variant, Identifier::Resource(uri))),
+            Err(Unread::Part(error)) => Err(Failure::invalid_params(format!("`uri`: {error}"))),
+        }
     }
 
     pub(crate) async fn prompt(mut self) -> Result<Outcome, Failure> {
@@ -464,6 +498,12 @@ impl Call<'_> {
             features,
             report: self.client.features.is_some(),
             telling,
+            keeping: Keeping {
+                kept: Arc::clone(&self.gateway.lasting.kept),
+                client: self.client.session.as_ref().map(|session| session.client),
+            },
+            output: tool.output.clone(),
+            is_linked: self.client.revision >= Revision::LINKS,
             fields,
             tool: tool.facts,
             always_both: config.always_both,
@@ -484,11 +524,7 @@ impl Call<'_> {
             server: server.name.as_str().into(),
             arguments: arguments.unwrap_or("{}").to_owned(),
         };
-        Some(Telling {
-            recipe,
-            tool: Arc::clone(rules),
-            called,
-        })
+        Some(Telling { recipe, called })
     }
 
     async fn forward(mut self, variant: usize, forwarding: Forwarding) -> Result<Outcome, Failure> {

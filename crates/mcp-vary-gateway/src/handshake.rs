@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mcp_vary::extension::{self, CONTENT_NEGOTIATION, Carrier, SERVER_VARIANTS};
+use mcp_vary::feature::{Features, Verbosity};
 use mcp_vary::json::{self, Members};
 use serde_json::{Map, Value, json};
 
@@ -157,6 +158,11 @@ impl Setup {
                 offered.insert((*capability).to_owned(), Value::Object(flags));
             }
         }
+        // What it gets in fewer words it can read whole.
+        if known.features.as_deref().is_some_and(asks_for_few_words) {
+            let resources = offered.entry("resources");
+            resources.or_insert_with(|| json!({}));
+        }
         if self.config.negotiation {
             let carrier = known.declared.negotiation.unwrap_or(Carrier::Extensions);
             extension::advertise(&mut offered, CONTENT_NEGOTIATION, json!({}), carrier);
@@ -184,6 +190,11 @@ impl Setup {
         }
         settings
     }
+}
+
+/// Whether a client that declared `features` is offered resources even where no server has any.
+pub(crate) fn asks_for_few_words(features: &Features) -> bool {
+    features.verbosity() == Verbosity::Compact
 }
 
 /// The capabilities that the gateway carries, and of each the flags that it does not.

@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, Limits};
 use crate::deprecation::Deprecations;
+use crate::kept::Kept;
 use crate::links::Links;
 use crate::session::{self, Sessions};
 
@@ -26,6 +27,8 @@ pub(crate) struct Lasting {
     pub(crate) deprecations: Deprecations,
     /// When the gateway was opened, in seconds since 1970-01-01 UTC.
     pub(crate) opened: u64,
+    /// What results left out.
+    pub(crate) kept: Arc<Kept>,
     tokens: AtomicU64,
     /// Places for requests that run on although their client is gone.
     pub(crate) unheard: Arc<Semaphore>,
@@ -49,6 +52,11 @@ impl Lasting {
             links: Links::default(),
             deprecations: Deprecations::default(),
             opened: (config.outside.now)(),
+            kept: Arc::new(Kept::new(
+                config.limits.kept_results,
+                config.limits.kept_for,
+                config.outside,
+            )),
             // Some servers take 0 for no token.
             tokens: AtomicU64::new(1),
             unheard: Arc::new(Semaphore::new(config.limits.unheard)),
@@ -70,9 +78,18 @@ impl Lasting {
             ("limits.connections", before.connections, limits.connections),
             ("limits.sessions", before.sessions, limits.sessions),
             ("limits.unheard", before.unheard, limits.unheard),
+            (
+                "limits.kept-results",
+                before.kept_results,
+                limits.kept_results,
+            ),
         ];
         let changed = fixed.into_iter().filter(|(_, before, now)| before != now);
-        changed.map(|(key, ..)| key).collect()
+        let mut changed: Vec<_> = changed.map(|(key, ..)| key).collect();
+        if before.kept_for != limits.kept_for {
+            changed.push("limits.kept-for");
+        }
+        changed
     }
 }
 

@@ -15,6 +15,7 @@ mod deprecation;
 mod front;
 mod gateway;
 mod handshake;
+mod kept;
 mod lasting;
 mod links;
 mod log_level;

@@ -29,6 +29,8 @@ impl Revision {
         Self::V2025_11_25,
         Self::V2026_07_28,
     ];
+    /// The first revision with resource links in results.
+    pub const LINKS: Self = Self::V2025_06_18;
     /// The newest revision with an `initialize` handshake.
     pub const LATEST_LEGACY: Self = Self::V2025_11_25;
     /// The newest stateless revision.

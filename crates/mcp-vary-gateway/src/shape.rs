@@ -3,16 +3,22 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use mcp_vary::feature::Features;
+use mcp_vary::feature::{Features, Verbosity};
 use mcp_vary::json::elements;
-use mcp_vary::shape::{Policy, Shaped, ToolFacts, tool_result};
+use mcp_vary::render::Contract;
+use mcp_vary::shape::{
+    Compaction, OutputSchema, Policy, Shaped, ToolFacts, Whole, compact_tool_result, tool_result,
+};
 use mcp_vary::variant::VariantId;
 use mcp_vary::view::ResultFields;
+use serde_json::Value;
 use tracing::debug;
 
 use crate::bridge::{STRUCTURE, is_text, without_structure};
-use crate::results::{Called, Recipe, ToolResults};
+use crate::kept::Kept;
+use crate::results::{Called, Output, Recipe};
 use crate::revision::Era;
+use crate::session::ClientId;
 use crate::splice;
 
 /// What a result is shaped by.
@@ -24,6 +30,11 @@ pub(crate) struct Shaping {
     pub(crate) report: bool,
     /// How the operator has it told.
     pub(crate) telling: Option<Telling>,
+    pub(crate) keeping: Keeping,
+    /// Whether the client's revision knows resource links.
+    pub(crate) is_linked: bool,
+    /// What the client was told of the structured value.
+    pub(crate) output: Option<Arc<Output>>,
     /// Which fields clients of the variant get.
     pub(crate) fields: ResultFields,
     pub(crate) tool: ToolFacts,
@@ -37,8 +48,15 @@ pub(crate) struct Shaping {
 #[derive(Clone, Debug)]
 pub(crate) struct Telling {
     pub(crate) recipe: Arc<Recipe>,
-    pub(crate) tool: Arc<ToolResults>,
     pub(crate) called: Called,
+}
+
+/// Where what is left out is kept, and for whom.
+#[derive(Clone, Debug)]
+pub(crate) struct Keeping {
+    pub(crate) kept: Arc<Kept>,
+    /// The client that alone may read it; whoever knows the URI may without.
+    pub(crate) client: Option<ClientId>,
 }
 
 impl Shaping {
@@ -62,8 +80,12 @@ impl Shaping {
             report: self.report,
             variant: self.variant.as_ref().map(VariantId::as_str),
         };
-        let told = self.told(result, features, &policy);
-        match told.unwrap_or_else(|| tool_result(result, features, self.tool, &policy)) {
+        let shaped = match features.verbosity() {
+            Verbosity::Compact => self.in_few_words(result, features, &policy),
+            _ => None,
+        };
+        let shaped = shaped.or_else(|| self.told(result, features, &policy));
+        match shaped.unwrap_or_else(|| tool_result(result, features, self.tool, &policy)) {
             Shaped::Changed { result, applied } => {
                 debug!(?applied, "result shaped");
                 Cow::Owned(result)
@@ -74,14 +96,54 @@ impl Shaping {
 
     /// The result as the operator has it told; none where no rule is about it.
     fn told(&self, result: &str, features: &Features, policy: &Policy<'_>) -> Option<Shaped> {
-        let Telling {
-            recipe,
-            tool,
-            called,
-        } = self.telling.as_ref()?;
+        let Telling { recipe, called } = self.telling.as_ref()?;
         let alternative = recipe.alternative(result, policy.lift, called, features)?;
-        let output = tool.output().filter(|_| self.tool.output_schema);
+        let output = self.output.as_ref().and_then(|output| output.check());
+        let output = output.map(|check| check as &dyn OutputSchema);
         Some(alternative.apply(result, features, self.tool, output, policy))
+    }
+
+    /// What is told, in few words, the whole of it kept for a while; none where it would not be shorter.
+    fn in_few_words(
+        &self,
+        result: &str,
+        features: &Features,
+        policy: &Policy<'_>,
+    ) -> Option<Shaped> {
+        let quiet = Policy {
+            report: false,
+            ..*policy
+        };
+        let told = self.told(result, features, &quiet);
+        let subject = match &told {
+            Some(Shaped::Changed { result, .. }) => result.as_str(),
+            _ => result,
+        };
+        let uri = self.keeping.kept.uri(subject.len());
+        let check = self.output.as_ref().and_then(|output| output.check());
+        let accepts = check.map(|check| |value: &Value| check.accepts_value(value));
+        let contract = match (check, &accepts) {
+            (Some(check), Some(accepts)) => Contract::of(check.schema()).accepted_by(accepts),
+            _ => Contract::default(),
+        };
+        let compaction = Compaction {
+            contract,
+            whole: uri.as_deref().map(|uri| Whole {
+                uri,
+                is_linked: self.is_linked,
+            }),
+            ..Compaction::default()
+        };
+        let compacted = compact_tool_result(subject, features, self.tool, policy, &compaction);
+        if let (Some(uri), Some(whole)) = (&uri, compacted.whole) {
+            self.keeping.kept.keep(uri, whole, self.keeping.client);
+        }
+        match compacted.shaped {
+            Shaped::Changed { result, applied } if applied.verbosity.is_some() => {
+                Some(Shaped::Changed { result, applied })
+            }
+            _ => None,
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use tracing::warn;
 
 use super::listing::{self, ListKind};
 use crate::mcp_header::{ParamHeader, param_headers};
+use crate::results::Output;
 use crate::revision::Era;
 use crate::splice;
 
@@ -46,6 +47,7 @@ pub(crate) struct OwnTool {
     /// Whether calling it twice does no more than calling it once, by its own word.
     pub(crate) idempotent: bool,
     pub(crate) hints: Hints,
+    pub(crate) output: Option<Arc<Output>>,
 }
 
 impl Item {
@@ -90,10 +92,12 @@ impl Item {
 impl OwnTool {
     /// SDK clients hold a result against the schema that they saw first, in whichever variant that was: what
     /// the server's own definition says counts in all.
-    fn read(name: &str, tool: &str) -> Self {
+    fn read(name: &str, tool: &Arc<str>) -> Self {
         let members = Members::parse(tool).unwrap_or_default();
+        let facts = ToolFacts::listed(tool);
         Self {
-            facts: ToolFacts::listed(tool),
+            facts,
+            output: facts.output_schema.then(|| Arc::new(Output::new(tool))),
             headers: headers_of(name, tool),
             idempotent: is_idempotent(&members),
             hints: Hints::of_tool(tool),

@@ -11,7 +11,7 @@ use super::item::{Item, Place, headers_of};
 use super::listing::ListKind;
 use super::template::Template;
 use crate::mcp_header::ParamHeader;
-use crate::results::{ResultRule, ToolResults};
+use crate::results::{Output, ResultRule, ToolResults};
 use crate::revision::Era;
 use crate::splice;
 use crate::words::Words;
@@ -62,6 +62,8 @@ pub(crate) struct Tool {
     pub(crate) prepared: Option<Arc<PreparedTool>>,
     /// What the variant calls otherwise than the server, if anything.
     pub(crate) words: Option<Arc<Words>>,
+    /// What its results are held against.
+    pub(crate) output: Option<Arc<Output>>,
     /// How its results are told, where the operator has rules for it.
     pub(crate) results: Option<Arc<ToolResults>>,
 }
@@ -92,7 +94,7 @@ impl Showing {
                 Cow::Borrowed(_) => Arc::clone(&item.json),
                 Cow::Owned(json) => json.into(),
             };
-            let results = ToolResults::new(results, candidate(item, server), &item.json);
+            let results = ToolResults::new(results, candidate(item, server));
             Listed {
                 legacy: for_legacy(kind, item, &json),
                 what: What::new(kind, item, &shown.id, &json, shown.call, results),
@@ -192,6 +194,7 @@ impl Tool {
             idempotent: own.is_some_and(|own| own.idempotent),
             words: words(item, id, renamed),
             prepared,
+            output: own.and_then(|own| own.output.clone()),
             results: None,
         }
     }
@@ -202,6 +205,8 @@ impl Tool {
         self.facts.output_schema |= other.facts.output_schema;
         self.facts.ui |= other.facts.ui;
         self.idempotent &= other.idempotent;
+        // A value would have to be what both of them say.
+        self.output = None;
     }
 }
 

@@ -485,6 +485,20 @@ connection is closed",
         shape: Schema::duration,
         read: |reader, field, limits| reader.duration(field, &mut limits.drain),
     },
+    Setting {
+        key: "kept-results",
+        about: "the results, all together, that are kept whole for clients that got less of them (`verbosity=compact`); one has a quarter of it",
+        default: "64 MiB",
+        shape: Schema::size,
+        read: |reader, field, limits| reader.size(field, &mut limits.kept_results),
+    },
+    Setting {
+        key: "kept-for",
+        about: "how long such a result can be read",
+        default: "10m",
+        shape: Schema::duration,
+        read: |reader, field, limits| reader.duration(field, &mut limits.kept_for),
+    },
 ];
 
 const NAMINGS: &[(&str, Naming)] = &[

@@ -292,6 +292,11 @@ pub struct Limits {
     pub write_timeout: Duration,
     /// How long requests in flight may take to finish at shutdown; 10 seconds.
     pub drain: Duration,
+    /// Bytes of the results, all together, that are kept whole for clients that got less of them; 64 MiB, and
+    /// a quarter of it for one.
+    pub kept_results: usize,
+    /// How long such a result can be read; 10 minutes.
+    pub kept_for: Duration,
 }
 
 impl Default for Limits {
@@ -307,6 +312,8 @@ impl Default for Limits {
             read_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
             drain: Duration::from_secs(10),
+            kept_results: 64 << 20,
+            kept_for: Duration::from_secs(600),
         }
     }
 }

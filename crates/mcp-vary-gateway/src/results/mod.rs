@@ -1,9 +1,11 @@
 //! What the operator makes of results: another value, in other words, for other clients.
 
+mod output;
 mod projection;
 mod rule;
 mod template;
 
+pub(crate) use self::output::Output;
 pub(crate) use self::projection::Projection;
 pub(crate) use self::rule::{Called, Recipe, ResultRule, ToolResults};
 pub(crate) use self::template::{Scope, Template};

@@ -1,17 +1,16 @@
 //! Which tools' results are told otherwise, to whom, and how.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use mcp_vary::feature::{Features, Format};
 use mcp_vary::json::Json;
 use mcp_vary::predicate::{Predicate, choose};
-use mcp_vary::shape::{Alternative, OutputSchema, Said};
-use mcp_vary::view::{Candidate, OutputCheck, Selection};
+use mcp_vary::shape::{Alternative, Said};
+use mcp_vary::view::{Candidate, Selection};
 use tracing::{debug, warn};
 
 use super::{Projection, Scope, Template};
-use crate::splice;
 
 /// One rule of the operator.
 #[derive(Debug)]
@@ -54,30 +53,16 @@ pub(crate) struct ToolResults {
     negotiated: Vec<(Predicate, Arc<Recipe>)>,
     /// For those that did not.
     others: Vec<(Predicate, Arc<Recipe>)>,
-    /// The server's own definition of the tool.
-    definition: Arc<str>,
-    output: OnceLock<Option<OutputCheck>>,
 }
 
 impl ToolResults {
     /// What `rules` say of the tool; none when that is nothing.
-    pub(crate) fn new(
-        rules: &[ResultRule],
-        tool: Candidate<'_>,
-        definition: &Arc<str>,
-    ) -> Option<Arc<Self>> {
+    pub(crate) fn new(rules: &[ResultRule], tool: Candidate<'_>) -> Option<Arc<Self>> {
         let about = rules.iter().filter(|rule| rule.tools.shows(tool));
         let of = |rule: &ResultRule| (rule.when.clone(), Arc::clone(&rule.recipe));
         let negotiated: Vec<_> = about.clone().map(of).collect();
         let others = about.filter(|rule| rule.everyone).map(of).collect();
-        (!negotiated.is_empty()).then(|| {
-            Arc::new(Self {
-                negotiated,
-                others,
-                definition: Arc::clone(definition),
-                output: OnceLock::new(),
-            })
-        })
+        (!negotiated.is_empty()).then(|| Arc::new(Self { negotiated, others }))
     }
 
     /// How the tool's results are told to a client with `features`.
@@ -87,18 +72,6 @@ impl ToolResults {
             None => choose(&self.others, &Features::default()),
         };
         chosen.map(Arc::clone)
-    }
-
-    /// What the client was told of the tool's structured value; none without `outputSchema`, and for one that
-    /// values cannot be held against.
-    pub(crate) fn output(&self) -> Option<&dyn OutputSchema> {
-        let check = self.output.get_or_init(|| {
-            let schema = splice::get(&self.definition, "outputSchema")?;
-            let check = OutputCheck::new(schema);
-            let told = check.inspect_err(|why| warn!(why, "an `outputSchema` cannot be checked"));
-            told.ok()
-        });
-        check.as_ref().map(|check| check as &dyn OutputSchema)
     }
 }
 

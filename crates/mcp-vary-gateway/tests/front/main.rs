@@ -18,6 +18,7 @@ mod batches;
 mod cancel;
 mod choosing;
 mod http;
+mod kept;
 mod mapping;
 mod negotiation;
 mod offers;

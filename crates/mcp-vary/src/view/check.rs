@@ -48,7 +48,12 @@ impl Check {
     /// Whether the schema takes `value`; not, when that takes too long to say.
     pub(super) fn accepts(&self, value: &str) -> bool {
         let value = serde_json::from_str::<Value>(value);
-        value.is_ok_and(|value| depth(&value) <= self.deepest && self.validator.is_valid(&value))
+        value.is_ok_and(|value| self.accepts_value(&value))
+    }
+
+    /// The same of a value that was read.
+    pub(super) fn accepts_value(&self, value: &Value) -> bool {
+        depth(value) <= self.deepest && self.validator.is_valid(value)
     }
 
     /// What of the arguments the schema does not take.

@@ -37,6 +37,12 @@ impl OutputCheck {
         let schema = serde_json::from_str(schema).map_err(|error| error.to_string())?;
         Ok(Self { schema, check })
     }
+
+    /// Whether `value` is valid, as [`accepts`](crate::shape::OutputSchema::accepts) has it.
+    #[must_use]
+    pub fn accepts_value(&self, value: &Value) -> bool {
+        self.check.accepts_value(value)
+    }
 }
 
 impl crate::shape::OutputSchema for OutputCheck {

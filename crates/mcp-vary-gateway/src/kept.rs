@@ -1,0 +1,275 @@
+//! Results that were told in fewer words, kept whole for a while so that their clients can read the rest.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use mcp_vary::json::{Json, Members, string};
+use mcp_vary::render::{self, Part, PartError};
+
+use crate::config::Outside;
+use crate::session::ClientId;
+
+/// What the URI of every kept result begins with.
+const PREFIX: &str = "vary://result/";
+/// Random bytes of an id: nobody guesses one.
+const ID: usize = 16;
+
+/// The results that are kept.
+///
+/// # Properties
+///
+/// Who knows an id and is the client that got it reads the whole value, part by part, until its time is over
+/// or newer results need the room. All of them together have at most as many bytes as is said, and one at
+/// most a quarter of that.
+pub(crate) struct Kept {
+    room: usize,
+    time: Duration,
+    outside: Outside,
+    all: Mutex<All>,
+}
+
+#[derive(Default)]
+struct All {
+    by_id: BTreeMap<Arc<str>, Whole>,
+    /// From the oldest on.
+    ids: BTreeMap<u64, Arc<str>>,
+    bytes: usize,
+    count: u64,
+}
+
+struct Whole {
+    json: Arc<str>,
+    client: Option<ClientId>,
+    number: u64,
+    /// In seconds since 1970.
+    until: u64,
+}
+
+/// Why nothing is read.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// There is no such result, or it is another client's.
+    Unknown,
+    Part(PartError),
+}
+
+/// Without what servers said.
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = self.lock();
+        f.debug_struct("Kept")
+            .field("results", &all.by_id.len())
+            .field("bytes", &all.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Kept {
+    pub(crate) fn new(room: usize, time: Duration, outside: Outside) -> Self {
+        Self {
+            room,
+            time,
+            outside,
+            all: Mutex::default(),
+        }
+    }
+
+    /// Whether `uri` is that of a kept result.
+    pub(crate) fn is_uri(uri: &str) -> bool {
+        uri.starts_with(PREFIX)
+    }
+
+    /// A URI for a result of `bytes`; none when it would not be kept.
+    pub(crate) fn uri(&self, bytes: usize) -> Option<String> {
+        if bytes > self.room / 4 {
+            return None;
+        }
+        let mut random = [0; ID];
+        (self.outside.random)(&mut random);
+        let id = random.map(|byte| format!("{byte:02x}"));
+        Some(format!("{PREFIX}{}", id.concat()))
+    }
+
+    /// Keeps `json` as `uri`, for `client` alone where one is named.
+    pub(crate) fn keep(&self, uri: &str, json: String, client: Option<ClientId>) {
+        let Some(id) = uri.strip_prefix(PREFIX) else {
+            return;
+        };
+        let now = (self.outside.now)();
+        let mut all = self.lock();
+        all.forget(now, self.room.saturating_sub(json.len()));
+        let id: Arc<str> = id.into();
+        let number = all.count;
+        all.count += 1;
+        all.bytes += json.len();
+        all.ids.insert(number, Arc::clone(&id));
+        let whole = Whole {
+            json: json.into(),
+            client,
+            number,
+            until: now.saturating_add(self.time.as_secs()),
+        };
+        all.by_id.insert(id, whole);
+    }
+
+    /// The result of `resources/read` for `uri`, asked by `client`.
+    ///
+    /// The first of its contents is the part as JSON, or the text itself. Another follows when there is more:
+    /// it says how much, and has the URI of the next part.
+    pub(crate) fn read(&self, uri: &str, client: ClientId) -> Result<String, Unread> {
+        let rest = uri.strip_prefix(PREFIX).unwrap_or_default();
+        let (id, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let json = self.whole(id, client).ok_or(Unread::Unknown)?;
+        let part = Part::parse(query).map_err(Unread::Part)?;
+        let value = Json::parse(&json).map_err(|_| Unread::Unknown)?;
+        let page = render::read(&value, &part).map_err(Unread::Part)?;
+        let (media_type, text) = match &page.value {
+            Json::String(text) => ("text/plain", text.to_string()),
+            value => ("application/json", value.to_json()),
+        };
+        let mut contents = vec![content(uri, media_type, &text)];
+        if let Some(next) = page.next {
+            let mut following = part.clone().from(next);
+            following.limit = part.limit;
+            let following = format!("{PREFIX}{id}?{}", following.to_query());
+            let (from, total) = (page.offset, page.total);
+            let told = format!("{from} to {next} of {total}; the next part: {following}");
+            contents.push(content(&following, "text/plain", &told));
+        }
+        Ok(format!(r#"{{"contents":[{}]}}"#, contents.join(",")))
+    }
+
+    fn whole(&self, id: &str, client: ClientId) -> Option<Arc<str>> {
+        let now = (self.outside.now)();
+        let all = self.lock();
+        let whole = all.by_id.get(id).filter(|whole| whole.until > now)?;
+        let may = whole.client.is_none_or(|owner| owner == client);
+        may.then(|| Arc::clone(&whole.json))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, All> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl All {
+    /// Forgets what is over, and the oldest until the others have at most `room` bytes.
+    fn forget(&mut self, now: u64, room: usize) {
+        while let Some((number, id)) = self.ids.first_key_value() {
+            let whole = self.by_id.get(id);
+            let is_over = whole.is_none_or(|whole| whole.until <= now);
+            if !is_over && self.bytes <= room {
+                break;
+            }
+            let (number, id) = (*number, Arc::clone(id));
+            self.ids.remove(&number);
+            if let Some(whole) = self.by_id.remove(&id).filter(|it| it.number == number) {
+                self.bytes -= whole.json.len();
+            }
+        }
+    }
+}
+
+fn content(uri: &str, media_type: &str, text: &str) -> String {
+    let mut content = Members::default();
+    content.set("uri", string(uri));
+    content.set("mimeType", string(media_type));
+    content.set("text", string(text));
+    content.to_json()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    static NOW: AtomicU64 = AtomicU64::new(1_000);
+
+    fn kept(room: usize, now: fn() -> u64) -> Kept {
+        let random = |bytes: &mut [u8]| getrandom::fill(bytes).unwrap();
+        Kept::new(room, Duration::from_secs(60), Outside::new(now, random))
+    }
+
+    fn keep(kept: &Kept, json: &str, client: Option<ClientId>) -> String {
+        let uri = kept.uri(json.len()).unwrap();
+        kept.keep(&uri, json.to_owned(), client);
+        uri
+    }
+
+    #[test]
+    fn a_result_is_read_in_parts_that_lead_to_each_other() {
+        let kept = kept(1 << 20, || 0);
+        let uri = keep(&kept, r#"{"rows":[{"n":1.0},{"n":2},{"n":3}]}"#, None);
+        let first = kept
+            .read(&format!("{uri}?pointer=/rows&limit=2"), 1)
+            .unwrap();
+        assert_eq!(
+            first,
+            format!(
+                "{{\"contents\":[{{\"uri\":\"{uri}?pointer=/rows&limit=2\",\"mimeType\":\"application/json\",\
+                 \"text\":\"[{{\\\"n\\\":1.0}},{{\\\"n\\\":2}}]\"}},\
+                 {{\"uri\":\"{uri}?pointer=/rows&offset=2&limit=2\",\"mimeType\":\"text/plain\",\
+                 \"text\":\"0 to 2 of 3; the next part: {uri}?pointer=/rows&offset=2&limit=2\"}}]}}"
+            )
+        );
+        let last = kept
+            .read(&format!("{uri}?pointer=/rows&offset=2&limit=2"), 1)
+            .unwrap();
+        assert!(
+            last.contains(r#"[{\"n\":3}]"#) && !last.contains("next part"),
+            "{last}"
+        );
+    }
+
+    #[test]
+    fn a_text_is_read_as_text() {
+        let kept = kept(1 << 20, || 0);
+        let uri = keep(&kept, r#""two words""#, None);
+        let read = kept.read(&uri, 1).unwrap();
+        assert!(
+            read.contains(r#""mimeType":"text/plain","text":"two words""#),
+            "{read}"
+        );
+    }
+
+    #[test]
+    fn nobody_else_reads_what_belongs_to_a_client() {
+        let kept = kept(1 << 20, || 0);
+        let uri = keep(&kept, "[1]", Some(7));
+        assert!(kept.read(&uri, 7).is_ok());
+        assert!(matches!(kept.read(&uri, 8), Err(Unread::Unknown)));
+        assert!(matches!(
+            kept.read("vary://result/0", 7),
+            Err(Unread::Unknown)
+        ));
+        let bad = kept.read(&format!("{uri}?limit=x"), 7);
+        assert!(matches!(bad, Err(Unread::Part(_))));
+        // Whether a part is well-formed is nobody's business who may not read it.
+        let bad = kept.read(&format!("{uri}?limit=x"), 8);
+        assert!(matches!(bad, Err(Unread::Unknown)));
+    }
+
+    #[test]
+    fn the_oldest_goes_when_there_is_no_room() {
+        let kept = kept(40, || 0);
+        assert_eq!(kept.uri(11), None, "one takes no more than a quarter");
+        let all: Vec<_> = (0..5).map(|_| keep(&kept, "[11111111]", None)).collect();
+        assert!(kept.read(&all[0], 1).is_err());
+        assert!(all[1..].iter().all(|uri| kept.read(uri, 1).is_ok()));
+    }
+
+    #[test]
+    fn its_time_is_over_some_day() {
+        let kept = kept(1 << 20, || NOW.load(Ordering::Relaxed));
+        let uri = keep(&kept, "[1]", None);
+        NOW.fetch_add(59, Ordering::Relaxed);
+        assert!(kept.read(&uri, 1).is_ok());
+        NOW.fetch_add(1, Ordering::Relaxed);
+        assert!(kept.read(&uri, 1).is_err());
+        keep(&kept, "[2]", None);
+        assert_eq!(kept.lock().by_id.len(), 1, "what is over is forgotten");
+    }
+}

@@ -1,0 +1,189 @@
+//! Results in few words, and where the rest of them is read.
+
+use mcp_vary_gateway::Config;
+use serde_json::{Value, json};
+
+use crate::http_peer::{Peer, Reply, Seen};
+use crate::support::{House, Legacy, Post, Way, features, modern, tool};
+
+/// So many rows that not all of them go out.
+const ROWS: usize = 1_000;
+
+fn rows() -> Value {
+    let rows = (0..ROWS).map(|at| {
+        json!({"id": format!("row-{at}"), "note": "What it is all about, said at some length.", "none": null})
+    });
+    json!({"rows": rows.collect::<Vec<_>>()})
+}
+
+/// A server that offers tools alone.
+fn answer(seen: &Seen) -> Option<Reply> {
+    let result = match seen.method() {
+        "initialize" => json!({
+            "protocolVersion": "2025-11-25", "serverInfo": {"name": "rows", "version": "1"},
+            "capabilities": {"tools": {}},
+        }),
+        "tools/list" => json!({"tools": [
+            {"name": "rows", "inputSchema": {"type": "object"}},
+            {"name": "bound", "inputSchema": {"type": "object"}, "outputSchema": {
+                "type": "object", "required": ["rows"],
+                "properties": {"rows": {"type": "array", "minItems": ROWS}}}},
+        ]}),
+        "tools/call" => json!({
+            "content": [{"type": "text", "text": rows().to_string()}], "structuredContent": rows(),
+        }),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+async fn house(adapt: impl FnOnce(Config) -> Config) -> House {
+    House::behind_one(Peer::start(answer).await, adapt).await
+}
+
+/// The URI of the whole, from the link in a result.
+fn link(result: &Value) -> String {
+    let blocks = result["content"].as_array().unwrap().iter();
+    let mut links = blocks.filter(|block| block["type"] == "resource_link");
+    let uri = links.next().unwrap()["uri"].as_str().unwrap().to_owned();
+    assert!(uri.starts_with("vary://result/"), "{uri}");
+    uri
+}
+
+/// CN-13: what is left out is read through the link, part by part, and is all there.
+#[tokio::test]
+async fn what_is_left_out_can_be_read() {
+    let house = house(|config| config).await;
+    let declared = features(&["verbosity=compact"]);
+    for way in [Way::HttpModern, Way::StdioModern] {
+        let call = way.ask(&house, &declared, "tools/call", tool("rows")).await;
+        let result = &call["result"];
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(text.len() * 2 < rows().to_string().len(), "{}", text.len());
+        let uri = link(result);
+        let (mut read, mut next) = (Vec::new(), format!("{uri}?pointer=/rows"));
+        loop {
+            let params = json!({"uri": next});
+            let part = way.ask(&house, &declared, "resources/read", params).await;
+            let contents = part["result"]["contents"].as_array().unwrap();
+            assert_eq!(contents[0]["mimeType"], "application/json");
+            let text = contents[0]["text"].as_str().unwrap();
+            let page: Vec<Value> = serde_json::from_str(text).unwrap();
+            read.extend(page);
+            match contents.get(1) {
+                Some(more) => next = more["uri"].as_str().unwrap().to_owned(),
+                None => break,
+            }
+        }
+        assert_eq!(Value::from(read), rows()["rows"]);
+    }
+}
+
+/// CN-13, CN-9: the notice and the link stand in `content`, even for an agent that reads JSON alone.
+#[tokio::test]
+async fn an_agent_is_told_what_is_missing() {
+    let house = house(|config| config).await;
+    let declared = features(&["agent", "format=json", "verbosity=compact"]);
+    let way = Way::HttpModern;
+    let call = way.ask(&house, &declared, "tools/call", tool("rows")).await;
+    link(&call["result"]);
+    assert_eq!(
+        call["result"]["_meta"]["vary/applied"]["verbosity"],
+        "compact"
+    );
+    let bound = way
+        .ask(&house, &declared, "tools/call", tool("bound"))
+        .await;
+    let rows = bound["result"]["structuredContent"]["rows"]
+        .as_array()
+        .unwrap();
+    assert_eq!(rows.len(), ROWS, "the listed schema asks for all of them");
+}
+
+/// What a session got is that session's; whoever has none goes by the URI, which nobody guesses.
+#[tokio::test]
+async fn one_session_reads_nothing_of_another() {
+    let house = house(|config| config).await;
+    let declared = features(&["verbosity=compact"]);
+    let mine = Legacy::open(&house, "2025-11-25", &declared).await;
+    let other = Legacy::open(&house, "2025-11-25", &declared).await;
+    let mut mine = mine;
+    let mut other = other;
+    let call = mine.ask("tools/call", tool("rows")).await.json();
+    let uri = link(&call["result"]);
+    let params = json!({"uri": uri});
+    let read = mine.ask("resources/read", params.clone()).await.json();
+    assert!(read["result"]["contents"][0]["text"].is_string(), "{read}");
+    let refused = other.ask("resources/read", params.clone()).await.json();
+    assert_eq!(refused["error"]["code"], -32002, "{refused}");
+    let unknown = json!({"uri": "vary://result/00000000000000000000000000000000"});
+    let nothing = other.ask("resources/read", unknown).await.json();
+    assert_eq!(
+        refused["error"]["message"], nothing["error"]["message"],
+        "as if there were none"
+    );
+}
+
+/// A part that is none says what to write.
+#[tokio::test]
+async fn a_part_that_is_none_is_refused() {
+    let house = house(|config| config).await;
+    let declared = features(&["verbosity=compact"]);
+    let way = Way::HttpModern;
+    let call = way.ask(&house, &declared, "tools/call", tool("rows")).await;
+    let uri = link(&call["result"]);
+    for (query, why) in [
+        ("limit=0", "write `pointer=/rows&offset=0&limit=50`"),
+        ("pointer=/nothing", "leave the pointer out"),
+        ("pointer=/rows&offset=9999", "begin before that"),
+    ] {
+        let params = json!({"uri": format!("{uri}?{query}")});
+        let read = way.ask(&house, &declared, "resources/read", params).await;
+        assert_eq!(read["error"]["code"], -32602);
+        let message = read["error"]["message"].as_str().unwrap();
+        assert!(message.contains(why), "{query}: {message}");
+    }
+}
+
+/// A client that asks for few words is offered resources, so that it may read what was left out; others see
+/// what the servers have.
+#[tokio::test]
+async fn who_asks_for_few_words_is_offered_resources() {
+    let house = house(|config| config).await;
+    let mut http = house.connect().await;
+    for (declared, is_offered) in [
+        (features(&["verbosity=compact"]), true),
+        (features(&["agent"]), false),
+        (json!({}), false),
+    ] {
+        let discover = modern(json!(1), "server/discover", json!({}), &declared);
+        let answer = http.ask(&Post::modern(&discover)).await.json();
+        let offered = answer["result"]["capabilities"].get("resources").is_some();
+        assert_eq!(offered, is_offered, "{declared}");
+        for (method, key) in [
+            ("resources/list", "resources"),
+            ("resources/templates/list", "resourceTemplates"),
+        ] {
+            let list = modern(json!(1), method, json!({}), &declared);
+            let answer = http.ask(&Post::modern(&list)).await.json();
+            match is_offered {
+                true => assert_eq!(answer["result"][key], json!([])),
+                false => assert_eq!(answer["error"]["code"], -32601, "{answer}"),
+            }
+        }
+    }
+}
+
+/// Nothing is kept where there is no room for it: then nothing is said to be readable.
+#[tokio::test]
+async fn without_room_there_is_no_link() {
+    let house = house(|mut config| {
+        config.limits.kept_results = 0;
+        config
+    })
+    .await;
+    let declared = features(&["verbosity=compact"]);
+    let way = Way::HttpModern;
+    let call = way.ask(&house, &declared, "tools/call", tool("rows")).await;
+    assert!(!call["result"].to_string().contains("vary://"));
+}
