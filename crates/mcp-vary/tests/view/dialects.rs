@@ -166,3 +166,108 @@ fn a_name_is_at_most_64_letters_long() {
     assert_eq!(strict.name_apart("list.all"), "list_all_6df87f42");
     assert_ne!(strict.name_apart("list.all"), strict.name_apart("list_all"));
 }
+
+/// SV-11: every kind of schema, as each dialect lists it.
+#[test]
+fn every_kind_of_schema_is_told_in_each_dialect() {
+    let mut told = String::new();
+    for schema in SCHEMAS {
+        told.push_str(&format!("{schema}\n"));
+        for dialect in Dialect::ALL {
+            let mut tool = value(&tool(&value(schema)));
+            tool["inputSchema"]["$defs"] = value(DEFINITIONS);
+            let tool = tool.to_string();
+            let prepared = in_dialect(&tool, dialect);
+            let listed = value(prepared.json().unwrap_or(&tool));
+            let listed = &listed["inputSchema"];
+            let argument = listed["properties"]["v"].to_string();
+            let name = dialect.as_str();
+            told.push_str(&format!("  {name}: {}\n", shortened(&argument)));
+            let definitions = listed.get("$defs").map(Value::to_string);
+            told.extend(definitions.map(|all| format!("    with {}\n", shortened(&all))));
+        }
+    }
+    insta::assert_snapshot!(told);
+}
+
+/// What stands for any value, in one word.
+fn shortened(listed: &str) -> String {
+    let scalars = r#"{"type":"string","nullable":true},{"type":"number"},{"type":"boolean"},{"type":"object"}"#;
+    let gemini =
+        format!(r#"{{"anyOf":[{scalars},{{"type":"array","items":{{"anyOf":[{scalars}]}}}}]}}"#);
+    let strict =
+        r#"{"anyOf":[{"type":"string"},{"type":"number"},{"type":"boolean"},{"type":"null"}]}"#;
+    listed.replace(&gemini, "ANY").replace(strict, "ANY")
+}
+
+/// What [`SCHEMAS`] refer to.
+const DEFINITIONS: &str = r##"{
+    "D": {"type": "object", "properties": {"d": {"type": "string"}}, "additionalProperties": false},
+    "E x": {"type": "array", "items": {"type": "boolean"}},
+    "L": {"type": "object", "properties": {"next": {"$ref": "#/$defs/L"}}, "additionalProperties": false}
+}"##;
+
+const SCHEMAS: &[&str] = &[
+    r##"{"minProperties": 1}"##,
+    r##"{"required": ["a"]}"##,
+    r##"{"items": {"type": "string"}}"##,
+    r##"{"minItems": 2}"##,
+    r##"{"minLength": 1}"##,
+    r##"{"minLength": 1, "minimum": 2}"##,
+    r##"{"enum": ["a", 1, true, null]}"##,
+    r##"{"enum": [1, 2.5]}"##,
+    r##"{"enum": [1, 2]}"##,
+    r##"{"const": [1]}"##,
+    r##"{"type": ["boolean", "array", "integer"]}"##,
+    r##"{"type": "number", "allOf": [{"type": "integer"}]}"##,
+    r##"{"type": ["string", "boolean", "null", "array", "object", "number"], "allOf": [{"type": ["boolean", "integer", "object"]}]}"##,
+    r##"{"type": ["string", "array", "null"], "allOf": [{"type": ["string", "null", "boolean"]}]}"##,
+    r##"{"type": ["array", "string"], "allOf": [{"type": ["array", "boolean"]}]}"##,
+    r##"{"type": "number", "minimum": 1, "exclusiveMinimum": true, "maximum": 5, "exclusiveMaximum": false}"##,
+    r##"{"type": "number", "minimum": 1, "maximum": 5, "exclusiveMaximum": true}"##,
+    r##"{"type": "integer", "multipleOf": 5, "exclusiveMaximum": 9}"##,
+    r##"{"type": "integer", "enum": [3]}"##,
+    r##"{"type": ["string", "integer"], "enum": ["a"]}"##,
+    r##"{"type": "string", "minLength": 2, "maxLength": 9}"##,
+    r##"{"type": "string", "minLength": 2.0, "maxLength": 1234567890123456789}"##,
+    r##"{"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "maxItems": 2}"##,
+    r##"{"type": "array", "prefixItems": [{"type": "string"}], "maxItems": 2}"##,
+    r##"{"type": "array", "prefixItems": [{"type": "string"}], "items": {"type": "boolean"}}"##,
+    r##"{"type": "array", "items": [{"type": "string"}], "additionalItems": false}"##,
+    r##"{"type": "array", "items": false}"##,
+    r##"{}"##,
+    r##"{"title": "T", "description": "Any", "default": 1}"##,
+    r##"false"##,
+    r##"{"type": "null", "title": "T", "description": "D"}"##,
+    r##"{"$ref": "#/$defs/D", "title": "T", "description": "D", "default": {}}"##,
+    r##"{"$ref": "#/$defs/D", "minProperties": 1}"##,
+    r##"{"anyOf": [{"$ref": "#/$defs/D"}, {"$ref": "#/$defs/E x"}, {"$ref": "#/$defs/D"}]}"##,
+    r##"{"anyOf": [{"type": "string", "title": "A", "description": "One"}, {"type": "integer", "description": "Other"}], "title": "T", "description": "D", "default": "a"}"##,
+    r##"{"anyOf": [{"type": "string", "title": "A", "description": "One", "default": "x"}, false]}"##,
+    r##"{"anyOf": [{"type": "string", "title": "A", "description": "One", "default": "x"}, {"type": "null"}]}"##,
+    r##"{"oneOf": [{"const": "a"}, {"const": "b"}, {"const": "c", "title": "C"}, {"const": "d", "description": "D"}]}"##,
+    r##"{"anyOf": [{"type": "string"}, {"type": "string"}, {"type": "boolean"}]}"##,
+    r##"{"anyOf": [{}, {"type": "string"}]}"##,
+    r##"{"type": "object", "properties": {"k": {"type": "string"}}, "anyOf": [{"required": ["k"]}, {"properties": {"l": {"type": "string"}}, "required": ["l"]}]}"##,
+    r##"{"anyOf": [{"type": "string"}, {"type": "integer"}], "oneOf": [{"minimum": 3}, {"maxLength": 4}]}"##,
+    r##"{"anyOf": [], "type": "string"}"##,
+    r##"{"type": "object", "properties": {"a": false, "b": {"type": "string"}}, "required": ["b"], "additionalProperties": false}"##,
+    r##"{"type": "object", "properties": {"a": false}, "required": ["a", "z"], "unevaluatedProperties": false}"##,
+    r##"{"type": "object", "properties": {"a": {"type": "string"}}, "patternProperties": {"^x": {}}, "additionalProperties": false}"##,
+    r##"{"type": "object", "properties": {"a": {"type": "string"}}, "dependentSchemas": {"a": {"properties": {"b": {"type": "integer"}}}}, "else": {"properties": {"c": {"type": "boolean"}}}, "additionalProperties": false}"##,
+    r##"{"anyOf": [{"type": "string"}, {"type": "object", "description": "A map"}]}"##,
+    r##"{"description": "D", "anyOf": [{"type": "string"}, {"type": "object"}, {"type": "array", "items": {"type": "integer"}}]}"##,
+    r##"{"type": "object", "properties": {"a": {"type": "string", "default": "x"}, "b": {"type": "integer", "default": null}, "c": {"type": ["string", "null"], "default": "y"}}, "additionalProperties": false}"##,
+    r##"{"enum": ["", "a"]}"##,
+    r##"{"type": "string", "format": "uri"}"##,
+    r##"{"type": "string", "format": "email"}"##,
+    r##"{"type": "string", "pattern": "\\p{L}"}"##,
+    r##"{"type": "string", "pattern": "\\\\p"}"##,
+    r##"{"type": "string", "pattern": "(?:a)"}"##,
+    r##"{"x-order": 1, "anyOf": [{"type": "string"}, {"type": "null"}]}"##,
+    r##"{"allOf": [{"type": "string"}, false]}"##,
+    r##"{"const": null}"##,
+    r##"{"type": ["string", "null"], "enum": ["a", null]}"##,
+    r##"{"type": ["string", "null"], "enum": ["a"]}"##,
+    r##"{"$ref": "#/$defs/L"}"##,
+];
