@@ -222,3 +222,32 @@ fn a_text_table_that_no_terminal_shows_has_sections() {
         &format!("1:\n  a: {long}"),
     );
 }
+
+#[test]
+fn a_text_of_several_lines_is_fenced_wherever_it_stands() {
+    reads(r#""a\nb""#, "```\na\nb\n```");
+    reads(
+        r#"["a\nb", [[]]]"#,
+        "## 1\n\n```\na\nb\n```\n\n## 2\n\n- []",
+    );
+}
+
+#[test]
+fn what_is_empty_in_a_cell_is_written_once() {
+    reads(
+        r#"[{"a": [[], {}, [1]]}, {"a": [2, [3]]}]"#,
+        "| a |\n| --- |\n| [], {}, \\[1] |\n| 2, \\[3] |",
+    );
+}
+
+#[test]
+fn lists_have_headings_down_to_the_sixth_too() {
+    reads(
+        r#"{"a": {"b": {"c": {"d": [{"x": {"y": 1}}, "t"]}}}}"#,
+        "## a\n\n### b\n\n#### c\n\n##### d\n\n###### 1\n\n- **x**: y: 1\n\n###### 2\n\nt",
+    );
+    reads(
+        r#"{"a": {"b": {"c": {"d": {"e": [{"x": {"y": 1}}, "t"]}}}}}"#,
+        "## a\n\n### b\n\n#### c\n\n##### d\n\n###### e\n\n- x: {y: 1}\n- t",
+    );
+}

@@ -180,6 +180,49 @@ fn reads(geo_json: &str, expected: &str) {
     assert_eq!(markdown, expected);
 }
 
+/// CN-15: of what is more than a place it is told what it is, how long, and where.
+#[test]
+fn each_kind_of_geometry_is_told_as_deep_as_it_is() {
+    let line = "[[7.5,46],[8,46.5]]";
+    for (kind, coordinates, positions) in [
+        ("MultiPoint", line.to_owned(), 2),
+        ("LineString", line.to_owned(), 2),
+        ("MultiLineString", format!("[{line},{line}]"), 4),
+        ("Polygon", format!("[{line}]"), 2),
+        ("MultiPolygon", format!("[[{line}],[{line},{line}]]"), 6),
+    ] {
+        let told = format!(
+            "- **geometry**: {kind}\n- **positions**: {positions}\n- **extent**: 46°N, 7.5°E – 46.5°N, 8°E"
+        );
+        let geometry =
+            |coordinates: &str| format!(r#"{{"type":"{kind}","coordinates":{coordinates}}}"#);
+        reads(&geometry(&coordinates), &told);
+        reads(&geometry(&format!("[{coordinates}]")), "none");
+    }
+}
+
+/// CN-15: what a feature says besides is told too, and what is no position on Earth is left alone.
+#[test]
+fn what_is_no_place_is_kept_as_it_is() {
+    reads(
+        r#"{"type":"Feature","geometry":null,"properties":{"a":1},"note":"x","bbox":[1,2]}"#,
+        "- **a**: 1\n- **note**: x\n- **bbox**: 1, 2",
+    );
+    let point = |longitude: &str, rest: &str| {
+        format!(r#"{{"type":"Point","coordinates":[{longitude},46{rest}]}}"#)
+    };
+    let long = |zeros: usize| format!("7.{}", "0".repeat(zeros));
+    reads(&point("7", ",5"), "- **coordinates**: 46°N, 7°E, 5 m");
+    reads(&point("7", ",5,6"), "none");
+    reads(&point("7", ",\"up\""), "none");
+    reads(&point("180.1", ""), "none");
+    reads(
+        &point(&long(29), ""),
+        &format!("- **coordinates**: 46°N, {}°E", long(29)),
+    );
+    reads(&point(&long(30), ""), "none");
+}
+
 /// CN-15: what is told of a place, and what is left as it is.
 #[test]
 fn places_read_as_people_write_them() {

@@ -526,6 +526,89 @@ mod tests {
     }
 
     #[test]
+    fn what_is_as_deep_as_can_be_checked_is_checked() {
+        let schema = |keyword: &str, kind: &str| {
+            let part = format!(r##"{{{keyword}: {{"$ref": "#"}}}}"##);
+            format!(r#"{{"allOf": [{part}, {part}], "type": "{kind}"}}"#)
+        };
+        let lists = schema(r#""items""#, "array");
+        let maps = schema(r#""additionalProperties""#, "object");
+        for (schema, start, end) in [(lists, "[", "]"), (maps, r#"{"a":"#, "}")] {
+            let check = Check::new(&schema).unwrap();
+            let nested = |depth: usize| format!("{}1{}", start.repeat(depth), end.repeat(depth));
+            assert!(!check.faults(&nested(check.deepest)).is_empty());
+            assert!(check.faults(&nested(check.deepest + 1)).is_empty());
+        }
+    }
+
+    #[test]
+    fn every_schema_that_looks_at_a_value_is_counted() {
+        #[track_caller]
+        fn takes(schema: &str, flat: u64, nested: u64) {
+            let schema = Json::parse(schema).unwrap();
+            let mut effort = Effort {
+                root: &schema,
+                known: BTreeMap::new(),
+                within: 0,
+            };
+            let efforts = [0, 1].map(|depth| effort.of(&schema, depth));
+            assert_eq!(efforts, [Some(flat), Some(nested)]);
+        }
+        takes("{}", 1, 1);
+        takes(r#"{"const": {"not": {}}}"#, 1, 1);
+        for list in ["allOf", "anyOf", "oneOf"] {
+            takes(&format!(r#"{{"{list}": [{{}}, {{"not": {{}}}}]}}"#), 4, 4);
+        }
+        takes(r#"{"if": {}, "then": {}, "else": {}, "not": {}}"#, 5, 5);
+        takes(
+            r#"{"dependentSchemas": {"a": {}}, "dependencies": {"b": {}, "c": ["d"]}}"#,
+            4,
+            4,
+        );
+        takes(
+            r#"{"properties": {"a": {}, "b": {"not": {}}}, "patternProperties": {"c": {}}}"#,
+            1,
+            3,
+        );
+        for inner in [
+            "items",
+            "additionalItems",
+            "additionalProperties",
+            "contains",
+            "propertyNames",
+        ] {
+            takes(&format!(r#"{{"{inner}": {{"not": {{}}}}}}"#), 1, 3);
+        }
+        takes(r#"{"items": [{}, {"not": {}}]}"#, 1, 3);
+        takes(
+            r#"{"prefixItems": [{"not": {}}], "unevaluatedItems": {}}"#,
+            1,
+            3,
+        );
+        takes(r#"{"unevaluatedProperties": {"not": {}}}"#, 1, 3);
+        // One after the other, however many, is no row of schemas that lead to each other.
+        takes(
+            &format!(r#"{{"allOf": [{}]}}"#, vec!["{}"; 600].join(",")),
+            601,
+            601,
+        );
+    }
+
+    #[test]
+    fn a_row_of_schemas_is_followed_so_far() {
+        let effort = |length: usize| {
+            let one = |at: usize| format!(r##""d{at}": {{"$ref": "#/$defs/d{}"}}"##, at + 1);
+            let row: Vec<String> = (0..length).map(one).collect();
+            let row = row.join(",");
+            let schema =
+                format!(r##"{{"$ref": "#/$defs/d0", "$defs": {{{row}, "d{length}": {{}}}}}}"##);
+            Effort::deepest(&Json::parse(&schema).unwrap())
+        };
+        assert_eq!(effort(MOST_WITHIN - 1), Some(128));
+        assert_eq!(effort(MOST_WITHIN), None);
+    }
+
+    #[test]
     fn ordinary_recursion_is_checked_as_deep_as_it_goes() {
         let schema = r##"{"type": "object", "properties": {"next": {"$ref": "#"}, "n": {"type": "integer"}}}"##;
         let check = Check::new(schema).unwrap();

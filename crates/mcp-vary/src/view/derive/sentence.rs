@@ -46,7 +46,7 @@ fn passage(text: &str) -> String {
             );
             return passage;
         };
-        let underlined = lines.peek().is_some_and(|next| is_ornament(next));
+        let underlined = lines.peek().is_some_and(|next| is_rule(next));
         if line.is_empty() || is_ornament(line) {
         } else if is_heading(line) || (underlined && !starts_item(line)) {
             heading = if heading.is_empty() {
@@ -96,16 +96,20 @@ fn reads_on(last: &str, line: &str) -> bool {
     first.is_lowercase() || last.ends_with(',') || last.chars().count() >= WRAPPED
 }
 
+/// Whether `line`, which begins with no space, begins with nothing but `#` before one.
 fn is_heading(line: &str) -> bool {
     let rest = line.trim_start_matches('#');
-    rest.len() < line.len() && (rest.is_empty() || rest.starts_with(' '))
+    rest.is_empty() || rest.starts_with(' ')
 }
 
 /// A rule, an underline or a fence.
 fn is_ornament(line: &str) -> bool {
-    line.starts_with("```")
-        || line.starts_with("~~~")
-        || (line.len() > 1 && line.chars().all(|c| "=-*_#~".contains(c)))
+    line.starts_with("```") || line.starts_with("~~~") || is_rule(line)
+}
+
+/// A rule, or what underlines a heading.
+fn is_rule(line: &str) -> bool {
+    line.len() > 1 && line.chars().all(|c| "=-*_#~".contains(c))
 }
 
 /// A list item, a quotation or a row of a table.
@@ -377,6 +381,52 @@ mod tests {
             ("Does\n  1. one\n  2. two", "Does"),
             ("Does a thing\n```\ncode. X\n```", "Does a thing"),
         ]);
+    }
+
+    #[test]
+    fn what_is_no_sentence_ends_the_one_before() {
+        sentences(&[
+            (
+                "Does a thing\n```\nlet a = 1;\nlet b = 2;\n```",
+                "Does a thing",
+            ),
+            ("Reads,\n```rust\ncode", "Reads,"),
+            ("Reads,\n~~~rust\ncode", "Reads,"),
+            (
+                "Reads,\nthen writes,\n----\nthen stops.",
+                "Reads, then writes,",
+            ),
+            (
+                "Reads,\nthen writes,\n-\nthen stops.",
+                "Reads, then writes, - then stops.",
+            ),
+            ("Reads,\n# Notes\nthen stops.", "Reads,"),
+            ("Reads,\n#notes, then stops.", "Reads, #notes, then stops."),
+            ("Reads,\n- one", "Reads,"),
+            ("Reads,\n> one", "Reads,"),
+            ("Reads,\n| one | two |", "Reads,"),
+            ("Reads,\n2024 was the year.", "Reads, 2024 was the year."),
+            ("Reads,\nArgs:\nfile", "Reads,"),
+            ("Reads,\nError Codes: 400", "Reads,"),
+            ("Reads,\npath: the file.", "Reads, path: the file."),
+            (
+                "Reads,\nHttp://example.com too.",
+                "Reads, Http://example.com too.",
+            ),
+            (
+                "Reads,\nOne Or Two Files: those.",
+                "Reads, One Or Two Files: those.",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn a_sentence_of_300_characters_is_kept_whole() {
+        let words = |last: &str| format!("{}{last} More.", "word ".repeat(59));
+        assert_eq!(first_sentence(&words("word.")).chars().count(), 300);
+        assert_eq!(first_sentence(&words("words.")).chars().count(), 195);
+        let unbroken = format!("{}。次。", "字".repeat(299));
+        assert_eq!(first_sentence(&unbroken).chars().count(), 300);
     }
 
     #[test]
