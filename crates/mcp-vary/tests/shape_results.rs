@@ -7,7 +7,7 @@
 
 use mcp_vary::feature::Features;
 use mcp_vary::json::{Json, Members, elements};
-use mcp_vary::render;
+use mcp_vary::render::{self, Limits};
 use mcp_vary::shape::{Policy, Shaped, ToolFacts, tool_result};
 
 /// The `result` members of a recording, each under the name of its call.
@@ -86,5 +86,30 @@ fn rows_are_tables_or_sections() {
     for (name, value) in rows.as_object().unwrap() {
         insta::assert_snapshot!(format!("{name}_markdown"), render::markdown(value));
         insta::assert_snapshot!(format!("{name}_text"), render::text(value));
+    }
+}
+
+/// CN-10, CN-12, CN-13: the structured value of a real tool, as a person reads it, and in few words.
+#[test]
+fn a_structured_value_reads_well() {
+    let (_, result) = results(include_str!("fixtures/tool-results/budget.json")).remove(0);
+    let result = Members::parse(&result).unwrap();
+    let value = Json::parse(result.get("structuredContent").unwrap()).unwrap();
+    insta::assert_snapshot!("budget_markdown", render::markdown(&value));
+    insta::assert_snapshot!("budget_text", render::text(&value));
+    let limits = Limits::default();
+    for (name, short) in [
+        (
+            "markdown",
+            render::compact_markdown as fn(&Json<'_>, &Limits) -> _,
+        ),
+        ("text", render::compact_text),
+    ] {
+        let (text, left_out) = short(&value, &limits);
+        let notice = render::notice(&left_out, Some("vary://result/x")).join("\n");
+        insta::assert_snapshot!(
+            format!("budget_few_words_{name}"),
+            format!("{text}\n\n{notice}")
+        );
     }
 }
