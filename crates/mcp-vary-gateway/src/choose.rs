@@ -88,7 +88,10 @@ impl ClientRule {
     }
 }
 
-/// A glob: `*` stands for anything, `?` for one character, `{a,b}` for one of several, `[a-z]` for a range.
+/// A glob on what clients say of themselves, upper and lower case being the same; where variants select items it is
+/// [`mcp_vary::view::Pattern`], to which case counts, since two tools may differ in nothing else.
+///
+/// `*` stands for anything, `?` for one character, `{a,b}` for one of several, `[a-z]` for a range.
 ///
 /// # Examples
 ///

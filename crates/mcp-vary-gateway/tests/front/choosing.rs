@@ -141,10 +141,13 @@ async fn the_operators_default_is_for_clients_that_no_rule_is_about() {
         config
     })
     .await;
-    let asks = Asks {
+    let mut asks = Asks {
         name: "person",
         ..Asks::default()
     };
+    gets(&house, asks.clone(), "read-only").await;
+    // Whatever the client's hints ask for.
+    asks.capabilities = hints(json!({"contextSize": "compact"}));
     gets(&house, asks, "read-only").await;
     let asks = Asks {
         name: "bot",
