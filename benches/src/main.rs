@@ -10,6 +10,7 @@
 mod changes;
 mod load;
 mod machine;
+mod reload;
 mod report;
 mod rows;
 mod run;

@@ -57,6 +57,39 @@ pub(crate) struct Change {
     pub(crate) took: Vec<f64>,
 }
 
+/// What happens once: how long it took, time after time.
+#[derive(Clone, Debug)]
+pub(crate) struct Moment {
+    name: &'static str,
+    /// Milliseconds until it was done, and on a core.
+    times: Vec<(f64, f64)>,
+}
+
+impl Moment {
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            times: Vec::new(),
+        }
+    }
+
+    /// Adds one that took so long, and so many nanoseconds on a core.
+    #[expect(clippy::cast_precision_loss, reason = "a few seconds")]
+    pub(crate) fn add(&mut self, took: Duration, cpu: u64) {
+        self.times
+            .push((took.as_secs_f64() * 1e3, cpu as f64 / 1e6));
+    }
+
+    fn said(&self) -> String {
+        let took = median(self.times.iter().map(|(took, _)| *took).collect());
+        let cpu = median(self.times.iter().map(|(_, cpu)| *cpu).collect());
+        format!(
+            "{took:.1} ms, {cpu:.1} ms of CPU, median of {}",
+            self.times.len()
+        )
+    }
+}
+
 /// Everything that was measured.
 #[derive(Debug)]
 pub(crate) struct Report {
@@ -66,6 +99,7 @@ pub(crate) struct Report {
     rows: Vec<(Row, Vec<Cell>)>,
     memory: Vec<Memory>,
     changes: Vec<Change>,
+    moments: Vec<Moment>,
 }
 
 #[expect(
@@ -173,6 +207,7 @@ impl Report {
             rows: Vec::new(),
             memory: Vec::new(),
             changes: Vec::new(),
+            moments: Vec::new(),
         }
     }
 
@@ -230,6 +265,20 @@ impl Report {
         text
     }
 
+    pub(crate) fn add_moments(&mut self, moments: Vec<Moment>) -> String {
+        let mut text = String::new();
+        for moment in &moments {
+            let said = if self.timed {
+                moment.said()
+            } else {
+                "right".to_owned()
+            };
+            let _ = writeln!(text, "{}\n  {:<18}{said}", moment.name, Subject::Vary);
+        }
+        self.moments = moments;
+        text
+    }
+
     /// Whether all holds, and what does not.
     pub(crate) fn verdict(&self) -> (String, bool) {
         let mut missed = Vec::new();
@@ -268,11 +317,17 @@ impl Report {
         let changes = self.changes.iter().map(|change| {
             json!({"variants": change.variants, "cpuMs": change.cpu, "wallMs": change.took})
         });
+        let moments = self.moments.iter().map(|moment| {
+            let times = moment.times.iter();
+            let times = times.map(|(took, cpu)| json!({"ms": took, "cpuMs": cpu}));
+            json!({"name": moment.name, "rounds": times.collect::<Vec<_>>()})
+        });
         let value = json!({
             "changes": changes.collect::<Vec<_>>(),
             "cores": {"measured": self.cores.subject, "rest": self.cores.rest},
             "rows": rows.collect::<Vec<_>>(),
             "memory": memory.collect::<Vec<_>>(),
+            "moments": moments.collect::<Vec<_>>(),
         });
         format!("{value:#}\n")
     }

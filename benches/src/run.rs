@@ -13,6 +13,7 @@ use tokio::task::LocalSet;
 use crate::changes;
 use crate::load::{CLIENTS, Crowd, Goal, Load, Method, Sample, Script, Selects, Until};
 use crate::machine::{Cores, Usage, pin};
+use crate::reload;
 use crate::report::{Cell, Measured, Report};
 use crate::rows::{self, Row};
 use crate::sessions;
@@ -85,6 +86,9 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         for row in rows::all() {
             println!("{}", row.name);
         }
+        for name in [sessions::NAME].iter().chain(&reload::NAMES) {
+            println!("{name}");
+        }
         return ExitCode::SUCCESS;
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -120,6 +124,10 @@ async fn measure(options: &Options) -> io::Result<bool> {
     if options.wants(sessions::NAME) && !options.check {
         let memory = sessions::measure(&programs).await?;
         println!("{}", report.add_memory(memory));
+    }
+    if reload::NAMES.iter().any(|name| options.wants(name)) {
+        let moments = reload::measure(&programs, pace.rounds)?;
+        println!("{}", report.add_moments(moments));
     }
     let (verdict, holds) = report.verdict();
     println!("{verdict}");

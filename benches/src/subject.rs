@@ -102,6 +102,8 @@ pub(crate) struct Programs {
 pub(crate) struct Running {
     child: Child,
     pub(crate) place: Place,
+    /// What it says on standard error after it said where it serves.
+    said: Option<Receiver<String>>,
 }
 
 /// How a proxy reaches a server behind it.
@@ -227,6 +229,11 @@ impl Programs {
         self.start(&self.vary, &words, self.cores.subject, Says::Error)
     }
 
+    /// The configuration of a gateway that has variants of its operator.
+    pub(crate) fn variants_file(&self) -> PathBuf {
+        self.scratch.join("variants.json")
+    }
+
     fn mcp_proxy(&self, ways: &[Way]) -> io::Result<Running> {
         let Some(program) = &self.mcp_proxy else {
             return Err(io::Error::other("mcp-proxy is not installed"));
@@ -278,12 +285,14 @@ impl Programs {
                 address: SocketAddr::from(([127, 0, 0, 1], 0)),
                 path: String::new(),
             },
+            said: None,
         };
         running.place = match says {
             Says::Output => place_in(output.as_ref(), error.as_ref())?,
             Says::Error => place_in(error.as_ref(), output.as_ref())?,
             Says::Nothing(place) => reachable(place)?,
         };
+        running.said = error;
         Ok(running)
     }
 }
@@ -447,6 +456,27 @@ impl Way {
 impl Running {
     pub(crate) fn process(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Asks it to read its configuration again.
+    pub(crate) fn hang_up(&self) -> io::Result<()> {
+        let process = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        let process = process.ok_or_else(|| io::Error::other("it has no process"))?;
+        Ok(kill_process(process, Signal::HUP)?)
+    }
+
+    /// The next line with `part` that it says on standard error.
+    pub(crate) fn says(&self, part: &str, within: Duration) -> io::Result<String> {
+        let deadline = Instant::now() + within;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let line = self.said.as_ref().map(|said| said.recv_timeout(left));
+            match line {
+                Some(Ok(line)) if line.contains(part) => return Ok(line),
+                Some(Ok(_)) => {}
+                _ => return Err(io::Error::other(format!("it does not say `{part}`"))),
+            }
+        }
     }
 
     /// Whether it runs still.
