@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mcp_vary::variant::ServerVariant;
+use mcp_vary_gateway::config::Source;
 use mcp_vary_gateway::upstream::Isolation;
 use mcp_vary_gateway::{
     Base, Choosing, Config, Gateway, Naming, ReloadError, Target, UpstreamConfig, VariantConfig,
@@ -214,6 +215,51 @@ async fn an_entry_is_another_when_what_it_comes_to_is() {
         assert_eq!(replaced, usize::from(step > 0), "{step}");
         assert_eq!(diary.count("one", "start"), 1 + step, "{step}");
     }
+}
+
+/// Of a variable counts what it stands for.
+#[tokio::test]
+async fn a_variable_in_an_entry_is_what_it_stands_for() {
+    let diary = Diary::new();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/front/turn.py");
+    let read = |mode: &str, value: &str| {
+        let entry = json!({
+            "command": "python3", "args": [&script, "one", &diary.0], "env": {"MODE": mode},
+        });
+        let text = json!({"servers": {"one": entry}}).to_string();
+        let variable = |name: &str| (name == "MODE").then(|| value.to_owned());
+        let file = Source::new("vary.json", &text).read(&variable).unwrap();
+        diary.config_of(file.servers)
+    };
+    let house = started(read("${MODE}", "quick")).await;
+    for (mode, value, replaced) in [
+        ("quick", "", 0),
+        ("${MODE:-quick}", "quick", 0),
+        ("${MODE}", "slow", 1),
+        ("${MODE}", "slow", 0),
+    ] {
+        let reloaded = house.gateway.reload(read(mode, value)).await.unwrap();
+        assert_eq!(reloaded.servers.replaced.len(), replaced, "{mode} {value}");
+    }
+    assert_eq!(diary.count("one", "start"), 2);
+}
+
+#[tokio::test]
+async fn what_a_server_announces_later_is_seen() {
+    let diary = Diary::new();
+    let house = started(diary.config(&["one"])).await;
+    for round in 0..3 {
+        let other = offering(diary.config(&["one"]), &["a", "b", "c"][round..]);
+        house.gateway.reload(other).await.unwrap();
+        let grown = format!("grown{round}");
+        let grow = json!({"name": "one_who", "arguments": {"grow": grown}});
+        ask(&house, "tools/call", grow).await;
+        let listed = tools(&house).await;
+        assert_eq!(listed.len(), 3 + round, "{listed:?}");
+        assert_eq!(listed.last(), Some(&format!("one_{grown}")));
+    }
+    // Once at the start, and once for each announcement.
+    assert_eq!(diary.count("one", "list"), 1 + 3);
 }
 
 #[tokio::test]

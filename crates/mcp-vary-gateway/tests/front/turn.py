@@ -11,6 +11,7 @@ import time
 
 NAME, DIARY = sys.argv[1:3]
 writing = threading.Lock()
+grown = []
 
 
 def note(what):
@@ -31,6 +32,9 @@ def call(request):
     # Whoever asks decides when it has been long enough.
     while "until" in arguments and not os.path.exists(arguments["until"]):
         time.sleep(0.01)
+    if "grow" in arguments:
+        grown.append({"name": arguments["grow"], "inputSchema": {"type": "object"}})
+        say({"method": "notifications/tools/list_changed"})
     result = {"content": [], "by": NAME, "pid": os.getpid(), "n": arguments.get("n")}
     say({"id": request["id"], "result": result})
 
@@ -42,7 +46,7 @@ for line in sys.stdin:
     if method == "initialize":
         say({"id": request["id"], "result": {
             "protocolVersion": request["params"]["protocolVersion"],
-            "capabilities": {"tools": {}},
+            "capabilities": {"tools": {"listChanged": True}},
             "serverInfo": {"name": NAME, "version": "1"},
         }})
     elif method == "tools/list":
@@ -51,7 +55,7 @@ for line in sys.stdin:
             {"name": "who", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}},
             {"name": "change", "inputSchema": {"type": "object"}},
         ]
-        say({"id": request["id"], "result": {"tools": tools}})
+        say({"id": request["id"], "result": {"tools": tools + grown}})
     elif method == "ping":
         say({"id": request["id"], "result": {}})
     elif method == "tools/call":
