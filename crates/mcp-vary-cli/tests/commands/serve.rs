@@ -118,17 +118,28 @@ fn the_default_variant_can_be_chosen() {
 
 #[test]
 fn one_client_is_served_on_the_standard_streams() {
-    let mut child = command(&["serve", "--stdio", "--", VARY, "weather"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = command(&[
+        "serve",
+        "--stdio",
+        "--variant",
+        "compact",
+        "--",
+        VARY,
+        "weather",
+    ])
+    .stdin(Stdio::piped())
+    .stdout(Stdio::piped())
+    .stderr(Stdio::null())
+    .spawn()
+    .unwrap();
     let mut input = child.stdin.take().unwrap();
     writeln!(input, "{INITIALIZE}").unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let answer: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
     assert_eq!(answer["result"]["serverInfo"]["name"], "weather");
+    let offered = &answer["result"]["capabilities"]["extensions"]["io.modelcontextprotocol/server-variants"]
+        ["availableVariants"];
+    assert_eq!(offered[0]["id"], "compact");
     drop(input);
     assert!(lines.next().is_none());
     assert_eq!(child.wait().unwrap().code(), Some(0));
