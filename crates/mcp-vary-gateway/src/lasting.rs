@@ -75,21 +75,20 @@ impl Lasting {
     pub(crate) fn fixed(&self, limits: &Limits) -> Vec<&'static str> {
         let before = &self.started_with;
         let fixed = [
-            ("limits.connections", before.connections, limits.connections),
-            ("limits.sessions", before.sessions, limits.sessions),
-            ("limits.unheard", before.unheard, limits.unheard),
+            (
+                "limits.connections",
+                before.connections != limits.connections,
+            ),
+            ("limits.sessions", before.sessions != limits.sessions),
+            ("limits.unheard", before.unheard != limits.unheard),
             (
                 "limits.kept-results",
-                before.kept_results,
-                limits.kept_results,
+                before.kept_results != limits.kept_results,
             ),
+            ("limits.kept-for", before.kept_for != limits.kept_for),
         ];
-        let changed = fixed.into_iter().filter(|(_, before, now)| before != now);
-        let mut changed: Vec<_> = changed.map(|(key, ..)| key).collect();
-        if before.kept_for != limits.kept_for {
-            changed.push("limits.kept-for");
-        }
-        changed
+        let changed = fixed.into_iter().filter(|(_, differs)| *differs);
+        changed.map(|(key, _)| key).collect()
     }
 }
 

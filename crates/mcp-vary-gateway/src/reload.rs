@@ -163,8 +163,8 @@ impl Gateway {
     ///   within its `timeout`.
     /// - Sessions go on with the variants that they began with; one of which a variant is gone is answered as
     ///   expired.
-    /// - The key and the source of randomness stay those of the start, as do the limits of connections, sessions
-    ///   and requests that run on unheard: [`Reloaded::at_next_start`] names those that would be others.
+    /// - The key and the source of randomness stay those of the start, as do the limits of connections, sessions,
+    ///   requests that run on unheard and results that are kept: [`Reloaded::at_next_start`] names those that would be others.
     ///
     /// Dropping the future before it is done changes nothing. Of several at once one comes after the other.
     ///
