@@ -1,6 +1,8 @@
 //! What is run by hand before a release: `cargo xtask test-extra`.
 
+use std::ffi::OsString;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -9,11 +11,30 @@ use crate::phases::Outcome;
 use crate::process;
 use crate::workspace::Workspace;
 
-/// Two thousand mutants, ten seconds each, on one core, and some patience.
+/// Three and a half thousand mutants, ten seconds each, on one core, and some patience.
 const LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Tests that take longer than all others together, by a part of their names. What lives without them
+/// is tried with them.
+const SLOW: &[&str] = &[
+    "a_hostile_result_is_compared_within_limits",
+    "a_repeated_key_is_refused_among_few_and_among_many",
+    "a_result_in_few_words_keeps_what_it_must",
+    "compact_accepts_the_same_arguments",
+    "days_are_counted",
+    "every_fixture_is_shaped_without_loss",
+    "hostile_schemas_are_rewritten_too_and_bounded",
+    "no_recorded_list_has_a_refused_keyword",
+    "nothing_panics_whatever_is_listed_and_sent",
+    "renamed_arguments_of_every_recorded_list_arrive",
+    "valid_arguments",
+    "whatever_is_derived_is_json",
+];
 
 /// The crate whose mutants are tried, and where its sources are.
 const MUTATED: &str = "mcp-vary";
+
+const MUTATED_SOURCES: &str = "crates/mcp-vary/src";
 
 /// The crates whose API is promised.
 const PROMISED: &[&str] = &["mcp-vary", "mcp-vary-rmcp"];
@@ -45,6 +66,9 @@ pub(crate) struct Options {
     /// Mutate only files that match, such as `crates/mcp-vary/src/rank.rs`
     #[arg(long, value_name = "GLOB")]
     file: Vec<String>,
+    /// Mutate only what differs from a revision, such as `main`
+    #[arg(long, value_name = "REVISION")]
+    since: Option<String>,
     /// How many mutants to try at once
     #[arg(long, default_value_t = 1)]
     jobs: u32,
@@ -102,21 +126,64 @@ fn mutants(workspace: &Workspace, options: &Options) -> Outcome {
     found.unwrap_or_else(Outcome::failure)
 }
 
+/// Two rounds, of which the second is about the few that the first did not notice.
 fn tried(workspace: &Workspace, options: &Options) -> Result<Outcome, String> {
-    let log = workspace.scratch("mutants/log")?;
-    let directory = log.parent().map(|path| path.display().to_string());
-    let directory = directory.unwrap_or_default();
-    let mut command = cargo(workspace);
-    command.args(["mutants", "--package", MUTATED, "--output", &directory]);
-    command.args(["--jobs", &options.jobs.to_string(), "--no-shuffle"]);
+    let scratch = workspace.scratch("mutants")?;
+    fs::create_dir_all(&scratch).map_err(|error| format!("{}: {error}", scratch.display()))?;
+    let mut arguments: Vec<OsString> = vec!["--output".into(), scratch.clone().into()];
+    arguments.extend(["--jobs".into(), options.jobs.to_string().into()]);
     for file in &options.file {
-        command.args(["--file", file]);
+        arguments.extend(["--file".into(), file.into()]);
     }
+    if let Some(revision) = &options.since {
+        let diff = difference(workspace, revision, &scratch)?;
+        arguments.extend(["--in-diff".into(), diff.into()]);
+    }
+    let skipped = SLOW.iter().flat_map(|name| ["--skip", *name]);
+    let quick = ["--", "--lib", "--tests", "--"].into_iter().chain(skipped);
+    let quick = round(workspace, &scratch, &arguments, quick)?;
+    if quick.failed == 0 {
+        return Ok(quick);
+    }
+    let mut thorough = round(workspace, &scratch, &arguments, ["--iterate"])?;
+    thorough.passed += quick.passed;
+    Ok(thorough)
+}
+
+/// What of the mutated sources differs from `revision`, in a file.
+fn difference(workspace: &Workspace, revision: &str, scratch: &Path) -> Result<PathBuf, String> {
+    let mut git = process::command("git");
+    git.current_dir(workspace.path(""))
+        .args(["diff", revision, "--", MUTATED_SOURCES]);
+    let diff = process::output(&mut git, Duration::from_secs(60))?;
+    if diff.is_empty() {
+        return Err(format!(
+            "{MUTATED_SOURCES} is as in {revision}: there is nothing to mutate"
+        ));
+    }
+    let written = scratch.join("since.diff");
+    fs::write(&written, diff).map_err(|error| format!("{}: {error}", written.display()))?;
+    Ok(written)
+}
+
+/// Tries mutants once, with `arguments` and then `more` of them.
+fn round<'a>(
+    workspace: &Workspace,
+    scratch: &Path,
+    arguments: &[OsString],
+    more: impl IntoIterator<Item = &'a str>,
+) -> Result<Outcome, String> {
+    let mut command = cargo(workspace);
+    command.args(["mutants", "--package", MUTATED, "--no-shuffle"]);
     // Nobody debugs a mutant.
-    command.env("CARGO_PROFILE_DEV_DEBUG", "0");
+    command
+        .args(arguments)
+        .args(more)
+        .env("CARGO_PROFILE_DEV_DEBUG", "0");
+    let log = scratch.join("log");
     let status = process::status(&mut command, &log, LIMIT)?;
     let of = |kind: &str| {
-        let list = fs::read_to_string(format!("{directory}/mutants.out/{kind}.txt"));
+        let list = fs::read_to_string(scratch.join(format!("mutants.out/{kind}.txt")));
         list.unwrap_or_default()
     };
     judged(&of("caught"), &of("missed"), &of("timeout")).ok_or_else(|| {
@@ -201,6 +268,24 @@ mod tests {
         assert_eq!((outcome.passed, outcome.failed), (3, 1));
         assert_eq!(outcome.report, "c\n");
         assert_eq!(judged("", "", ""), None);
+    }
+
+    #[test]
+    fn every_slow_test_is_there() {
+        let mut tests = String::new();
+        let mut folders = vec![Workspace::here().path("crates/mcp-vary/tests")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true => folders.push(path),
+                    false => tests += &fs::read_to_string(path).unwrap_or_default(),
+                }
+            }
+        }
+        for name in SLOW {
+            assert!(tests.contains(&format!("fn {name}")), "{name}");
+        }
     }
 
     #[test]

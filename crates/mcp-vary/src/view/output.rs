@@ -54,3 +54,24 @@ impl crate::shape::OutputSchema for OutputCheck {
         self.check.accepts(value)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shape::OutputSchema as _;
+
+    /// TR-4: a value is accepted when it is valid, and as deep as can be decided.
+    #[test]
+    fn what_is_valid_is_accepted() {
+        let twice =
+            r##"{"type": "array", "allOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}}]}"##;
+        let check = OutputCheck::new(twice).unwrap();
+        assert_eq!(check.schema()["type"], "array");
+        assert!(check.accepts("[[], []]") && !check.accepts("[1]") && !check.accepts("{}"));
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let deepest = (1..128)
+            .take_while(|depth| check.accepts(&nested(*depth)))
+            .count();
+        assert!((5..40).contains(&deepest), "{deepest}");
+    }
+}

@@ -47,7 +47,10 @@ fn tool(schema: &str, overrides: &Value, style: Style) -> (PreparedTool, Vec<Mis
 fn told(mistakes: &[Mistake]) -> String {
     for mistake in mistakes {
         let named = format!("`{}", mistake.key());
-        assert!(mistake.to_string().contains(&named), "{mistake:?}");
+        assert!(
+            named.len() > 1 && mistake.to_string().contains(&named),
+            "{mistake:?}"
+        );
     }
     lines(mistakes)
 }
@@ -346,6 +349,7 @@ fn a_prompt_is_listed_and_asked_for_as_the_view_says() {
     assert_eq!(sent("{}").unwrap(), r#"{"by":"me","for":"all"}"#);
     assert!(sent(r#"{"by":"you"}"#).is_err());
     assert_eq!((prompt.own_name(), prompt.name()), ("plan", "design"));
+    assert_eq!(prompt.renamed().collect::<Vec<_>>(), [("for", "whom")]);
     assert_eq!(prompt.own_argument("whom"), Some("for"));
     assert_eq!(prompt.own_argument("for"), None);
     assert_eq!(prompt.own_argument("by"), None);
@@ -399,6 +403,8 @@ fn a_dialect_is_about_the_arguments_of_the_view() {
         json!(["query", "n", "f"])
     );
     assert_eq!(tool.own_argument("query"), Some("q"));
+    assert_eq!(tool.renamed().collect::<Vec<_>>(), [("q", "query")]);
+    assert_eq!(tool.unchecked(), None);
     assert_eq!(
         (tool.own_argument("q"), tool.own_argument("f")),
         (None, Some("f"))
@@ -410,6 +416,20 @@ fn a_dialect_is_about_the_arguments_of_the_view() {
         lines(&faults.unwrap_err()),
         "`/query`: expected at most 3 characters, got \"abcd\""
     );
+}
+
+/// SV-11: a schema that cannot be checked says why, and lets everything through.
+#[test]
+fn what_is_not_checked_says_why() {
+    let style = Style {
+        dialect: Some(Dialect::Gemini),
+        ..Style::default()
+    };
+    let endless = r##"{"type": "object", "properties": {"q": {"type": "string"}}, "allOf": [{"$ref": "#"}]}"##;
+    let (tool, _) = tool(endless, &json!({}), style);
+    let why = "it takes too long to check values against it";
+    assert_eq!(tool.unchecked(), Some(why));
+    assert!(tool.arguments(r#"{"q": 1}"#).is_ok());
 }
 
 /// SV-11: what a view fixes is not told to who calls, nor in a mistake.

@@ -36,7 +36,6 @@ fn place<'j>(told: &Told<'j>) -> Json<'j> {
             // Where there is `anyOf`, there may be nothing else: what is said of all is said of each.
             let shared = Told {
                 title: None,
-                default: None,
                 ..told.words()
             };
             let branches = several
@@ -204,7 +203,6 @@ fn anything<'j>(told: &Told<'j>) -> Json<'j> {
         max_items: None,
     })));
     place(&Told {
-        any: false,
         null: true,
         choices,
         ..told.words()

@@ -137,8 +137,6 @@ impl Writer {
             description: told
                 .description
                 .or(left_out.and_then(|choice| choice.description)),
-            null: told.null,
-            any: told.any,
             ..told.words()
         };
         match choices.as_slice() {

@@ -93,12 +93,11 @@ impl<'j> Told<'j> {
         }
     }
 
-    /// What is said of the place, without what may stand there.
+    /// What is said of the place in words, without what may stand there.
     pub(super) fn words(&self) -> Self {
         Self {
             title: self.title,
             description: self.description,
-            default: self.default,
             cut: self.cut,
             ..Self::default()
         }
@@ -217,13 +216,9 @@ impl<'j> Object<'j> {
             let required = all.len() == count && all.iter().all(|property| property.required);
             let mut all: Vec<Told<'j>> = all.into_iter().map(|property| property.told).collect();
             all.dedup();
-            let told = match all.len() {
-                1 => all.remove(0),
-                _ => Told::one_of(all),
-            };
             Property {
                 name,
-                told,
+                told: Told::one_of(all),
                 required,
             }
         };
