@@ -251,3 +251,47 @@ fn lists_have_headings_down_to_the_sixth_too() {
         "## a\n\n### b\n\n#### c\n\n##### d\n\n###### e\n\n- x: {y: 1}\n- t",
     );
 }
+
+#[test]
+fn a_url_within_a_text_is_a_link_where_it_would_be_markup() {
+    for (text, markdown) in [
+        (
+            "see https://a.test/b_c_d, then",
+            "see <https://a.test/b_c_d>, then",
+        ),
+        ("see http://a.test/*.", r"see <http://a.test/*>."),
+        ("(https://a.test/_b_)", "(<https://a.test/_b_>)"),
+        ("at https://a.test/(_b_).", "at <https://a.test/(_b_)>."),
+        ("http:/a.test/*", r"http:/a.test/\*"),
+        ("oh no, hot: http", "oh no, hot: http"),
+        ("xhttps://a.test/*", r"xhttps://a.test/\*"),
+        ("see https://a.test/b", "see https://a.test/b"),
+    ] {
+        let value = format!(r#"{{"a": {}}}"#, mcp_vary::json::string(text));
+        reads(&value, &format!("- **a**: {markdown}"));
+    }
+}
+
+#[test]
+fn edges_and_ends_keep_their_meaning() {
+    reads(r#"{"a": " edge"}"#, "- **a**: ` edge`");
+    reads(r#"{"a": "edge "}"#, "- **a**: `edge `");
+    reads(r#"{"a": "snake_"}"#, r"- **a**: snake\_");
+    reads(r#"{"a": "_snake"}"#, r"- **a**: \_snake");
+    reads(r#"{"a": "&;"}"#, "- **a**: &;");
+    reads(
+        r#"["123456789. a", "1234567890. a", "a, b"]"#,
+        "- 123456789\\. a\n- 1234567890. a\n- a, b",
+    );
+}
+
+#[test]
+fn a_table_with_more_holes_than_values_is_none() {
+    let rows = |count: usize| {
+        let row = |at: usize| format!(r#"{{"k{at}":{at}}}"#);
+        let rows: Vec<String> = (0..count).map(row).collect();
+        render::markdown(&Json::parse(&format!("[{}]", rows.join(","))).unwrap())
+    };
+    assert!(rows(10).starts_with("| k0 |"), "{}", rows(10));
+    assert!(rows(11).starts_with("## 1"), "{}", rows(11));
+}
