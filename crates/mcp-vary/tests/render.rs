@@ -295,3 +295,26 @@ fn a_table_with_more_holes_than_values_is_none() {
     assert!(rows(10).starts_with("| k0 |"), "{}", rows(10));
     assert!(rows(11).starts_with("## 1"), "{}", rows(11));
 }
+
+#[test]
+fn a_text_table_is_narrow_and_not_mostly_space() {
+    let is_table = |rows: &[String]| {
+        let value = format!("[{}]", rows.join(","));
+        let text = render::text(&Json::parse(&value).unwrap());
+        !text.starts_with("1:")
+    };
+    let wide = |more: usize| {
+        let cell = "x".repeat(100 + more);
+        [format!(
+            r#"{{"a":"{cell}","b":"{}","c":1}}"#,
+            "y".repeat(50)
+        )]
+    };
+    assert_eq!([3, 4].map(|more| is_table(&wide(more))), [true, false]);
+    let long = |rows: usize| {
+        let mut all = vec![r#"{"a":"1"}"#.to_owned(); rows - 1];
+        all.push(format!(r#"{{"a":"{}"}}"#, "x".repeat(150)));
+        all
+    };
+    assert_eq!([11, 12].map(|rows| is_table(&long(rows))), [true, false]);
+}
