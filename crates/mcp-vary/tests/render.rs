@@ -318,3 +318,39 @@ fn a_text_table_is_narrow_and_not_mostly_space() {
     };
     assert_eq!([11, 12].map(|rows| is_table(&long(rows))), [true, false]);
 }
+
+#[test]
+fn a_table_has_short_cells_and_short_rows() {
+    let is_table = |rows: &str| {
+        let markdown = render::markdown(&Json::parse(rows).unwrap());
+        markdown.starts_with("| ")
+    };
+    let text = |length: usize| format!(r#"[{{"a":"{}"}},{{"a":"1"}}]"#, "x".repeat(length));
+    assert_eq!([399, 400].map(|n| is_table(&text(n))), [true, false]);
+    let number = |length: usize| format!(r#"[{{"a":{}}},{{"a":1}}]"#, "1".repeat(length));
+    assert_eq!([399, 400].map(|n| is_table(&number(n))), [true, false]);
+    let row = |length: usize| {
+        let cell = "x".repeat(length);
+        format!(r#"[{{"a":"{cell}","b":"{cell}"}}]"#)
+    };
+    assert_eq!([150, 151].map(|n| is_table(&row(n))), [true, false]);
+    // As many holes as there may be: 8 rows of 16 columns hold 16 values.
+    let pair = |at: usize| format!(r#"{{"k{at}":1,"l{at}":2}}"#);
+    let pairs: Vec<String> = (0..8).map(pair).collect();
+    assert!(is_table(&format!("[{}]", pairs.join(","))));
+}
+
+#[test]
+fn objects_in_columns_are_opened_three_deep() {
+    reads(
+        r#"[{"a": {"b": {"c": {"d": {"e": 1}}}}}]"#,
+        "| a.b.c.d |\n| --- |\n| e: 1 |",
+    );
+}
+
+#[test]
+fn a_border_ends_a_cell_even_within_code() {
+    reads(r#"{"a": " a|b"}"#, "- **a**: ` a|b`");
+    reads(r#"[{"a": " ab"}]"#, "| a |\n| --- |\n| ` ab` |");
+    reads(r#"[{"a": " a|b"}]"#, "| a |\n| --- |\n|  a\\|b |");
+}

@@ -68,6 +68,8 @@ mod tests {
         let check = OutputCheck::new(twice).unwrap();
         assert_eq!(check.schema()["type"], "array");
         assert!(check.accepts("[[], []]") && !check.accepts("[1]") && !check.accepts("{}"));
+        let read = |text: &str| serde_json::from_str(text).unwrap();
+        assert!(check.accepts_value(&read("[[]]")) && !check.accepts_value(&read("[1]")));
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         let deepest = (1..128)
             .take_while(|depth| check.accepts(&nested(*depth)))

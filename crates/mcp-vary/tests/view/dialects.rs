@@ -356,6 +356,10 @@ fn a_pattern_that_models_do_not_take_is_said() {
 #[test]
 fn a_name_is_at_most_64_letters_long() {
     let strict = Dialect::OpenaiStrict;
+    assert_eq!(
+        (strict.name("a-b_1"), strict.name("a.b:1")),
+        ("a-b_1".into(), "a_b_1".into())
+    );
     assert_eq!(strict.name(&"a".repeat(64)), "a".repeat(64));
     let fits = format!("{}.", "a".repeat(63));
     assert_eq!(strict.name(&fits), format!("{}_", "a".repeat(63)));
