@@ -504,6 +504,20 @@ mod tests {
     }
 
     #[test]
+    fn large_schemas_and_patterns_have_limits() {
+        let described = |length: usize| {
+            let schema = |words: &str| format!(r#"{{"description":"{words}"}}"#);
+            Check::new(&schema(&"x".repeat(length - schema("").len())))
+        };
+        assert!(described(524_288).is_ok());
+        let error = described(524_289).unwrap_err();
+        assert!(error.contains("more than 524288 bytes"), "{error}");
+        let pattern = |pattern: &str| Check::new(&format!(r#"{{"pattern":"{pattern}"}}"#));
+        assert!(pattern("^[a-z0-9.]{1,64}@[a-z0-9]{1,64}$").is_ok());
+        assert!(pattern("^(\\\\w{1,100}){100}$").is_err());
+    }
+
+    #[test]
     fn what_would_take_for_ever_is_let_through() {
         let doubled: Vec<String> = (0..40)
             .map(|at| {
