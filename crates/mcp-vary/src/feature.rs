@@ -528,6 +528,14 @@ fn kind(value: &Value) -> &'static str {
 mod tests {
     use super::*;
 
+    /// CN-3: of several values of a key the first is the one that counts, but for excluded ones.
+    #[test]
+    fn the_first_value_of_a_key_counts() {
+        let (features, _) = Features::from_tags(["units!=us", "units=si", "units=nautical"]);
+        assert_eq!(features.value("units"), Some("si"));
+        assert_eq!(features.value("format"), None);
+    }
+
     /// CN-2: why each entry was ignored.
     #[track_caller]
     fn ignores(settings: &Value, expected: &str) {

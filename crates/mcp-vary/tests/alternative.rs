@@ -215,6 +215,17 @@ fn prose_is_told_in_other_prose() {
         &client(&["agent"]),
         r#"{"content":[{"type":"text","text":"{\"c\":8}"}],"structuredContent":{"c":8}}"#,
     );
+    // Not in the one field, so in the other.
+    let refusing = Client {
+        schema: Some(r#"{"required":["log"]}"#),
+        ..client(&["agent", "format=json"])
+    };
+    tells(
+        &told,
+        document,
+        &refusing,
+        r#"{"content":[{"type":"text","text":"{\"c\":8}"}]}"#,
+    );
     let not_lifting = Client {
         policy: Policy {
             lift: false,

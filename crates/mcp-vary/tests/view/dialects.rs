@@ -330,6 +330,28 @@ fn what_nests_too_deep_is_written_as_text() {
     );
 }
 
+/// SV-11: so are objects.
+#[test]
+fn objects_that_nest_too_deep_are_written_as_text() {
+    let nested = |levels: usize, inner: Value| {
+        (0..levels).fold(inner, |inner, _| {
+            json!({"type": "object", "properties": {"a": inner}, "required": ["a"], "additionalProperties": false})
+        })
+    };
+    let as_text = json!({"type": "string", "description": "A JSON object, written as text."});
+    let schema = nested(12, json!({"type": "integer"}));
+    lists(Dialect::OpenaiStrict, schema.clone(), nested(9, as_text));
+    let wrapped =
+        |levels: usize, inner: Value| (0..levels).fold(inner, |value, _| json!({"a": value}));
+    let text = json!(r#"{"a":{"a":{"a":1}}}"#);
+    sends(
+        Dialect::OpenaiStrict,
+        &schema,
+        wrapped(9, text),
+        wrapped(12, json!(1)),
+    );
+}
+
 /// SV-11: a pattern that not every engine reads is told, unless it is endless.
 #[test]
 fn a_pattern_that_models_do_not_take_is_said() {
