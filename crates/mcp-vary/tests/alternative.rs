@@ -215,6 +215,13 @@ fn prose_is_told_in_other_prose() {
         &client(&["agent"]),
         r#"{"content":[{"type":"text","text":"{\"c\":8}"}],"structuredContent":{"c":8}}"#,
     );
+    // Structure that the server did not give is for those who ask for it.
+    tells(
+        &Alternative::default().with_value(r#"{"c":8}"#),
+        document,
+        &client(&[]),
+        r#"{"content":[{"type":"text","text":"{\"c\":8}"}]}"#,
+    );
     // Not in the one field, so in the other.
     let refusing = Client {
         schema: Some(r#"{"required":["log"]}"#),
