@@ -9,8 +9,8 @@ use mcp_vary::feature::Features;
 use mcp_vary::rank::Weights;
 use mcp_vary::variant::{Date, Mistakes, ServerVariant, VariantId, Variants};
 use mcp_vary::view::{
-    Candidate, Mistake, PreparedPrompt, PreparedTool, PromptOverride, ResourceOverride, Selection,
-    Style, ToolOverride, derive,
+    ArgumentOverride, Candidate, Mistake, PreparedPrompt, PreparedTool, PromptOverride,
+    ResourceOverride, Selection, Style, ToolOverride, derive,
 };
 
 use super::item::Item;
@@ -190,22 +190,23 @@ impl VariantConfig {
             call: None,
         };
         match kind {
-            ListKind::Tools => self.show_tool(&mut shown, mistakes),
-            ListKind::Prompts => self.show_prompt(&mut shown, mistakes),
+            ListKind::Tools => self.show_tool(&mut shown, mistakes)?,
+            ListKind::Prompts => self.show_prompt(&mut shown, mistakes)?,
             ListKind::Resources | ListKind::Templates => self.show_resource(&mut shown),
         }
         Some(shown)
     }
 
-    fn show_tool(&self, shown: &mut Shown<'_>, mistakes: &mut Vec<Mistake>) {
+    fn show_tool(&self, shown: &mut Shown<'_>, mistakes: &mut Vec<Mistake>) -> Option<()> {
         let change = self.tool_overrides.get(&*shown.item.id);
         if change.is_none() && self.style == Style::default() {
-            return;
+            return Some(());
         }
         let unchanged = ToolOverride::default();
         let prepared = PreparedTool::new(&shown.json, change.unwrap_or(&unchanged), self.style);
-        // A tool that cannot be read is listed as it is.
-        let Ok((tool, found)) = prepared else { return };
+        let Ok((tool, found)) = prepared else {
+            return unread(change.map(|change| &change.arguments));
+        };
         mistakes.extend(found);
         if let Some(json) = tool.json() {
             shown.json = Cow::Owned(json.to_owned());
@@ -214,17 +215,18 @@ impl VariantConfig {
             shown.id = tool.name().into();
         }
         shown.call = (!tool.passes_arguments()).then_some(Prepared::Tool(tool));
+        Some(())
     }
 
-    fn show_prompt(&self, shown: &mut Shown<'_>, mistakes: &mut Vec<Mistake>) {
+    fn show_prompt(&self, shown: &mut Shown<'_>, mistakes: &mut Vec<Mistake>) -> Option<()> {
         let change = self.prompt_overrides.get(&*shown.item.id);
         if change.is_none() && self.style == Style::default() {
-            return;
+            return Some(());
         }
         let unchanged = PromptOverride::default();
         let prepared = PreparedPrompt::new(&shown.json, change.unwrap_or(&unchanged), self.style);
         let Ok((prompt, found)) = prepared else {
-            return;
+            return unread(change.map(|change| &change.arguments));
         };
         mistakes.extend(found);
         if let Some(json) = prompt.json() {
@@ -235,6 +237,7 @@ impl VariantConfig {
         }
         let changes_arguments = change.is_some_and(|change| !change.arguments.is_empty());
         shown.call = changes_arguments.then_some(Prepared::Prompt(prompt));
+        Some(())
     }
 
     fn show_resource(&self, shown: &mut Shown<'_>) {
@@ -250,6 +253,13 @@ impl VariantConfig {
             shown.json = Cow::Owned(json);
         }
     }
+}
+
+/// What cannot be read is listed as it is, unless the variant lets nobody give one of its arguments.
+fn unread(arguments: Option<&BTreeMap<String, ArgumentOverride>>) -> Option<()> {
+    let mut arguments = arguments.into_iter().flat_map(BTreeMap::values);
+    let is_free = arguments.all(|change| !change.hidden && change.fixed.is_none());
+    is_free.then_some(())
 }
 
 /// What a selection knows of an item.

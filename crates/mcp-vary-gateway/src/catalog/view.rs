@@ -291,6 +291,8 @@ fn slips(face: &VariantConfig, merged: &Merged) -> Vec<Mistake> {
 
 #[cfg(test)]
 mod tests {
+    use mcp_vary::view::{ArgumentOverride, ToolOverride};
+
     use super::*;
     use crate::catalog::listing;
 
@@ -347,6 +349,34 @@ mod tests {
         for order in [[READS, WRITES], [WRITES, READS]] {
             let view = View::new(&layout.faces.all[0], &merged(&order), &layout, None);
             assert!(view.tool("x").unwrap().facts.output_schema);
+        }
+    }
+
+    /// SV-11: where the tool cannot be read, its arguments cannot be held back.
+    #[test]
+    fn a_tool_that_cannot_be_read_is_not_shown_with_a_limit() {
+        let schema = r#""inputSchema":{"type":"object","properties":{"q":{},"q":{}}}"#;
+        let text = format!(r#"{{"name":"x",{schema}}}"#);
+        let (merged, layout) = (merged(&[&text]), layout());
+        let mut face = layout.faces.all[0].clone();
+        let shown = |face: &VariantConfig| {
+            let view = View::new(face, &merged, &layout, None);
+            view.tool("x").is_some()
+        };
+        for (said, expected) in [
+            (ArgumentOverride::default(), true),
+            (
+                ArgumentOverride {
+                    hidden: true,
+                    ..ArgumentOverride::default()
+                },
+                false,
+            ),
+        ] {
+            let mut change = ToolOverride::default();
+            change.arguments.insert("q".into(), said);
+            face.tool_overrides.insert("x".into(), change);
+            assert_eq!(shown(&face), expected);
         }
     }
 }

@@ -52,7 +52,8 @@ impl fmt::Debug for ArgumentOverride {
     }
 }
 
-/// The overrides of one item's arguments, by the server's names, as far as there are such arguments.
+/// The overrides of one item's arguments, by the server's names, as far as there are such arguments. What
+/// is hidden or fixed is so whether it is listed or not.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Arguments {
     overrides: BTreeMap<String, ArgumentOverride>,
@@ -94,8 +95,8 @@ impl ArgumentOverride {
 }
 
 impl Arguments {
-    /// The overrides of arguments that there are (`names`, and of those the `required`), and what is wrong
-    /// with the others.
+    /// The overrides of arguments that there are (`names`, and of those the `required`), those that nobody
+    /// may give, and what is wrong with the others.
     pub(super) fn new(
         overrides: &BTreeMap<String, ArgumentOverride>,
         names: &[&str],
@@ -111,7 +112,10 @@ impl Arguments {
                     key: key(name, ""),
                     meant: nearest(name, names.iter().copied()).map(str::to_owned),
                 });
-                continue;
+                // A server may take what its schema does not list.
+                if !changed.is_gone() {
+                    continue;
+                }
             }
             mistakes.extend(changed.contradictions().map(|said| Mistake::Contradiction {
                 key: key(name, ""),

@@ -256,6 +256,59 @@ fn a_hidden_argument_cannot_be_given() {
     assert!(tool.passes_arguments());
 }
 
+/// SV-11: what a view fixes or hides is so where the server lists no such argument, or no longer.
+#[test]
+fn a_limit_holds_for_an_argument_that_the_server_does_not_list() {
+    #[track_caller]
+    fn limits(schema: &str) {
+        let overrides = json!({
+            "owner": {"fixed": "acme"}, "n": {"hidden": true}, "o": {"hidden": true, "default": 1},
+        });
+        let (tool, mistakes) = tool(schema, &overrides, Style::default());
+        assert_eq!(
+            told(&mistakes).matches("is no argument").count(),
+            3,
+            "{mistakes:?}"
+        );
+        assert!(tool.json().is_none_or(|json| !json.contains("owner")));
+        assert!(!tool.passes_arguments());
+        assert_eq!(
+            tool.arguments(r#"{"q": 1}"#).unwrap(),
+            r#"{"q":1,"o":1,"owner":"acme"}"#
+        );
+        for (given, name) in [
+            (r#"{"owner": "evil"}"#, "owner"),
+            (r#"{"\u006fwner": "evil"}"#, "owner"),
+            (r#"{"n": 1}"#, "n"),
+            (r#"{"o": 2}"#, "o"),
+        ] {
+            let faults = tool.arguments(given).unwrap_err();
+            let expected = format!("there is no argument `{name}`; leave it out");
+            assert_eq!(lines(&faults), expected, "of {given}");
+            assert_eq!(tool.own_argument(name), None);
+        }
+    }
+    limits(r#"{"type": "object"}"#);
+    limits(r#"{"type": "object", "additionalProperties": true}"#);
+    limits(
+        r#"{"properties": {"query": {}}, "anyOf": [{"required": ["owner"]}, {"required": ["query"]}]}"#,
+    );
+}
+
+/// SV-11: the same of a prompt.
+#[test]
+fn a_limit_holds_for_an_argument_that_a_prompt_does_not_list() {
+    let change = PromptOverride {
+        arguments: arguments(&json!({"owner": {"fixed": "acme"}})),
+        ..PromptOverride::default()
+    };
+    let (prompt, mistakes) =
+        PreparedPrompt::new(r#"{"name": "p"}"#, &change, Style::default()).unwrap();
+    assert_eq!(mistakes.len(), 1);
+    assert_eq!(prompt.arguments("{}").unwrap(), r#"{"owner":"acme"}"#);
+    assert!(prompt.arguments(r#"{"owner": "evil"}"#).is_err());
+}
+
 /// SV-11: what a view fixes is in no log.
 #[test]
 fn a_given_value_is_not_printed() {
