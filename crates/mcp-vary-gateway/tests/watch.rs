@@ -18,7 +18,7 @@ fn directory(name: &str) -> PathBuf {
 
 /// What the file says next; a text that reports a failure is one, too.
 async fn next(watch: &mut Watch) -> String {
-    let limit = Duration::from_secs(20);
+    let limit = Duration::from_secs(60);
     let changed = tokio::time::timeout(limit, watch.changed()).await;
     changed
         .expect("no change is seen")

@@ -106,7 +106,7 @@ pub(crate) async fn serve(gateway: &Arc<Gateway>) -> (SocketAddr, CancellationTo
 
 /// A bound for what should happen at once, so that a test fails rather than hangs.
 pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
-    let limit = Duration::from_secs(20);
+    let limit = Duration::from_secs(60);
     tokio::time::timeout(limit, what)
         .await
         .expect("it does not happen")

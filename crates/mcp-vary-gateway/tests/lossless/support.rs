@@ -125,7 +125,7 @@ pub(crate) fn string(text: &str) -> String {
 
 /// Waits for what happens any time now; longer than any machine needs, so that only a failure takes it.
 pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
-    let limit = Duration::from_secs(20);
+    let limit = Duration::from_secs(60);
     tokio::time::timeout(limit, what)
         .await
         .expect("it does not happen")
