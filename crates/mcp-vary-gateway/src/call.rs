@@ -6,9 +6,8 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use http::{HeaderName, HeaderValue};
 use mcp_vary::error::{Error, Identifier};
-use mcp_vary::feature::Features;
 use mcp_vary::json;
-use mcp_vary::view::{Candidate, Fault, PreparedPrompt, ResultFields, Selection};
+use mcp_vary::view::{Candidate, Fault, PreparedPrompt, Selection};
 
 use crate::bridge::{self, Caching, Upward};
 use crate::catalog::Catalog;
@@ -24,12 +23,11 @@ use crate::log_level::{level_from_name, level_name};
 use crate::mcp_header;
 use crate::meta;
 use crate::reply::{self, Failure};
-use crate::results::Called;
-use crate::revision::{Era, Revision};
+use crate::revision::Era;
 use crate::route::{Action, Asked, Outcome, unknown};
 use crate::running::{Again, Finish, Progress, Running};
 use crate::setup::Setup;
-use crate::shape::{Keeping, Shaping, Telling};
+use crate::shape::Shape;
 use crate::splice;
 use crate::upstream::{Owner, Repeat, Request};
 use crate::wire;
@@ -75,7 +73,7 @@ struct Forwarding {
     words: Option<Arc<Words>>,
     headers: Vec<(HeaderName, HeaderValue)>,
     caching: Option<Caching>,
-    shaping: Option<Shaping>,
+    shape: Option<Shape>,
     /// Whether it may be sent once more when the server is lost.
     repeatable: bool,
 }
@@ -182,7 +180,7 @@ impl Call<'_> {
             of: Some(ListKind::Tools),
             words: tool.words.clone(),
             headers,
-            shaping: self.shaping(variant, &tool),
+            shape: self.tool_shape(variant, &tool),
             repeatable: tool.idempotent && self.repeats(tool.place.server),
             ..Forwarding::default()
         };
@@ -217,9 +215,11 @@ impl Call<'_> {
         } else {
             Caching::AsTold
         };
+        let server = self.server_of_resource(variant, &uri).await?;
         let forwarding = Forwarding {
-            server: self.server_of_resource(variant, &uri).await?,
+            server,
             name: Some(uri),
+            shape: self.resource_shape(variant, server),
             of: Some(ListKind::Resources),
             caching: Some(caching),
             ..Forwarding::default()
@@ -259,6 +259,7 @@ impl Call<'_> {
             name: Some(place.own.to_string()),
             of: Some(ListKind::Prompts),
             words: prompt.words.clone(),
+            shape: self.prompt_shape(variant, &prompt),
             ..Forwarding::default()
         };
         self.forward(variant, forwarding).await
@@ -484,49 +485,6 @@ impl Call<'_> {
         Failure::from(&Error::NotFound { what, active, era })
     }
 
-    fn shaping(&self, variant: usize, tool: &Tool) -> Option<Shaping> {
-        let face = &self.gateway.faces.all[variant];
-        let config = &self.gateway.config;
-        let own = face.features.as_ref().filter(|_| config.negotiation);
-        let features = self.client.features.as_ref().or(own).cloned();
-        let fields = face.style.result;
-        let telling = self.telling(tool, features.as_deref());
-        if features.is_none() && telling.is_none() && fields == ResultFields::Both {
-            return None;
-        }
-        Some(Shaping {
-            features,
-            report: self.client.features.is_some(),
-            telling,
-            keeping: Keeping {
-                kept: Arc::clone(&self.gateway.lasting.kept),
-                client: self.client.session.as_ref().map(|session| session.client),
-            },
-            output: tool.output.clone(),
-            is_linked: self.client.revision >= Revision::LINKS,
-            fields,
-            tool: tool.facts,
-            always_both: config.always_both,
-            lift_json_text: config.lift_json_text,
-            era: self.client.era(),
-            variant: self.active_variant(variant),
-        })
-    }
-
-    /// How the operator has the tool's results told to a client with `features`.
-    fn telling(&self, tool: &Tool, features: Option<&Features>) -> Option<Telling> {
-        let rules = tool.results.as_ref()?;
-        let recipe = rules.choose(features.filter(|_| self.gateway.config.negotiation))?;
-        let server = &self.gateway.config.servers[tool.place.server];
-        let arguments = self.asked.params.members.get("arguments");
-        let called = Called {
-            tool: Arc::clone(&tool.place.own),
-            server: server.name.as_str().into(),
-            arguments: arguments.unwrap_or("{}").to_owned(),
-        };
-        Some(Telling { recipe, called })
-    }
-
     async fn forward(mut self, variant: usize, forwarding: Forwarding) -> Result<Outcome, Failure> {
         let gateway = self.gateway;
         let source = &self.class.sources()[forwarding.server];
@@ -568,7 +526,7 @@ impl Call<'_> {
             id: self.asked.id.to_owned(),
             client,
             caching: forwarding.caching.unwrap_or(Caching::None),
-            shaping: forwarding.shaping,
+            shape: forwarding.shape,
             active_variant: self.active_variant(variant),
             action: self.action,
             links_of,

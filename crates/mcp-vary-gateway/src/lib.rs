@@ -36,6 +36,7 @@ mod setup;
 mod shape;
 mod splice;
 mod status;
+mod telling;
 pub mod upstream;
 pub mod wire;
 mod words;

@@ -9,6 +9,7 @@ use mcp_vary::variant::VariantId;
 use crate::catalog::merge::Collision;
 use crate::gateway::Gateway;
 use crate::rankings::Explanation;
+use crate::results::Failures;
 use crate::upstream::{Hello, State};
 
 /// One server as it stands.
@@ -94,8 +95,12 @@ impl Gateway {
     #[must_use]
     pub fn failed_results(&self) -> u64 {
         let setup = self.current();
-        let rules = setup.config.results.0.iter();
-        rules.map(|rule| rule.recipe.failures()).sum()
+        let config = &setup.config;
+        let results = config.results.0.iter().map(|rule| &rule.recipe.failures);
+        let resources = config.told_resources.0.iter().map(|rule| &rule.failures);
+        let prompts = config.told_prompts.0.iter().map(|rule| &rule.failures);
+        let all = results.chain(resources).chain(prompts);
+        all.map(Failures::count).sum()
     }
 
     /// How the variants rank for clients of these hints, and why (SV-5).

@@ -25,7 +25,7 @@ use crate::reply::{
 use crate::revision::Era;
 use crate::route::Action;
 use crate::session::Place;
-use crate::shape::Shaping;
+use crate::shape::Shape;
 use crate::splice;
 use crate::upstream::{Exchange, Line, Message, Request, Upstream, UpstreamError};
 use crate::wire;
@@ -105,7 +105,7 @@ pub(crate) struct Finish {
     pub(crate) id: String,
     pub(crate) client: Client,
     pub(crate) caching: Caching,
-    pub(crate) shaping: Option<Shaping>,
+    pub(crate) shape: Option<Shape>,
     /// The variant that the request ran under; `None` when variants are off.
     pub(crate) active_variant: Option<VariantId>,
     pub(crate) action: Action,
@@ -334,8 +334,8 @@ impl Finish {
             (Some(words), Action::Call) => words.of_a_failed_call(result),
             _ => Cow::Borrowed(result),
         };
-        let shaped = match &self.shaping {
-            Some(shaping) => shaping.apply(&told),
+        let shaped = match &self.shape {
+            Some(shape) => shape.apply(&told),
             None => told,
         };
         let readable = match (self.action, self.upstream, self.client.era()) {

@@ -7,7 +7,8 @@ use mcp_vary::feature::{Features, Verbosity};
 use mcp_vary::json::elements;
 use mcp_vary::render::Contract;
 use mcp_vary::shape::{
-    Compaction, OutputSchema, Policy, Shaped, ToolFacts, Whole, compact_tool_result, tool_result,
+    Compaction, OutputSchema, Policy, Report, Shaped, ToolFacts, Whole, compact_tool_result,
+    tool_result,
 };
 use mcp_vary::variant::VariantId;
 use mcp_vary::view::ResultFields;
@@ -16,7 +17,9 @@ use tracing::debug;
 
 use crate::bridge::{STRUCTURE, is_text, without_structure};
 use crate::kept::Kept;
-use crate::results::{Called, Output, Recipe};
+use crate::results::{
+    Called, Output, PromptRule, Recipe, ResourceRule, told_prompt, told_resource,
+};
 use crate::revision::Era;
 use crate::session::ClientId;
 use crate::splice;
@@ -44,6 +47,89 @@ pub(crate) struct Shaping {
     pub(crate) variant: Option<VariantId>,
 }
 
+/// What becomes of a result on its way to the client.
+#[derive(Clone, Debug)]
+pub(crate) enum Shape {
+    Tool(Box<Shaping>),
+    Resource(ResourceShaping),
+    Prompt(PromptShaping),
+}
+
+impl Shape {
+    /// The shaped result; the same bytes when nothing is to be done.
+    pub(crate) fn apply<'a>(&self, result: &'a str) -> Cow<'a, str> {
+        let shaped = match self {
+            Self::Tool(shaping) => return shaping.apply(result),
+            Self::Resource(shaping) => shaping.apply(result),
+            Self::Prompt(shaping) => shaping.apply(result),
+        };
+        match shaped {
+            Shaped::Changed { result, .. } => Cow::Owned(result),
+            _ => Cow::Borrowed(result),
+        }
+    }
+}
+
+/// Whom something is told.
+#[derive(Clone, Debug)]
+pub(crate) struct Listener {
+    pub(crate) features: Arc<Features>,
+    /// Whether it is told what was applied.
+    pub(crate) report: bool,
+    pub(crate) variant: Option<VariantId>,
+}
+
+impl Listener {
+    fn report(&self) -> Option<Report<'_>> {
+        let variant = self.variant.as_ref().map(VariantId::as_str);
+        self.report.then_some(Report { variant })
+    }
+}
+
+/// What a resource is shaped by.
+#[derive(Clone, Debug)]
+pub(crate) struct ResourceShaping {
+    pub(crate) rules: Arc<[ResourceRule]>,
+    pub(crate) server: Arc<str>,
+    pub(crate) listener: Listener,
+}
+
+impl ResourceShaping {
+    fn apply(&self, result: &str) -> Shaped {
+        let Listener { features, .. } = &self.listener;
+        told_resource(
+            &self.rules,
+            &self.server,
+            result,
+            features,
+            self.listener.report(),
+        )
+    }
+}
+
+/// What a prompt is shaped by.
+#[derive(Clone, Debug)]
+pub(crate) struct PromptShaping {
+    pub(crate) rules: Arc<[PromptRule]>,
+    /// What it is called where no variant renames it.
+    pub(crate) id: Arc<str>,
+    pub(crate) called: Called,
+    pub(crate) listener: Listener,
+}
+
+impl PromptShaping {
+    fn apply(&self, result: &str) -> Shaped {
+        let Listener { features, .. } = &self.listener;
+        told_prompt(
+            &self.rules,
+            (&self.id, &self.called),
+            result,
+            features,
+            self.listener.report(),
+        )
+    }
+}
+
 /// A recipe for the result, and what it needs to know.
 #[derive(Clone, Debug)]
 pub(crate) struct Telling {
@@ -60,8 +146,7 @@ pub(crate) struct Keeping {
 }
 
 impl Shaping {
-    /// The shaped result; the same bytes when nothing is to be done.
-    pub(crate) fn apply<'a>(&self, result: &'a str) -> Cow<'a, str> {
+    fn apply<'a>(&self, result: &'a str) -> Cow<'a, str> {
         let shaped = self.negotiated(result);
         match self.fields {
             ResultFields::Both => shaped,

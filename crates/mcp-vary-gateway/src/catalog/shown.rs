@@ -71,6 +71,8 @@ pub(crate) struct Tool {
 /// What a request needs to know of a prompt, as a variant lists it.
 #[derive(Debug)]
 pub(crate) struct Prompt {
+    /// What it is called where no variant renames it.
+    pub(crate) id: Arc<str>,
     pub(crate) place: Place,
     /// What becomes of the arguments; they are sent on as they are without it.
     pub(crate) prepared: Option<PreparedPrompt>,
@@ -145,6 +147,7 @@ impl What {
                 };
                 let renamed = prepared.iter().flat_map(PreparedPrompt::renamed);
                 Self::Prompt(Arc::new(Prompt {
+                    id: Arc::clone(&item.id),
                     place: item.place.clone(),
                     words: words(item, id, renamed),
                     prepared,

@@ -8,14 +8,16 @@ use mcp_vary::rank::{ADVERTISED, Weights};
 use mcp_vary::variant::VariantId;
 
 use super::mistake::{Mistake, Mistakes, Position};
+use super::prompts::PromptRules;
 use super::ranking::{self, Weighted};
 use super::reader::{Field, MOST, Reader, Setting};
+use super::resources::ResourceRules;
 use super::results::ResultRules;
 use super::schema::Schema;
 use super::server::{self, Servers};
 use super::tree::{self, Node};
 use super::variants::{self, Declared, Places};
-use super::{Config, Limits, Outside, clients, mcp_json, results};
+use super::{Config, Limits, Outside, clients, mcp_json, prompts, resources, results};
 use crate::catalog::face::{self, Faces};
 use crate::catalog::merge::Naming;
 use crate::choose::Choosing;
@@ -74,6 +76,10 @@ pub struct File {
     pub negotiation: bool,
     /// How results of tools are told.
     pub results: ResultRules,
+    /// How resources are told.
+    pub resources: ResourceRules,
+    /// How prompts are told.
+    pub prompts: PromptRules,
     /// Items on one page of a list.
     pub page_size: Option<NonZeroUsize>,
     /// How long a session lasts after `initialize`.
@@ -102,6 +108,8 @@ impl File {
             config.faces = faces;
         }
         config.results = self.results;
+        config.told_resources = self.resources;
+        config.told_prompts = self.prompts;
         config.page_size = self.page_size;
         config.session_lifetime = self.session_lifetime.unwrap_or(config.session_lifetime);
         config
@@ -245,6 +253,8 @@ impl Default for Draft {
                 advertised: ADVERTISED,
                 negotiation: true,
                 results: ResultRules::default(),
+                resources: ResourceRules::default(),
+                prompts: PromptRules::default(),
                 page_size: None,
                 session_lifetime: None,
                 limits: Limits::default(),
@@ -381,6 +391,22 @@ their hints decide. `--variant` wins",
         read: |reader, field, draft| {
             draft.file.results = results::read(reader, field);
         },
+    },
+    Setting {
+        key: "resources",
+        about: "how resources are told: in other formats, in other words",
+        default: "",
+        shape: resources::shape,
+        read: |reader, field, draft| {
+            draft.file.resources = resources::read(reader, field);
+        },
+    },
+    Setting {
+        key: "prompts",
+        about: "how prompts are told: in other words, for other clients",
+        default: "",
+        shape: prompts::shape,
+        read: |reader, field, draft| draft.file.prompts = prompts::read(reader, field),
     },
     Setting {
         key: "page-size",

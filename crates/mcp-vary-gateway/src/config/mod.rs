@@ -8,8 +8,10 @@ mod file;
 mod import;
 mod mcp_json;
 mod mistake;
+mod prompts;
 mod ranking;
 mod reader;
+mod resources;
 mod results;
 mod schema;
 mod server;
@@ -26,6 +28,8 @@ use std::time::Duration;
 pub use self::file::{File, Source};
 pub use self::import::{Foreign, Format, Imported, Note, UnknownFormat, import};
 pub use self::mistake::{Mistake, Mistakes, Position};
+pub use self::prompts::PromptRules;
+pub use self::resources::ResourceRules;
 pub use self::results::ResultRules;
 pub use self::schema::schema;
 pub use self::variants::Places;
@@ -82,6 +86,10 @@ pub struct Config {
     pub lift_json_text: bool,
     /// How results of tools are told.
     pub results: ResultRules,
+    /// How resources are told.
+    pub told_resources: ResourceRules,
+    /// How prompts are told.
+    pub told_prompts: PromptRules,
     /// Tools, resources, templates or prompts on one page of a list; `None` puts all on one.
     pub page_size: Option<NonZeroUsize>,
     /// How long a session lasts after `initialize`; 24 hours by default.
@@ -125,6 +133,8 @@ impl Config {
             always_both: false,
             lift_json_text: true,
             results: ResultRules::default(),
+            told_resources: ResourceRules::default(),
+            told_prompts: PromptRules::default(),
             page_size: None,
             session_lifetime: Duration::from_secs(24 * 60 * 60),
             limits: Limits::default(),

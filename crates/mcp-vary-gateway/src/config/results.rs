@@ -45,38 +45,59 @@ impl ResultRules {
     ///
     /// Everything that is wrong with them, at once.
     pub fn read(text: &str) -> Result<Self, Mistakes> {
-        let none = |_: &str| None;
-        let mut reader = Reader::new(&none, None);
-        let rules = match tree::read("results", text) {
-            Ok(root) => {
-                let path = "results".to_owned();
-                read(&mut reader, &Field { path, node: &root })
-            }
-            Err(mistakes) => {
-                reader.mistakes = mistakes;
-                Self::default()
-            }
-        };
-        if reader.mistakes.is_empty() {
-            return Ok(rules);
-        }
-        let mut all = reader.mistakes;
-        all.sort_by_key(|mistake| mistake.at);
-        let file = "results".to_owned();
-        Err(Mistakes { file, all })
+        section("results", text, read)
     }
+}
+
+/// Reads one section of a configuration by itself.
+pub(super) fn section<T: Default>(
+    name: &str,
+    text: &str,
+    read: fn(&mut Reader<'_>, &Field<'_>) -> T,
+) -> Result<T, Mistakes> {
+    let none = |_: &str| None;
+    let mut reader = Reader::new(&none, None);
+    let rules = match tree::read(name, text) {
+        Ok(root) => {
+            let path = name.to_owned();
+            read(&mut reader, &Field { path, node: &root })
+        }
+        Err(mistakes) => {
+            reader.mistakes = mistakes;
+            T::default()
+        }
+    };
+    if reader.mistakes.is_empty() {
+        return Ok(rules);
+    }
+    let mut all = reader.mistakes;
+    all.sort_by_key(|mistake| mistake.at);
+    let file = name.to_owned();
+    Err(Mistakes { file, all })
+}
+
+/// The items of a list, each with its path.
+pub(super) fn listed<'t>(
+    reader: &mut Reader<'_>,
+    field: &Field<'t>,
+    example: &str,
+) -> Vec<Field<'t>> {
+    let Value::List(items) = &field.node.value else {
+        reader.wrong(field, "is no list", &format!("write {example}"));
+        return Vec::new();
+    };
+    let items = items.iter().enumerate();
+    let items = items.map(|(index, node)| Field {
+        path: format!("{}[{index}]", field.path),
+        node,
+    });
+    items.collect()
 }
 
 /// Reads the list of rules.
 pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> ResultRules {
-    let Value::List(items) = &field.node.value else {
-        reader.wrong(field, "is no list", &format!("write {EXAMPLE}"));
-        return ResultRules::default();
-    };
     let mut rules = Vec::new();
-    for (index, node) in items.iter().enumerate() {
-        let path = format!("{}[{index}]", field.path);
-        let item = Field { path, node };
+    for item in listed(reader, field, EXAMPLE) {
         let mut draft = Draft::default();
         reader.settings(
             &item,
@@ -84,7 +105,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> ResultRules {
             &mut draft,
             "{tools: [...], markdown: ...}",
         );
-        if matches!(node.value, Value::Table(_)) && !draft.says_how {
+        if matches!(item.node.value, Value::Table(_)) && !draft.says_how {
             reader.wrong(
                 &item,
                 "says nothing of how",

@@ -1,12 +1,18 @@
 //! What the operator makes of results: another value, in other words, for other clients.
 
+mod failures;
 mod output;
 mod projection;
+mod prompt;
+mod resource;
 mod rule;
 mod template;
 
+pub(crate) use self::failures::Failures;
 pub(crate) use self::output::Output;
 pub(crate) use self::projection::Projection;
+pub(crate) use self::prompt::{PromptRule, told_prompt};
+pub(crate) use self::resource::{ResourceRule, ToldResource, told_resource};
 pub(crate) use self::rule::{Called, Recipe, ResultRule, ToolResults};
 pub(crate) use self::template::{Scope, Template};
 

@@ -1,16 +1,14 @@
 //! Which tools' results are told otherwise, to whom, and how.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use mcp_vary::feature::{Features, Format};
 use mcp_vary::json::Json;
 use mcp_vary::predicate::{Predicate, choose};
 use mcp_vary::shape::{Alternative, Said};
 use mcp_vary::view::{Candidate, Selection};
-use tracing::{debug, warn};
 
-use super::{Projection, Scope, Template};
+use super::{Failures, Projection, Scope, Template};
 
 /// One rule of the operator.
 #[derive(Debug)]
@@ -34,13 +32,14 @@ pub(crate) struct Recipe {
     pub(crate) hints: Vec<Template>,
     pub(crate) hints_under: Option<String>,
     /// How often it failed.
-    failures: AtomicU64,
+    pub(crate) failures: Failures,
 }
 
 /// What was called.
 #[derive(Clone, Debug)]
 pub(crate) struct Called {
-    pub(crate) tool: Arc<str>,
+    /// The server's own name of the tool or prompt.
+    pub(crate) name: Arc<str>,
     pub(crate) server: Arc<str>,
     /// As the server got them.
     pub(crate) arguments: String,
@@ -89,7 +88,8 @@ impl Recipe {
         match self.tell(&said, called, features) {
             Ok(alternative) => Some(alternative),
             Err((part, why)) => {
-                self.failed(part, &why, called);
+                let Called { name, server, .. } = called;
+                self.failures.add(server, name, part, &why);
                 None
             }
         }
@@ -119,12 +119,8 @@ impl Recipe {
         }
         let value = value.as_deref().unwrap_or("null");
         let value = Json::parse(value).map_err(|error| ("project", error.to_string()))?;
-        let Called {
-            tool,
-            server,
-            arguments,
-        } = called;
-        let scope = Scope::new(&value, &said.text, arguments, tool, server);
+        let named = [("tool", &*called.name), ("server", &*called.server)];
+        let scope = Scope::new(&value, &said.text, &called.arguments, &named);
         if let Some(template) = markdown {
             told = told.with_markdown(template.render(&scope).map_err(|why| ("markdown", why))?);
         }
@@ -154,23 +150,5 @@ impl Recipe {
                 None => (None, self.text.as_ref()),
             },
         }
-    }
-
-    /// Says so the first few times, then ever more rarely. Why may show what the server said.
-    fn failed(&self, part: &str, why: &str, called: &Called) {
-        let count = self.failures.fetch_add(1, Ordering::Relaxed) + 1;
-        let Called { tool, server, .. } = called;
-        debug!(server = %server, tool = %tool, part, why, "a result was not told as configured");
-        if count <= 8 || count.is_power_of_two() {
-            warn!(
-                server = %server, tool = %tool, part, count,
-                "a result was not told as configured, but as the server gave it (why: log level debug)"
-            );
-        }
-    }
-
-    /// How often it failed.
-    pub(crate) fn failures(&self) -> u64 {
-        self.failures.load(Ordering::Relaxed)
     }
 }

@@ -36,7 +36,7 @@ impl fmt::Debug for Template {
 /// | the keys of `value` | its members, where it is an object |
 /// | `text` | the text that the server wrote |
 /// | `arguments` | what the tool was called with |
-/// | `tool`, `server` | their names |
+/// | `tool`, `prompt`, `uri`, `server` | what it is about, and whose it is |
 #[derive(Debug)]
 pub(crate) struct Scope {
     names: Value,
@@ -47,16 +47,16 @@ impl Scope {
         value: &Json<'_>,
         text: &str,
         arguments: &str,
-        tool: &str,
-        server: &str,
+        named: &[(&'static str, &str)],
     ) -> Self {
         let mut names = members(value.as_object().unwrap_or_default());
         let arguments = Json::parse(arguments).map_or(Value::UNDEFINED, |it| known(&it));
         // What is ours wins over members of the same name.
         names.insert("text".into(), Value::from(text));
         names.insert("arguments".into(), arguments);
-        names.insert("tool".into(), Value::from(tool));
-        names.insert("server".into(), Value::from(server));
+        for (name, what) in named {
+            names.insert((*name).into(), Value::from(*what));
+        }
         names.insert("value".into(), known(value));
         Self {
             names: Value::from_object(names),
@@ -205,7 +205,8 @@ mod tests {
 
     fn scope(value: &str) -> Scope {
         let value = Json::parse(value).unwrap();
-        Scope::new(&value, "as written", r#"{"city":"Bern"}"#, "weather", "met")
+        let named = [("tool", "weather"), ("server", "met")];
+        Scope::new(&value, "as written", r#"{"city":"Bern"}"#, &named)
     }
 
     #[track_caller]

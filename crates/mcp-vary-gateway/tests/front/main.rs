@@ -31,5 +31,6 @@ mod sessions;
 mod status;
 mod stdio;
 mod support;
+mod told;
 mod variants;
 mod views;

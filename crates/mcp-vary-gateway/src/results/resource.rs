@@ -1,0 +1,104 @@
+//! Resources as the operator has them told.
+
+use mcp_vary::feature::Features;
+use mcp_vary::json::{Json, Members, elements};
+use mcp_vary::predicate::Predicate;
+use mcp_vary::shape::{
+    MediaType, Rendering, Report, Representation, Representations, Shaped, resource_result,
+};
+use mcp_vary::view::{Candidate, Selection};
+
+use super::{Failures, Scope, Template};
+
+/// One rule of the operator about resources.
+#[derive(Debug)]
+pub(crate) struct ResourceRule {
+    /// The resources that it is about, by URI.
+    pub(crate) uris: Selection,
+    /// The clients that it is for, whatever format they ask for; without it those who ask for its format.
+    pub(crate) when: Option<Predicate>,
+    pub(crate) told: ToldResource,
+    pub(crate) failures: Failures,
+}
+
+/// How a resource is told.
+#[derive(Debug)]
+pub(crate) enum ToldResource {
+    /// As the server has it.
+    AsServed,
+    Rendered(Rendering),
+    /// In the operator's words.
+    Words(Template, MediaType),
+}
+
+/// The result of `resources/read` of the server called `server`, as `rules` have it told to a client with
+/// `features`.
+pub(crate) fn told_resource(
+    rules: &[ResourceRule],
+    server: &str,
+    result: &str,
+    features: &Features,
+    report: Option<Report<'_>>,
+) -> Shaped {
+    if features.is_empty() {
+        return Shaped::Unchanged;
+    }
+    let known = representations(rules, server, result);
+    let of = |uri: &str| {
+        let mut known = known.iter();
+        known.find(|(known, _)| known == uri).map(|(_, all)| all)
+    };
+    resource_result(result, features, of, report)
+}
+
+/// What there is of each of the contents.
+fn representations(
+    rules: &[ResourceRule],
+    server: &str,
+    result: &str,
+) -> Vec<(String, Representations)> {
+    let result = Members::parse(result).unwrap_or_default();
+    let contents = result.get("contents").unwrap_or("[]");
+    let contents = elements(contents).unwrap_or_default();
+    let known = contents.into_iter().filter_map(|content| {
+        let content = Members::parse(content).ok()?;
+        let (uri, text) = (content.get_str("uri")?, content.get_str("text")?);
+        let candidate = Candidate {
+            name: &uri,
+            server,
+            hints: None,
+        };
+        let mut all = Representations::default();
+        for rule in rules.iter().filter(|rule| rule.uris.shows(candidate)) {
+            if let Some(one) = rule.representation(&uri, &text, server) {
+                all = match &rule.when {
+                    Some(when) => all.with_under(when.clone(), one),
+                    // Of two in one format the first counts.
+                    None => all.clone().with(one).unwrap_or(all),
+                };
+            }
+        }
+        Some((uri, all))
+    });
+    known.collect()
+}
+
+impl ResourceRule {
+    fn representation(&self, uri: &str, text: &str, server: &str) -> Option<Representation> {
+        match &self.told {
+            ToldResource::AsServed => Some(Representation::AsServed),
+            ToldResource::Rendered(rendering) => Some(Representation::Rendered(*rendering)),
+            ToldResource::Words(template, media_type) => {
+                let value = Json::parse(text).unwrap_or(Json::Null);
+                let scope = Scope::new(&value, text, "{}", &[("uri", uri), ("server", server)]);
+                let words = template.render(&scope);
+                let words =
+                    words.inspect_err(|why| self.failures.add(server, uri, "template", why));
+                Some(Representation::Text {
+                    media_type: media_type.clone(),
+                    text: words.ok()?,
+                })
+            }
+        }
+    }
+}
