@@ -58,9 +58,6 @@ fn sentence(faults: &[Fault]) -> String {
     format!("invalid arguments: {}", faults.join("; "))
 }
 
-/// How many resources may stand between one that is read and the tool or prompt that pointed there.
-const HOPS: usize = 4;
-
 /// What a request needs beside its params to go upstream.
 #[derive(Debug, Default)]
 struct Forwarding {
@@ -303,7 +300,7 @@ impl Call<'_> {
             // What is not listed must be selected by its own URI, too.
             found.or_else(|| {
                 let template = catalog.resource(variant, uri).filter(shows);
-                template.or_else(|| self.linked(catalog, variant, uri, HOPS).filter(shows))
+                template.or_else(|| self.linked(catalog, variant, uri, shows))
             })
         };
         self.find(ListKind::Resources, find, || {
@@ -312,26 +309,30 @@ impl Call<'_> {
         .await
     }
 
-    /// The first server of which something that the variant shows pointed to `uri`; resources that were
-    /// pointed to may point on, so many times.
-    fn linked(&self, catalog: &Catalog, variant: usize, uri: &str, hops: usize) -> Option<usize> {
+    /// The first server that `may` have `uri` and of which something that the variant shows pointed to it.
+    fn linked(
+        &self,
+        catalog: &Catalog,
+        variant: usize,
+        uri: &str,
+        may: impl Fn(&usize) -> bool,
+    ) -> Option<usize> {
+        let (links, servers) = (&self.gateway.lasting.links, &self.gateway.config.servers);
         let shows = |server: usize, origin: &Origin| {
             let place = Place {
                 server,
                 own: Arc::clone(&origin.own),
             };
             let view = catalog.view(origin.kind, variant);
-            view.is_some_and(|view| view.lists(&place))
-                || origin.kind == ListKind::Resources
-                    && (catalog.resource(variant, &origin.own) == Some(server)
-                        || hops > 0
-                            && self.linked(catalog, variant, &origin.own, hops - 1) == Some(server))
+            let is_listed = view.is_some_and(|view| view.lists(&place));
+            let is_resource = origin.kind == ListKind::Resources;
+            is_listed || is_resource && catalog.resource(variant, &origin.own) == Some(server)
         };
-        let links = &self.gateway.lasting.links;
-        let links = links.to(uri, &self.gateway.config.servers).into_iter();
-        let mut links =
-            links.filter(|(server, origins)| origins.iter().any(|origin| shows(*server, origin)));
-        links.next().map(|(server, _)| server)
+        let mut servers = servers.iter().enumerate();
+        let found = servers.find(|(at, server)| {
+            may(at) && links.leads(&server.name, uri, |origin| shows(*at, origin))
+        });
+        found.map(|(at, _)| at)
     }
 
     /// The server of the prompt or template whose argument is to be completed, and what the view calls

@@ -8,7 +8,6 @@ use mcp_vary::json::elements;
 
 use crate::catalog::listing::ListKind;
 use crate::splice;
-use crate::upstream::UpstreamConfig;
 
 /// What pointed to a resource: a tool, a prompt or another resource.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -78,21 +77,41 @@ impl Links {
         }
     }
 
-    /// Who pointed to `uri`: the indices of servers, in the order of configuration, with what did so there.
-    pub(crate) fn to(
-        &self,
-        uri: &str,
-        servers: &[UpstreamConfig],
-    ) -> Vec<(usize, Vec<Arc<Origin>>)> {
-        let known = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-        let servers = servers.iter().enumerate();
-        let found = servers.filter_map(|(at, server)| {
-            let origins = known.get(&*server.name)?.origins.get(uri)?;
-            Some((at, origins.iter().cloned().collect()))
-        });
-        found.collect()
+    /// Whether something of `server` that `shows` pointed to `uri`: a tool, a prompt or a resource, or a resource
+    /// that such a one pointed to, and so on, a few steps and so many origins far.
+    pub(crate) fn leads(&self, server: &str, uri: &str, shows: impl Fn(&Origin) -> bool) -> bool {
+        let mut seen: BTreeSet<Arc<str>> = BTreeSet::new();
+        let mut near: Vec<Arc<str>> = vec![uri.into()];
+        let mut left = LOOKED_AT;
+        for _ in 0..STEPS {
+            let origins = near.iter().flat_map(|uri| self.origins(server, uri));
+            let origins: Vec<_> = origins.take(left).collect();
+            if origins.iter().any(|origin| shows(origin)) {
+                return true;
+            }
+            left -= origins.len();
+            let resources = origins.iter().filter(|it| it.kind == ListKind::Resources);
+            let resources = resources.map(|origin| Arc::clone(&origin.own));
+            near = resources
+                .filter(|own| seen.insert(Arc::clone(own)))
+                .collect();
+        }
+        false
+    }
+
+    /// What of `server` pointed to `uri`, so many of it.
+    fn origins(&self, server: &str, uri: &str) -> Vec<Arc<Origin>> {
+        let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
+        let origins = servers.get(server).and_then(|it| it.origins.get(uri));
+        let origins = origins.into_iter().flatten();
+        origins.take(LOOKED_AT).cloned().collect()
     }
 }
+
+/// A resource that was pointed to may point on, so many times.
+const STEPS: usize = 5;
+/// Origins that are looked at to find out whether one shows.
+const LOOKED_AT: usize = 1_024;
 
 impl OfServer {
     fn add(&mut self, origin: &Origin, uri: String) {
@@ -176,7 +195,6 @@ fn uris(result: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::upstream::Target;
 
     #[test]
     fn what_a_result_points_to_is_found() {
@@ -200,46 +218,65 @@ mod tests {
         format!(r#"{{"content":[{{"type":"resource_link","uri":"{uri}"}}]}}"#)
     }
 
-    fn servers(names: &[&str]) -> Vec<UpstreamConfig> {
-        let servers = names.iter();
-        let server = |name: &&str| UpstreamConfig::new(*name, Target::command("none", []));
-        servers.map(server).collect()
-    }
-
     #[test]
     fn who_points_to_something_is_remembered_by_name() {
         let links = Links::default();
         for (server, name) in [("c", "b"), ("b", "c"), ("b", "a"), ("d", "a"), ("b", "a")] {
             links.note(&server.into(), &tool(name), &link("a:1"));
         }
-        let found = |names: &[&str]| {
-            let found = links.to("a:1", &servers(names)).into_iter();
-            let found = found.map(|(at, origins)| {
-                let origins = origins.iter().map(|it| it.own.to_string());
-                (at, origins.collect::<Vec<_>>().join(" "))
-            });
-            found.collect::<Vec<_>>()
+        let told = |server, uri| {
+            let origins = links.origins(server, uri).into_iter();
+            let origins = origins.map(|origin| origin.own.to_string());
+            origins.collect::<Vec<_>>().join(" ")
         };
-        let all = [(1, "a c".into()), (2, "b".into()), (3, "a".into())];
-        assert_eq!(found(&["a", "b", "c", "d"]), all);
-        // The same when the configuration has changed in the meantime.
-        assert_eq!(found(&["d", "a", "c"]), [(0, "a".into()), (2, "b".into())]);
-        assert_eq!(found(&["a"]), []);
-        assert_eq!(links.to("a:2", &servers(&["b"])), []);
+        let all = ["a", "b", "c", "d"].map(|server| told(server, "a:1"));
+        assert_eq!(all, ["", "a c", "b", "a"]);
+        assert_eq!(told("b", "a:2"), "");
+        assert!(links.leads("b", "a:1", |origin| &*origin.own == "c"));
+        assert!(!links.leads("c", "a:1", |origin| &*origin.own == "c"));
+    }
+
+    /// Resources that all point to each other, and to what is read: each is looked at once.
+    #[test]
+    fn a_web_of_links_is_looked_at_once() {
+        let links = Links::default();
+        let page = |n: usize| Origin {
+            kind: ListKind::Resources,
+            own: format!("web:{n}").into(),
+        };
+        for (from, to) in (0..64).flat_map(|from| (0..64).map(move |to| (from, to))) {
+            links.note(&"a".into(), &page(from), &link(&format!("web:{to}")));
+        }
+        let looked = std::cell::Cell::new(0);
+        let found = links.leads("a", "web:1", |_| {
+            looked.set(looked.get() + 1);
+            false
+        });
+        assert!(!found && looked.get() <= LOOKED_AT, "{}", looked.get());
+        // A tool that pointed to one of them leads to all, a few steps on.
+        links.note(&"a".into(), &tool("index"), &link("web:63"));
+        assert!(links.leads("a", "web:63", |origin| origin.kind == ListKind::Tools));
+        links.note(&"b".into(), &tool("index"), &link("web:0"));
+        for n in 0..STEPS {
+            links.note(&"b".into(), &page(n), &link(&format!("web:{}", n + 1)));
+        }
+        let leads =
+            |n: usize| links.leads("b", &format!("web:{n}"), |it| it.kind == ListKind::Tools);
+        assert!((0..STEPS).all(leads) && !leads(STEPS));
     }
 
     /// SV-14: what is remembered is bounded, and who points to many things takes nothing from others.
     #[test]
     fn a_tool_that_links_without_end_takes_nothing_from_others() {
-        let (links, all) = (Links::default(), servers(&["a", "b"]));
+        let links = Links::default();
         links.note(&"a".into(), &tool("modest"), &link("a:1"));
         links.note(&"b".into(), &tool("loud"), &link("a:2"));
         for n in 0..3 * MOST {
             links.note(&"a".into(), &tool("loud"), &link(&format!("b:{n}")));
         }
-        assert_eq!(links.to("a:1", &all).len(), 1);
-        assert_eq!(links.to("a:2", &all).len(), 1);
-        let known = |n: usize| links.to(&format!("b:{n}"), &all).len();
+        assert_eq!(links.origins("a", "a:1").len(), 1);
+        assert_eq!(links.origins("b", "a:2").len(), 1);
+        let known = |n: usize| links.origins("a", &format!("b:{n}")).len();
         assert_eq!(
             (known(0), known(3 * MOST - 1)),
             (0, 1),
@@ -260,13 +297,13 @@ mod tests {
 
     #[test]
     fn what_is_told_again_is_young_again() {
-        let (links, all) = (Links::default(), servers(&["a"]));
+        let links = Links::default();
         for n in 0..MOST {
             links.note(&"a".into(), &tool("a"), &link(&format!("b:{n}")));
         }
         links.note(&"a".into(), &tool("a"), &link("b:0"));
         links.note(&"a".into(), &tool("a"), &link("b:more"));
-        let known = |uri| links.to(uri, &all).len();
+        let known = |uri| links.origins("a", uri).len();
         assert_eq!((known("b:0"), known("b:1")), (1, 0));
     }
 }
