@@ -1,7 +1,8 @@
 //! The definitions and functions that filters can use, each of which counts as a step.
 //!
-//! Nothing runs on without end but by a definition that calls itself: so every definition checks first how
-//! much effort there was.
+//! Nothing runs on without end but by a definition that calls itself, and nothing takes long but by going
+//! through values again and again: so every definition, and every look into all of a value, checks first how
+//! much effort there was. Nothing gets large at once but by `*` and `+`: so these look at what they would make.
 
 use std::cell::Cell;
 use std::ptr;
@@ -9,18 +10,22 @@ use std::time::{Duration, Instant};
 
 use jaq_core::load::lex::StrPart;
 use jaq_core::load::parse::{BinaryOp, Def, Pattern, Term};
-use jaq_core::native::{Fun, bome};
+use jaq_core::native::{Fun, bome, v};
+use jaq_core::ops::Math;
 use jaq_core::path::{Part, Path};
-use jaq_core::{Error, Native};
+use jaq_core::{Cv, Error, Native, ValR, ValXs};
 use jaq_json::{Val, read};
 use jaq_std::ValT as _;
 
-use super::Kind;
+use super::{Kind, LARGEST};
 
 /// What the operator's filter is called.
 pub(super) const NAME: &str = "vary_projection";
 const STEP: &str = "vary_step";
 const STEP_VARIABLE: &str = "$vary_step";
+const TIMES: &str = "vary_times";
+const PLUS: &str = "vary_plus";
+const OPERAND: &str = "$vary_operand";
 
 /// What would end the process, tell of it, or write to its streams.
 const REFUSED: [&str; 5] = ["halt", "halt_error", "env", "stderr", "debug"];
@@ -61,13 +66,16 @@ impl Effort {
             self.steps.set(steps);
             if stack().abs_diff(self.bottom) > DEEPEST {
                 self.spent.set(Some("it recurses too deep"));
-            } else if steps.is_multiple_of(64) && Instant::now() > self.until {
+            } else if steps > STEPS || steps.is_multiple_of(16) && Instant::now() > self.until {
                 self.spent.set(Some("it takes too long"));
             }
         }
         self.spent.get().map_or(Ok(()), Err)
     }
 }
+
+/// So many steps a run may take, whatever time there is.
+const STEPS: u32 = 1_000_000;
 
 /// Where the stack is.
 #[inline(never)]
@@ -111,12 +119,50 @@ pub(super) fn functions() -> impl Iterator<Item = Fun<Kind>> {
         [].into(),
         Native::new(|cv| bome(from_json(&cv.1).map_err(Error::str))),
     );
+    let times: Fun<Kind> = (TIMES, v(2), Native::new(|cv| calculate(cv, times)));
+    let plus: Fun<Kind> = (PLUS, v(2), Native::new(|cv| calculate(cv, plus)));
     jaq_core::funs()
         .chain(jaq_std::funs())
         .chain(jaq_json::funs())
         .filter(|(name, ..)| !REFUSED_FUNCTIONS.contains(name) && !REPLACED.contains(name))
-        .chain([step, from_json])
+        .chain([step, from_json, times, plus])
 }
+
+/// What `operate` makes of the two arguments.
+fn calculate<'a>(mut cv: Cv<'a, Kind>, operate: fn(Val, Val) -> ValR<Val>) -> ValXs<'a, Val> {
+    let right = cv.0.pop_var();
+    let left = cv.0.pop_var();
+    bome(operate(left, right))
+}
+
+/// `left * right`, where that is no text without end.
+fn times(left: Val, right: Val) -> ValR<Val> {
+    let length = |value: &Val| value.as_bytes().map(<[u8]>::len);
+    let text = length(&left).map(|length| (length, &right));
+    let text = text.or_else(|| length(&right).map(|length| (length, &left)));
+    if let Some((length, count)) = text {
+        // A count that is no machine's number is larger than any.
+        let count = count.as_isize().unwrap_or(isize::MAX).max(0).unsigned_abs();
+        if length.saturating_mul(count) > LARGEST {
+            return Err(Error::str(TOO_LARGE));
+        }
+    }
+    left * right
+}
+
+/// `left + right`, where that is not as large as nobody reads.
+fn plus(left: Val, right: Val) -> ValR<Val> {
+    let size = |value: &Val| match value {
+        Val::Arr(elements) => elements.len(),
+        value => value.as_bytes().map_or(0, <[u8]>::len),
+    };
+    if size(&left).saturating_add(size(&right)) > LARGEST {
+        return Err(Error::str(TOO_LARGE));
+    }
+    left + right
+}
+
+const TOO_LARGE: &str = "it makes a value that is too large";
 
 /// Reads one value that is not nested without end.
 fn from_json(text: &Val) -> Result<Val, String> {
@@ -130,11 +176,41 @@ fn from_json(text: &Val) -> Result<Val, String> {
 
 /// The definition, a step before it.
 fn in_steps(def: Def<&str>) -> Def<&str> {
+    Def {
+        body: after_step(inside(def.body)),
+        ..def
+    }
+}
+
+fn after_step(term: Term<&str>) -> Term<&str> {
     let step = Box::new(Term::Call(STEP, Vec::new()));
     let then = BinaryOp::Pipe(Some(Pattern::Var(STEP_VARIABLE)));
-    Def {
-        body: Term::BinOp(step, then, Box::new(inside(def.body))),
-        ..def
+    Term::BinOp(step, then, Box::new(term))
+}
+
+/// `left operator right`, by what looks at what it would make.
+fn operation<'s>(
+    left: Term<&'s str>,
+    operator: BinaryOp<&'s str>,
+    right: Term<&'s str>,
+) -> Term<&'s str> {
+    let careful = |math| match math {
+        Math::Mul => Some(TIMES),
+        Math::Add => Some(PLUS),
+        _ => None,
+    };
+    match operator {
+        BinaryOp::Math(math) if careful(math).is_some() => {
+            Term::Call(careful(math).unwrap_or_default(), vec![left, right])
+        }
+        BinaryOp::UpdateMath(math) if careful(math).is_some() => {
+            let arguments = vec![Term::Id, Term::Var(OPERAND)];
+            let made = Term::Call(careful(math).unwrap_or_default(), arguments);
+            let update = Term::BinOp(Box::new(left), BinaryOp::Update, Box::new(made));
+            let then = BinaryOp::Pipe(Some(Pattern::Var(OPERAND)));
+            Term::BinOp(Box::new(right), then, Box::new(update))
+        }
+        operator => Term::BinOp(Box::new(left), operator, Box::new(right)),
     }
 }
 
@@ -157,7 +233,7 @@ fn inside(term: Term<&str>) -> Term<&str> {
                 BinaryOp::Pipe(Some(bound)) => BinaryOp::Pipe(Some(pattern(bound))),
                 operator => operator,
             };
-            Term::BinOp(boxed(left), operator, boxed(right))
+            operation(inside(*left), operator, inside(*right))
         }
         Term::Label(label, term) => Term::Label(label, boxed(term)),
         Term::Fold(name, term, bound, terms) => {
@@ -168,8 +244,16 @@ fn inside(term: Term<&str>) -> Term<&str> {
             Term::IfThenElse(pairs(cases, inside), otherwise.map(boxed))
         }
         Term::Call(name, arguments) => Term::Call(name, all(arguments)),
-        Term::Path(term, path) => Term::Path(boxed(term), along(path)),
-        term @ (Term::Id | Term::Recurse | Term::Num(_) | Term::Break(_) | Term::Var(_)) => term,
+        Term::Path(term, path) => {
+            let goes_through = path
+                .0
+                .iter()
+                .any(|(part, _)| matches!(part, Part::Range(..)));
+            let term = Term::Path(boxed(term), along(path));
+            if goes_through { after_step(term) } else { term }
+        }
+        Term::Recurse => after_step(Term::Recurse),
+        term @ (Term::Id | Term::Num(_) | Term::Break(_) | Term::Var(_)) => term,
     }
 }
 
