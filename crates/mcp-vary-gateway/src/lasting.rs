@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{Config, Limits};
+use crate::config::{Config, Keys, Limits};
 use crate::deprecation::Deprecations;
 use crate::kept::Kept;
 use crate::links::Links;
@@ -37,6 +37,8 @@ pub(crate) struct Lasting {
     pub(crate) tasks: TaskTracker,
     /// The limits at the start, of which some hold until the end.
     started_with: Limits,
+    /// The keys that the file named at the start.
+    named_keys: Keys,
 }
 
 impl Lasting {
@@ -63,6 +65,7 @@ impl Lasting {
             stopped: CancellationToken::new(),
             tasks: TaskTracker::new(),
             started_with: config.limits,
+            named_keys: config.named_keys.clone(),
         }
     }
 
@@ -71,8 +74,9 @@ impl Lasting {
         self.tokens.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The limits that `limits` would change and that hold until the end, by their keys in a file.
-    pub(crate) fn fixed(&self, limits: &Limits) -> Vec<&'static str> {
+    /// What `config` would change and what holds until the end, by its keys in a file.
+    pub(crate) fn fixed(&self, config: &Config) -> Vec<&'static str> {
+        let limits = &config.limits;
         let before = &self.started_with;
         let fixed = [
             (
@@ -86,6 +90,7 @@ impl Lasting {
                 before.kept_results != limits.kept_results,
             ),
             ("limits.kept-for", before.kept_for != limits.kept_for),
+            ("keys", self.named_keys != config.named_keys),
         ];
         let changed = fixed.into_iter().filter(|(_, differs)| *differs);
         changed.map(|(key, _)| key).collect()

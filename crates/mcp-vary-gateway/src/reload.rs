@@ -75,7 +75,7 @@ impl Reloaded {
         Self {
             servers: servers(before, after),
             variants: variants(before, after),
-            at_next_start: after.lasting.fixed(&after.config.limits),
+            at_next_start: after.lasting.fixed(&after.config),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use mcp_vary::rank::{ADVERTISED, Weights};
 use mcp_vary::variant::VariantId;
 
+use super::keys::{self, Keys};
 use super::mistake::{Mistake, Mistakes, Position};
 use super::prompts::PromptRules;
 use super::ranking::{self, Weighted};
@@ -84,6 +85,8 @@ pub struct File {
     pub page_size: Option<NonZeroUsize>,
     /// How long a session lasts after `initialize`.
     pub session_lifetime: Option<Duration>,
+    /// What seals sessions and cursors.
+    keys: Keys,
     /// What clients may take up.
     pub limits: Limits,
     /// What a person should know although nothing is wrong.
@@ -107,6 +110,11 @@ impl File {
         if let Some(faces) = self.faces {
             config.faces = faces;
         }
+        if let Some((key, previous)) = self.keys.split() {
+            config.key = key;
+            config.previous_keys = previous.to_vec();
+        }
+        config.named_keys = self.keys;
         config.results = self.results;
         config.told_resources = self.resources;
         config.told_prompts = self.prompts;
@@ -252,6 +260,7 @@ impl Default for Draft {
                 weights: face::weights(),
                 advertised: ADVERTISED,
                 negotiation: true,
+                keys: Keys::default(),
                 results: ResultRules::default(),
                 resources: ResourceRules::default(),
                 prompts: PromptRules::default(),
@@ -425,6 +434,13 @@ their hints decide. `--variant` wins",
             reader.duration(field, &mut lifetime);
             draft.file.session_lifetime = Some(lifetime);
         },
+    },
+    Setting {
+        key: "keys",
+        about: "secrets that seal sessions and cursors: the first seals, all of them open. Without it each process draws its own, so that sessions end with it",
+        default: "",
+        shape: keys::shape,
+        read: |reader, field, draft| draft.file.keys = keys::read(reader, field),
     },
     Setting {
         key: "limits",

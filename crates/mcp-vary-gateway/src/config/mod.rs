@@ -6,6 +6,7 @@
 mod clients;
 mod file;
 mod import;
+mod keys;
 mod mcp_json;
 mod mistake;
 mod prompts;
@@ -27,6 +28,7 @@ use std::time::Duration;
 
 pub use self::file::{File, Source};
 pub use self::import::{Foreign, Format, Imported, Note, UnknownFormat, import};
+pub(crate) use self::keys::Keys;
 pub use self::mistake::{Mistake, Mistakes, Position};
 pub use self::prompts::PromptRules;
 pub use self::resources::ResourceRules;
@@ -103,6 +105,8 @@ pub struct Config {
     pub key: [u8; 32],
     /// What was sealed with one of these opens, too: keys that were replaced not long ago.
     pub previous_keys: Vec<[u8; 32]>,
+    /// The keys that a file names.
+    pub(crate) named_keys: Keys,
 }
 
 impl Config {
@@ -120,6 +124,7 @@ impl Config {
         Self {
             key,
             previous_keys: Vec::new(),
+            named_keys: Keys::default(),
             servers,
             naming: Naming::default(),
             start_without_servers: false,

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
+use mcp_vary_gateway::config::Source;
 use mcp_vary_gateway::{Config, Target, UpstreamConfig};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -301,4 +302,53 @@ async fn a_change_of_one_server_reaches_every_variant() {
     }
     let prompts = house.peer.of("prompts/list").len();
     assert_eq!(prompts, 1, "only the list that was announced is read again");
+}
+
+/// SV-13: the keys of a file are the same in every process that reads it; the first seals, the others open.
+#[tokio::test]
+async fn the_keys_of_a_file_are_shared_and_rotate() {
+    let all = names(0..5);
+    let start = async |keys: &str| {
+        let peer = listing(&all).await;
+        let text = format!(
+            "servers: {{a: {{url: '{}'}}}}\npage-size: 2\n{keys}",
+            peer.url
+        );
+        let file = Source::new("vary.yaml", &text).read(&|_| None).unwrap();
+        let shown = format!("{file:?}");
+        assert!(!shown.contains("secret"), "{shown}");
+        let house = House::behind_one(peer, |config| file.into_config(config.outside)).await;
+        house
+    };
+    let [one, two] = ["one secret", "two secret"].map(|key| key.repeat(4));
+    let ask = async |house: &House, params: Value| {
+        Way::HttpModern
+            .ask(house, &json!({}), "tools/list", params)
+            .await
+    };
+    let old = start(&format!("keys: ['{one}']")).await;
+    let page = ask(&old, json!({})).await;
+    let cursor = json!({"cursor": page["result"]["nextCursor"]});
+    for (keys, opens) in [
+        (format!("keys: ['{one}']"), true),
+        (format!("keys: ['{two}', '{one}']"), true),
+        (format!("keys: ['{two}']"), false),
+        (String::new(), false),
+    ] {
+        let house = start(&keys).await;
+        let answer = ask(&house, cursor.clone()).await;
+        assert_eq!(answer["result"].is_object(), opens, "{keys}: {answer}");
+    }
+}
+
+#[test]
+fn a_key_that_can_be_guessed_is_refused_and_not_shown() {
+    let text = "servers: {a: {command: x}}\nkeys: [hunter2]\n";
+    let mistakes = Source::new("vary.yaml", text).read(&|_| None).unwrap_err();
+    let said = mistakes.to_string();
+    assert!(
+        said.contains("keys[0]") && said.contains("openssl rand"),
+        "{said}"
+    );
+    assert!(!said.contains("hunter2"), "{said}");
 }
