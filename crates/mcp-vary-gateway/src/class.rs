@@ -415,7 +415,9 @@ async fn open(
     let catalog = Arc::new(LiveCatalog::new(sources, layout));
     // What changes from here on is told to the catalogue, and what changed before is in it from the start.
     for follower in &followers {
-        lock(&follower.catalogs).push(Arc::downgrade(&catalog));
+        let mut catalogs = lock(&follower.catalogs);
+        catalogs.retain(|catalog| catalog.strong_count() > 0);
+        catalogs.push(Arc::downgrade(&catalog));
     }
     catalog.rebuild(&BTreeSet::new()).await;
     let connections = Connections {
