@@ -851,6 +851,145 @@ fn what_a_variant_does_not_say_is_as_where_it_starts_from() {
     assert!(said.contains("Everything as the server describes it"));
 }
 
+/// What is shown of the variant that is declared at `index`.
+fn variant_of(text: &str, index: usize) -> String {
+    let said = variants_of(text);
+    let one = said.split("VariantConfig {").nth(index + 1).unwrap();
+    one.to_owned()
+}
+
+#[track_caller]
+fn says(said: &str, expected: &[&str]) {
+    for part in expected {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+/// SV-11: a description more is not a limit less.
+#[test]
+fn what_is_said_of_an_item_is_added_to_what_the_start_says() {
+    let start = concat!(
+        "  base: {overrides: {tools: {t: {name: find, description: old, annotations: {a: 1, b: 1}, ",
+        "arguments: {owner: {fixed: acme}, n: {hidden: on}, q: {name: query, default: x}}}}, ",
+        "prompts: {p: {title: kept, arguments: {a: {hidden: on}}}}, resources: {u: {name: kept, title: old}}}}\n",
+        "  standard: {}\n",
+    );
+    let child = |said: &str| {
+        variant_of(
+            &format!("  c: {{from: base, overrides: {said}}}\n{start}"),
+            0,
+        )
+    };
+    let c = child(concat!(
+        "{tools: {t: {description: new, annotations: {b: 2}, arguments: {q: {description: what}}}}, ",
+        "prompts: {p: {description: new}}, resources: {u: {title: new}}}",
+    ));
+    says(
+        &c,
+        &[
+            r#"name: Some("find"), title: None, description: Some("new"), annotations: {"a": Number("1"), "b": Number("2")}"#,
+            r#""n": ArgumentOverride { name: None, description: None, hidden: true"#,
+            r#""owner": ArgumentOverride { name: None, description: None, hidden: false, fixed: Some("#,
+            r#""q": ArgumentOverride { name: Some("query"), description: Some("what"), hidden: false, fixed: None, default: Some("#,
+            r#"title: Some("kept"), description: Some("new"), arguments: {"a": ArgumentOverride { name: None, description: None, hidden: true"#,
+            r#"name: Some("kept"), title: Some("new")"#,
+        ],
+    );
+    // What is said replaces what cannot hold beside it.
+    let c =
+        child("{tools: {t: {arguments: {n: {hidden: off}, q: {fixed: 1}, owner: {default: me}}}}}");
+    says(
+        &c,
+        &[
+            r#""n": ArgumentOverride { name: None, description: None, hidden: false"#,
+            r#""q": ArgumentOverride { name: None, description: None, hidden: false, fixed: Some("…"), default: None"#,
+            r#""owner": ArgumentOverride { name: None, description: None, hidden: false, fixed: Some("#,
+        ],
+    );
+}
+
+#[test]
+fn what_is_full_again_is_no_longer_compact() {
+    #[track_caller]
+    fn is(said: &str, expected: &[&str]) {
+        says(
+            &variant_of(
+                &format!("  c: {{from: compact{said}}}\n  standard: {{}}\n"),
+                0,
+            ),
+            expected,
+        );
+    }
+    let short = "description: FirstSentence, schema: Full";
+    is("", &["base: Compact", "contextSize"]);
+    is(", schemas: compact", &["base: Compact"]);
+    is(", schemas: full", &["base: Standard", short]);
+    is(
+        ", descriptions: full",
+        &["base: Standard", "description: Full, schema: Compact"],
+    );
+    let full = ", descriptions: full, schemas: full";
+    is(
+        full,
+        &[
+            "base: Standard",
+            "description: Full, schema: Full",
+            "hints: {}",
+        ],
+    );
+}
+
+/// Models choose by it: a variant is not described as one that shows more.
+#[test]
+fn a_variant_without_a_description_says_what_it_shows() {
+    #[track_caller]
+    fn is(id: &str, said: &str, expected: &str) {
+        let text = format!("  {id}: {{{said}}}\n  last: {{}}\n");
+        says(
+            &variant_of(&text, 0),
+            &[&format!("description: {expected:?}, ")],
+        );
+    }
+    let standard =
+        "Everything as the server describes it: all tools, full descriptions and schemas.";
+    is("standard", "", standard);
+    is("few", "", standard);
+    is("few", "description: d, tools: [a]", "d");
+    is(
+        "few",
+        "tools: [a, {name: b*, server: s}]",
+        "Some of the tools: a; b*, server: s.",
+    );
+    is(
+        "standard",
+        "tools: {exclude: [secret]}",
+        "Some of the tools.",
+    );
+    is("few", "prompts: [a]", "All tools. Some of the prompts: a.");
+    is("few", "overrides: {tools: {a: {name: b}}}", "All tools.");
+    is(
+        "few",
+        "schemas: compact",
+        "All tools. Schemas without prose.",
+    );
+    is(
+        "few",
+        "from: compact, tools: [a]",
+        "Some of the tools: a. The first sentence of each description, schemas without prose.",
+    );
+    is(
+        "few",
+        "from: read-only, tools: [a]",
+        "Some of the tools: a. Only those that declare that they change nothing. \
+         A selection by the server's own word, no protection against the server.",
+    );
+    is(
+        "few",
+        "tools: [a, b, c, d, e, f, g, h, i]",
+        "Some of the tools: a; b; c; d; e; f; g; h and more.",
+    );
+}
+
 #[test]
 fn every_mistake_of_a_variant_is_said_at_once() {
     refuses(

@@ -1,5 +1,6 @@
 //! `variants`: what each shows, and as what.
 
+mod description;
 mod overrides;
 mod places;
 pub(super) mod selection;
@@ -16,7 +17,7 @@ use super::mistake::Mistake;
 use super::reader::{Field, Reader, Setting, meant_or_known};
 use super::schema::{ANYTHING, Schema};
 use super::tree::Value;
-use crate::catalog::face::{Faces, VariantConfig};
+use crate::catalog::face::{Base, Faces, VariantConfig};
 use overrides::Overrides;
 pub use places::Places;
 
@@ -238,16 +239,27 @@ fn resolved(reader: &mut Reader<'_>, all: &[(Field<'_>, Draft)]) -> Vec<VariantC
         }
     }
     let ids = all.iter().filter_map(|(_, draft)| draft.id());
-    ids.filter_map(|id| done.remove(id)).collect()
+    let faces = ids.filter_map(|id| done.remove(id));
+    faces.map(|face| described(face, &built_in)).collect()
 }
 
-/// The built-in variant `id`, or one that shows everything as it is.
+/// The same; where nobody describes it, by what it shows.
+fn described(mut face: VariantConfig, built_in: &Faces) -> VariantConfig {
+    if face.variant.description.is_empty() {
+        face.variant.description = description::of(&face, built_in);
+    }
+    face
+}
+
+/// The built-in variant `id`, or one that shows everything as it is. Its words are about itself alone.
 fn start(id: &str, built_in: &Faces) -> VariantConfig {
     let known = built_in
         .all
         .iter()
         .find(|face| face.variant.id.as_str() == id);
-    known.cloned().unwrap_or_else(|| built_in.all[0].clone())
+    let mut start = known.unwrap_or(&built_in.all[0]).clone();
+    start.variant.description.clear();
+    start
 }
 
 /// A variant while it is read: what it says, on top of what it starts from.
@@ -280,6 +292,7 @@ impl Draft {
     fn on(&self, start: VariantConfig) -> VariantConfig {
         let mut face = start;
         let Some(id) = &self.id else { return face };
+        self.leave_compact(&mut face);
         let is_start = face.variant.id == *id;
         let mut variant = if is_start {
             face.variant.clone()
@@ -310,11 +323,20 @@ impl Draft {
         if let Some(features) = &self.features {
             face.features = Some(Arc::new(features.clone()));
         }
-        let overrides = &self.overrides;
-        face.tool_overrides.extend(overrides.tools.clone());
-        face.prompt_overrides.extend(overrides.prompts.clone());
-        face.resource_overrides.extend(overrides.resources.clone());
+        self.overrides.add_to(&mut face);
         face
+    }
+
+    /// Where `full` is said of a part, only the other part stays short.
+    fn leave_compact(&self, face: &mut VariantConfig) {
+        let is_full =
+            self.descriptions == Some(Description::Full) || self.schemas == Some(SchemaStyle::Full);
+        if is_full && face.base == Base::Compact {
+            face.base = Base::Standard;
+            face.style.description = Description::FirstSentence;
+            face.style.schema = SchemaStyle::Compact;
+            face.variant.hints.remove("contextSize");
+        }
     }
 }
 
@@ -322,15 +344,16 @@ const SETTINGS: &[Setting<Draft>] = &[
     Setting {
         key: "from",
         about: "another variant that this one starts from, or one of the three. What this one says \
-replaces what that one says; overrides are added to. Without it: everything as it is, or \
-as the one of the three that has the same name",
+replaces what that one says; overrides are added to, item by item and argument by argument. Without it: everything \
+as it is, or as the one of the three that has the same name",
         default: "",
         shape: Schema::variant_id,
         read: |reader, field, draft| draft.from = reader.word(field),
     },
     Setting {
         key: "description",
-        about: "for people and models that choose: what it is good for, and what not",
+        about: "for people and models that choose: what it is good for, and what not. Without it what the \
+variant shows is said, such as `Some of the tools: git_*.`",
         default: "",
         shape: Schema::word,
         read: |reader, field, draft| draft.description = reader.word(field),

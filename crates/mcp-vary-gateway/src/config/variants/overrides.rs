@@ -3,18 +3,104 @@
 use std::collections::BTreeMap;
 
 use mcp_vary::json::Json;
-use mcp_vary::view::{ArgumentOverride, PromptOverride, ResourceOverride, ToolOverride};
+use mcp_vary::view::ArgumentOverride;
 
+use crate::catalog::face::VariantConfig;
 use crate::config::reader::{Field, Reader, Setting};
 use crate::config::schema::Schema;
 use crate::config::tree::{Node, Value};
 
-/// Overrides by the names of items.
+/// What is said of single items, by their names.
 #[derive(Default)]
 pub(super) struct Overrides {
-    pub(super) tools: BTreeMap<String, ToolOverride>,
-    pub(super) prompts: BTreeMap<String, PromptOverride>,
-    pub(super) resources: BTreeMap<String, ResourceOverride>,
+    tools: BTreeMap<String, Change>,
+    prompts: BTreeMap<String, Change>,
+    resources: BTreeMap<String, Change>,
+}
+
+/// What is said of one item.
+#[derive(Default)]
+struct Change {
+    name: Option<String>,
+    title: Option<String>,
+    description: Option<String>,
+    annotations: BTreeMap<String, Json<'static>>,
+    arguments: BTreeMap<String, Argument>,
+}
+
+/// What is said of one argument.
+#[derive(Default)]
+struct Argument {
+    name: Option<String>,
+    description: Option<String>,
+    hidden: Option<bool>,
+    fixed: Option<Json<'static>>,
+    default: Option<Json<'static>>,
+    required: Option<bool>,
+}
+
+impl Overrides {
+    /// Adds what is said to the overrides that `face` has: what is not said of an item or argument stays.
+    pub(super) fn add_to(&self, face: &mut VariantConfig) {
+        for (name, change) in &self.tools {
+            let tool = face.tool_overrides.entry(name.clone()).or_default();
+            replace(&mut tool.name, &change.name);
+            replace(&mut tool.title, &change.title);
+            replace(&mut tool.description, &change.description);
+            tool.annotations.extend(change.annotations.clone());
+            change.add_arguments_to(&mut tool.arguments);
+        }
+        for (name, change) in &self.prompts {
+            let prompt = face.prompt_overrides.entry(name.clone()).or_default();
+            replace(&mut prompt.name, &change.name);
+            replace(&mut prompt.title, &change.title);
+            replace(&mut prompt.description, &change.description);
+            change.add_arguments_to(&mut prompt.arguments);
+        }
+        for (uri, change) in &self.resources {
+            let resource = face.resource_overrides.entry(uri.clone()).or_default();
+            replace(&mut resource.name, &change.name);
+            replace(&mut resource.title, &change.title);
+            replace(&mut resource.description, &change.description);
+            resource.annotations.extend(change.annotations.clone());
+        }
+    }
+}
+
+impl Change {
+    fn add_arguments_to(&self, arguments: &mut BTreeMap<String, ArgumentOverride>) {
+        for (name, said) in &self.arguments {
+            said.add_to(arguments.entry(name.clone()).or_default());
+        }
+    }
+}
+
+impl Argument {
+    /// What is said replaces what cannot hold beside it. A `default` does not end a `fixed` value.
+    fn add_to(&self, argument: &mut ArgumentOverride) {
+        if self.fixed.is_some() || self.hidden == Some(true) {
+            argument.name = None;
+            argument.required = false;
+        }
+        if self.fixed.is_some() || self.required == Some(true) {
+            argument.default = None;
+        }
+        if self.default.is_some() {
+            argument.required = false;
+        }
+        replace(&mut argument.name, &self.name);
+        replace(&mut argument.description, &self.description);
+        replace(&mut argument.fixed, &self.fixed);
+        replace(&mut argument.default, &self.default);
+        argument.hidden = self.hidden.unwrap_or(argument.hidden);
+        argument.required = self.required.unwrap_or(argument.required);
+    }
+}
+
+fn replace<T: Clone>(what: &mut Option<T>, said: &Option<T>) {
+    if said.is_some() {
+        what.clone_from(said);
+    }
 }
 
 /// Reads `overrides`.
@@ -67,7 +153,7 @@ fn items<T: Default>(
     }
 }
 
-const TOOL: &[Setting<ToolOverride>] = &[
+const TOOL: &[Setting<Change>] = &[
     Setting {
         key: "name",
         about: "what the variant calls it",
@@ -105,7 +191,7 @@ const TOOL: &[Setting<ToolOverride>] = &[
     },
 ];
 
-const PROMPT: &[Setting<PromptOverride>] = &[
+const PROMPT: &[Setting<Change>] = &[
     Setting {
         key: "name",
         about: "what the variant calls it",
@@ -136,7 +222,7 @@ const PROMPT: &[Setting<PromptOverride>] = &[
     },
 ];
 
-const RESOURCE: &[Setting<ResourceOverride>] = &[
+const RESOURCE: &[Setting<Change>] = &[
     Setting {
         key: "name",
         about: "what the variant calls it",
@@ -167,7 +253,7 @@ const RESOURCE: &[Setting<ResourceOverride>] = &[
     },
 ];
 
-const ARGUMENT: &[Setting<ArgumentOverride>] = &[
+const ARGUMENT: &[Setting<Argument>] = &[
     Setting {
         key: "name",
         about: "what the variant calls it",
@@ -187,7 +273,7 @@ const ARGUMENT: &[Setting<ArgumentOverride>] = &[
         about: "it is not listed and cannot be given",
         default: "off",
         shape: Schema::switch,
-        read: |reader, field, argument| reader.switch(field, &mut argument.hidden),
+        read: |reader, field, argument| argument.hidden = switch(reader, field),
     },
     Setting {
         key: "fixed",
@@ -208,9 +294,15 @@ const ARGUMENT: &[Setting<ArgumentOverride>] = &[
         about: "every call must give it",
         default: "off",
         shape: Schema::switch,
-        read: |reader, field, argument| reader.switch(field, &mut argument.required),
+        read: |reader, field, argument| argument.required = switch(reader, field),
     },
 ];
+
+fn switch(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<bool> {
+    let mut on = false;
+    reader.switch(field, &mut on);
+    Some(on)
+}
 
 fn values(reader: &mut Reader<'_>, field: &Field<'_>) -> BTreeMap<String, Json<'static>> {
     let entries = reader.table(field, "{NAME: value}").unwrap_or_default();
