@@ -288,6 +288,7 @@ impl Call<'_> {
         let shows = |server: &usize| {
             let candidate = Candidate {
                 name: uri,
+                own: uri,
                 server: &servers[*server].name,
                 hints: None,
             };

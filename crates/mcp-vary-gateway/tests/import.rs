@@ -86,7 +86,7 @@ servers:
 ");
 }
 
-/// Of one server the tools keep their names, of several they have its name before theirs.
+/// A tool is named as its server names it, which holds when another server is enabled.
 #[test]
 fn what_was_allowed_is_all_that_is_shown() {
     let text = r#"{"mcpServers": {"a": {"command": "x", "includeTools": ["find"]}}}"#;

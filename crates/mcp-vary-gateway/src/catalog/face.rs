@@ -266,6 +266,7 @@ fn unread(arguments: Option<&BTreeMap<String, ArgumentOverride>>) -> Option<()> 
 pub(crate) fn candidate<'a>(item: &'a Item, server: &'a str) -> Candidate<'a> {
     Candidate {
         name: &item.id,
+        own: &item.place.own,
         server,
         hints: item.tool.as_ref().map(|tool| tool.hints),
     }

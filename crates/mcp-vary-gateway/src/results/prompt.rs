@@ -31,6 +31,7 @@ pub(crate) fn told_prompt(
 ) -> Shaped {
     let candidate = Candidate {
         name: id,
+        own: &called.name,
         server: &called.server,
         hints: None,
     };

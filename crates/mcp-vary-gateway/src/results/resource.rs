@@ -65,6 +65,7 @@ fn representations(
         let (uri, text) = (content.get_str("uri")?, content.get_str("text")?);
         let candidate = Candidate {
             name: &uri,
+            own: &uri,
             server,
             hints: None,
         };

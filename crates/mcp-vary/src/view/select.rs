@@ -131,6 +131,8 @@ impl Eq for Pattern {}
 pub struct Candidate<'a> {
     /// The name of a tool or prompt, the URI of a resource, the URI template.
     pub name: &'a str,
+    /// What the server itself calls it, whatever stands before that in `name`.
+    pub own: &'a str,
     /// The key of the server that lists it.
     pub server: &'a str,
     /// What a tool says of its effects; none for anything else.
@@ -139,7 +141,8 @@ pub struct Candidate<'a> {
 
 /// What one entry of a selection asks of an item; all of it has to hold.
 ///
-/// In a configuration a text alone is a pattern on names.
+/// In a configuration a text alone is a pattern on names. Beside a `server` the name may be the server's
+/// own, too: what is said of one server holds however many there are.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "written out by hand")]
 pub struct Rule {
@@ -165,10 +168,14 @@ impl Rule {
     /// Whether it holds for the item.
     #[must_use]
     pub fn holds(&self, item: Candidate<'_>) -> bool {
+        self.holds_by(item, self.server.is_some())
+    }
+
+    fn holds_by(&self, item: Candidate<'_>, by_own: bool) -> bool {
         let matches = |pattern: &Option<Pattern>, text| {
             pattern.as_ref().is_none_or(|pattern| pattern.matches(text))
         };
-        matches(&self.name, item.name)
+        (matches(&self.name, item.name) || by_own && matches(&self.name, item.own))
             && matches(&self.server, item.server)
             && self
                 .hints
@@ -206,7 +213,7 @@ impl fmt::Display for Rule {
 ///     r#"{"include": ["*_issue*", {"server": "git", "readOnlyHint": true}], "exclude": ["delete_*"]}"#,
 /// )?;
 /// let shows = |name, server| {
-///     selection.shows(Candidate { name, server, hints: Some(Hints::default()) })
+///     selection.shows(Candidate { name, own: name, server, hints: Some(Hints::default()) })
 /// };
 /// assert!(shows("list_issues", "github"));
 /// assert!(!shows("delete_issue", "github"));
@@ -229,8 +236,8 @@ impl Selection {
     /// Whether the view shows the item.
     #[must_use]
     pub fn shows(&self, item: Candidate<'_>) -> bool {
-        let any = |rules: &[Rule]| rules.iter().any(|rule| rule.holds(item));
-        (self.include.is_empty() || any(&self.include)) && !any(&self.exclude)
+        let included = self.include.is_empty() || self.include.iter().any(|rule| rule.holds(item));
+        included && !self.exclude.iter().any(|rule| rule.holds_by(item, true))
     }
 
     /// The rules that hold for none of `items`: most likely slips. `key` is that of the selection: `tools`.
@@ -241,7 +248,11 @@ impl Selection {
             let rules = rules.iter().enumerate();
             rules.map(move |(index, rule)| (list, index, rule))
         });
-        let idle = rules.filter(|(.., rule)| !items.iter().any(|item| rule.holds(*item)));
+        let holds = |list: &str, rule: &Rule, item: &Candidate<'_>| {
+            rule.holds_by(*item, list == "exclude" || rule.server.is_some())
+        };
+        let idle =
+            rules.filter(|(list, _, rule)| !items.iter().any(|item| holds(list, rule, item)));
         idle.map(|(list, index, rule)| Mistake::Idle {
             key: format!("{key}.{list}[{index}]"),
             rule: rule.to_string(),
@@ -359,6 +370,7 @@ mod tests {
                 let hints = (*annotations != "-").then(|| Hints::of_tool(&tool));
                 selection.shows(Candidate {
                     name,
+                    own: name,
                     server,
                     hints,
                 })
@@ -406,6 +418,50 @@ mod tests {
         );
     }
 
+    /// SV-11: what is said of a server's item holds whatever is put before its name.
+    #[test]
+    fn what_is_denied_stays_so_when_names_are_prefixed() {
+        #[track_caller]
+        fn is(selection: &str, shown: bool) {
+            let selection: Selection = serde_json::from_str(selection).unwrap();
+            for name in ["write_file", "a_write_file"] {
+                let item = Candidate {
+                    name,
+                    own: "write_file",
+                    server: "a",
+                    hints: None,
+                };
+                assert_eq!(selection.shows(item), shown, "{name} by {selection:?}");
+            }
+        }
+        is(
+            r#"{"exclude": [{"server": "a", "name": "write_*"}]}"#,
+            false,
+        );
+        is(r#"{"exclude": ["write_*"]}"#, false);
+        is(
+            r#"{"include": [{"server": "a", "name": "write_file"}]}"#,
+            true,
+        );
+        is(
+            r#"{"include": [{"server": "b", "name": "write_file"}]}"#,
+            false,
+        );
+        is(r#"{"exclude": [{"server": "b", "name": "write_*"}]}"#, true);
+        // Of all servers, what is shown is meant by the name that clients see.
+        let some: Selection = serde_json::from_str(r#"{"include": ["write_*"]}"#).unwrap();
+        let item = Candidate {
+            name: "a_write_file",
+            own: "write_file",
+            server: "a",
+            hints: None,
+        };
+        assert!(!some.shows(item));
+        assert_eq!(some.mistakes("tools", &[item]).len(), 1);
+        let none: Selection = serde_json::from_str(r#"{"exclude": ["write_*"]}"#).unwrap();
+        assert_eq!(none.mistakes("tools", &[item]), []);
+    }
+
     #[test]
     fn rules_that_hold_for_nothing_are_found() {
         let selection: Selection = serde_json::from_str(
@@ -414,6 +470,7 @@ mod tests {
         .unwrap();
         let items = [Candidate {
             name: "get_a",
+            own: "get_a",
             server: "a",
             hints: None,
         }];

@@ -19,6 +19,7 @@ pub(crate) fn selected(input: &Value) -> Value {
         let tool = item.get("annotations").map(|_| item.to_string());
         selection.shows(Candidate {
             name: item["name"].as_str().unwrap(),
+            own: item.get("own").unwrap_or(&item["name"]).as_str().unwrap(),
             server: item["server"].as_str().unwrap(),
             hints: tool.as_deref().map(Hints::of_tool),
         })

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::entry::{Out, Server};
-use crate::catalog::merge::prefixed;
 
 /// The whole file.
 pub(super) fn configuration(
@@ -49,18 +48,14 @@ fn variants(servers: &[Server]) -> String {
     if servers.iter().all(is_free) {
         return String::new();
     }
-    let several = servers.iter().filter(|server| !server.disabled).count() > 1;
     let mut out = "# Which tools are shown, as the programs had it.\nx-tools: &tools\n".to_owned();
     let allowed = |server: &Server| match &server.allowed {
-        Some(tools) => tools
-            .iter()
-            .map(|tool| rule(server, tool, several))
-            .collect(),
+        Some(tools) => tools.iter().map(|tool| rule(server, tool)).collect(),
         None => vec![format!("{{server: {}}}", scalar(&server.name))],
     };
     let denied = |server: &Server| {
         let tools = server.denied.iter();
-        tools.map(|tool| rule(server, tool, several)).collect()
+        tools.map(|tool| rule(server, tool)).collect()
     };
     let mut on = servers.iter().filter(|server| !server.disabled);
     let is_limited = servers.iter().any(|server| server.allowed.is_some());
@@ -95,18 +90,12 @@ fn list(out: &mut String, key: &str, servers: &[Server], rules: impl Fn(&Server)
     }
 }
 
-/// A condition for a tool, by the name that it has here.
-fn rule(server: &Server, tool: &str, several: bool) -> String {
-    let name = match several {
-        // What a pattern may stand for is not known: the name is not held against what clients take.
-        true if tool.contains('*') => format!("{}_{tool}", server.name),
-        true => prefixed(&server.name, tool),
-        false => tool.to_owned(),
-    };
+/// A condition for a tool, by the server's own name: it holds however many servers there are.
+fn rule(server: &Server, tool: &str) -> String {
     format!(
         "{{server: {}, name: {}}}",
         scalar(&server.name),
-        scalar(&name)
+        scalar(tool)
     )
 }
 

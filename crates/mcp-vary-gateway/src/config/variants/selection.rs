@@ -30,7 +30,7 @@ const SELECTION: &[Setting<Selection>] = &[
     },
     Setting {
         key: "exclude",
-        about: "what is not shown, although it is included",
+        about: "what is not shown, although it is included, by name or by the server's own name",
         default: "",
         shape: rules_shape,
         read: |reader, field, selection| selection.exclude = rules(reader, field),
@@ -69,7 +69,7 @@ fn rules(reader: &mut Reader<'_>, field: &Field<'_>) -> Vec<Rule> {
 const RULE: &[Setting<Rule>] = &[
     Setting {
         key: "name",
-        about: "a pattern on the name or URI",
+        about: "a pattern on the name or URI; beside `server` also on the server's own name for it",
         default: "",
         shape: Schema::word,
         read: |reader, field, rule| rule.name = pattern(reader, field),
