@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
 use mcp_vary::view::{self, Mistake};
+use tracing::warn;
 
 use super::bookmark::Marks;
 use super::face::{Faces, VariantConfig, candidate};
@@ -82,6 +83,7 @@ impl View {
             whole: whole.cloned(),
             items: seen(merged.kind, &showings, &mut mistakes),
         };
+        report(face, &mistakes, before.map(AsRef::as_ref));
         let known = before.and_then(|view| Some((view.pages.as_ref().ok()?, &view.contents)));
         let pages = match &merged.items {
             Ok(_) => Ok(Pages::new(&contents, layout, known)),
@@ -235,7 +237,8 @@ fn showings(
 }
 
 /// The items that are shown. Of items with one name all must be for it to show, and of two that the variant
-/// gives one name the first is shown.
+/// gives one name the first is shown: of those that it renames, then of the others. What a server lists later
+/// takes no name of the operator's.
 fn seen(
     kind: ListKind,
     showings: &[Arc<Showing>],
@@ -250,18 +253,31 @@ fn seen(
         .filter(|(it, _)| !hidden.contains(&*it.item.id))
         .map(|(it, listed)| (it, &*it.item.id, &*listed.id))
         .collect();
+    let (renamed, kept): (Vec<_>, Vec<_>) = named.iter().partition(|(_, own, name)| own != name);
     let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
-    let mut all = Vec::new();
-    for (it, own, name) in &named {
-        if owners.entry(name).or_insert(own) == own {
-            all.push(Arc::clone(it));
-        }
+    for (_, own, name) in renamed.into_iter().chain(kept) {
+        owners.entry(name).or_insert(own);
     }
+    let shown = named.iter().filter(|(_, own, name)| owners[name] == *own);
+    let all: Vec<_> = shown.map(|(it, ..)| Arc::clone(it)).collect();
     if all.len() < named.len() {
         let pairs: BTreeSet<_> = named.iter().map(|(_, own, name)| (*own, *name)).collect();
         mistakes.extend(view::collisions(kind.items_key(), pairs));
     }
     all
+}
+
+/// Says which items are newly hidden behind others of their names.
+fn report(face: &VariantConfig, mistakes: &[Mistake], before: Option<&View>) {
+    const FEW: usize = 20;
+    let known = before.map_or(&[][..], |view| &view.mistakes);
+    let new = mistakes
+        .iter()
+        .filter(|mistake| matches!(mistake, Mistake::Collision { .. }) && !known.contains(mistake));
+    for collision in new.take(FEW) {
+        let variant = face.variant.id.as_str();
+        warn!(variant, %collision, "only one of two can be reached; what the variant renames goes first");
+    }
 }
 
 /// What the configuration of `face` says of items that are not there.
@@ -378,5 +394,49 @@ mod tests {
             face.tool_overrides.insert("x".into(), change);
             assert_eq!(shown(&face), expected);
         }
+    }
+
+    /// SV-11: the name that the operator gives is the operator's, wherever a server lists another of it.
+    #[test]
+    fn a_name_that_a_variant_gives_is_taken_by_nobody() {
+        let item = |id: &str, index| {
+            let json = format!(r#"{{"name":"{id}"}}"#);
+            let (id, json) = (id.into(), json.into());
+            let listed = listing::Item { id, json };
+            let id = Arc::clone(&listed.id);
+            Arc::new(Item::new(ListKind::Tools, index, Era::Legacy, &listed, id))
+        };
+        let layout = layout();
+        let mut face = layout.faces.all[0].clone();
+        let change = ToolOverride {
+            name: Some("find".into()),
+            ..ToolOverride::default()
+        };
+        face.tool_overrides.insert("search".into(), change);
+        for order in [["search", "find"], ["find", "search"]] {
+            let mut merged = merged(&[]);
+            merged.items = Ok(order.iter().map(|id| item(id, 0)).collect());
+            let view = View::new(&face, &merged, &layout, None);
+            assert_eq!(&*view.place("find").unwrap().own, "search");
+            assert_eq!(view.contents.items.len(), 1);
+            let is_collision = |it: &Mistake| matches!(it, Mistake::Collision { .. });
+            assert_eq!(
+                view.mistakes.iter().filter(|it| is_collision(it)).count(),
+                1
+            );
+        }
+        // Two that are renamed so: the first.
+        let both = ToolOverride {
+            name: Some("find".into()),
+            ..ToolOverride::default()
+        };
+        face.tool_overrides.insert("look".into(), both);
+        let mut merged = merged(&[]);
+        merged.items = Ok(["find", "look", "search"]
+            .iter()
+            .map(|id| item(id, 0))
+            .collect());
+        let view = View::new(&face, &merged, &layout, None);
+        assert_eq!(&*view.place("find").unwrap().own, "look");
     }
 }
