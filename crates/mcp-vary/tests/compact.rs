@@ -436,6 +436,79 @@ proptest! {
     }
 }
 
+/// `result` in few words for who asks for them, with `limits`; none when it stays.
+fn in_few_words(result: &str, tags: &str, limits: Limits) -> Option<Value> {
+    let tags = tags.split(',').filter(|tag| !tag.is_empty());
+    let (features, _) = Features::from_tags(tags.chain(["verbosity=compact"]));
+    let compaction = Compaction {
+        limits,
+        whole: Some(Whole {
+            uri: "vary://result/x",
+            is_linked: true,
+        }),
+        ..Compaction::default()
+    };
+    let (tool, policy) = (ToolFacts::default(), Policy::default());
+    match compact_tool_result(result, &features, tool, &policy, &compaction).shaped {
+        Shaped::Changed { result, .. } => Some(serde_json::from_str(&result).unwrap()),
+        Shaped::Unchanged => None,
+    }
+}
+
+/// CN-13: few words are fewer: a byte more in the text is a byte more to save, and at none nothing changes.
+#[test]
+fn what_is_not_shorter_by_a_byte_stays() {
+    let limits = Limits::default().with_prose(100);
+    let saved = |length: usize| {
+        let text = format!("{}{}", "word ".repeat(20), "x".repeat(length));
+        let result = json!({"content": [{"type": "text", "text": text}]}).to_string();
+        let short = in_few_words(&result, "", limits)?;
+        Some(result.len() - short.to_string().len())
+    };
+    assert_eq!(saved(50), None);
+    // The first that changes is shorter by one byte, and none by less.
+    let first = (50..1000).find_map(saved);
+    assert_eq!(first, Some(1));
+}
+
+/// CN-13: a text that has no fewer words is not written anew, however it was spelled.
+#[test]
+fn a_text_that_is_short_keeps_its_spelling() {
+    let result = r#"{"content":[{"type":"text","text":"\u007b\u0022a\u0022:1}"}],"structuredContent":{"a":1}}"#;
+    assert_eq!(in_few_words(result, "", Limits::default()), None);
+}
+
+/// CN-13: an empty text beside it does not keep the one that repeats the value from being shorter.
+#[test]
+fn an_empty_text_repeats_nothing_that_could_be_shorter() {
+    let value =
+        json!({"rows": (0..20).map(|n| json!({"id": n, "note": null})).collect::<Vec<_>>()});
+    let texts = [
+        json!({"type": "text", "text": ""}),
+        json!({"type": "text", "text": value.to_string()}),
+    ];
+    let result = json!({"content": texts, "structuredContent": value}).to_string();
+    let short = in_few_words(&result, "", Limits::default()).unwrap();
+    assert_eq!(short["content"][0], texts[0]);
+    let text = short["content"][1]["text"].as_str().unwrap();
+    assert!(text.len() < value.to_string().len() / 2, "{text}");
+}
+
+/// CN-13: a text that says something else than the one string of the value cannot be read on there, so it stays.
+#[test]
+fn a_long_text_beside_another_string_stays() {
+    let long = "word ".repeat(2000);
+    let result = |note: &str| {
+        json!({
+            "content": [{"type": "text", "text": long}],
+            "structuredContent": {"note": note},
+        })
+        .to_string()
+    };
+    assert!(in_few_words(&result(&long), "", Limits::default()).is_some());
+    assert_eq!(in_few_words(&result("short"), "", Limits::default()), None);
+}
+
 /// CN-13: long keys and many rows take time in proportion to their size.
 #[test]
 fn a_hostile_value_is_compacted_within_limits() {

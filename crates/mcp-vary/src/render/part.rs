@@ -378,4 +378,23 @@ mod tests {
         let all = Part::at("/0").with_limit(usize::MAX);
         assert_eq!(read(&value, &all).unwrap().next, None);
     }
+
+    #[test]
+    fn a_page_of_members_counts_their_keys_and_what_stands_between() {
+        // `"k00000":"x",` are 13 bytes.
+        let members: Vec<_> = (0..6000).map(|n| format!("\"k{n:05}\":\"x\"")).collect();
+        let object = format!("{{{}}}", members.join(","));
+        let value = Json::parse(&object).unwrap();
+        let page = read(&value, &Part::default().with_limit(usize::MAX)).unwrap();
+        assert_eq!(page.next, Some(5041));
+    }
+
+    #[test]
+    fn a_page_has_16_kib_of_a_text_where_no_limit_is_named_and_never_more_than_64() {
+        let text = format!("\"{}\"", "x".repeat(100_000));
+        let value = Json::parse(&text).unwrap();
+        assert_eq!(read(&value, &Part::default()).unwrap().next, Some(16_384));
+        let all = Part::default().with_limit(usize::MAX);
+        assert_eq!(read(&value, &all).unwrap().next, Some(65_536));
+    }
 }
