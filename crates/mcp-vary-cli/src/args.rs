@@ -103,7 +103,8 @@ pub(crate) struct Serve {
     /// Only this server of the file
     #[arg(long, value_name = "NAME", requires = "file")]
     pub(crate) server: Option<String>,
-    /// The variant of clients that name none, in place of what their hints ask for
+    /// The variant of clients that name none, and that no rule of `clients` is about, in place of `variant` in the
+    /// file and of what their hints ask for
     #[arg(long, value_name = "ID", conflicts_with = "no_variants")]
     pub(crate) variant: Option<String>,
     /// Offer no variants: every client gets the lists as the server wrote them
@@ -119,7 +120,8 @@ pub(crate) struct Serve {
 
 /// Show which variants a server offers, and what their tools cost in tokens
 ///
-/// A server that does not offer variants itself is shown as `vary serve` would offer it. Tokens are those of the
+/// A server that does not offer variants itself is shown as `vary serve` would offer it, with every variant, whether
+/// clients are told of it or not. Of a server that offers variants itself those are shown that it tells of. Tokens are those of the
 /// encoding o200k: a tool's as compact JSON, a variant's as the whole array `tools`. Percentages compare with
 /// the variant `standard`, or the first one where there is none.
 #[derive(Debug, Parser)]
@@ -130,7 +132,7 @@ pub(crate) struct Serve {
     vary inspect --hints contextSize=compact http://127.0.0.1:8800/mcp\n  \
     vary inspect --config vary.yaml\n\n\
     With --json: {server, revision, encoding, moreVariantsAvailable, variants: [{id, status, description, hints, \
-    deprecationInfo, tokens, percent, tools: [{name, tokens}]}]}. A server without variants has one with the id null. With \
+    deprecationInfo, daysLeft, advertised, tokens, percent, tools: [{name, tokens}]}]}. A server without variants has one with the id null. With \
     --hints also ranking: {order: [{id, score, reasons: [{what, points}], movedToFront, first, advertised}], unweighted, \
     unknown}, null where the server itself ranks. With several servers, instead of server and revision, {servers: \
     [{name, state, error, server, revision, lists}], served: [{list, id, server, own}], collisions: [{list, id, keptBy, \

@@ -79,7 +79,7 @@ async fn show(url: &str) -> Result<String, Failure> {
 /// What the list of tools costs in each variant, in one line.
 async fn variants(url: &str) -> Result<String, Failure> {
     let client = Client::connect(target::url(url, &[])?, &Persona::default()).await?;
-    let faces = inspect::faces(&client, None).await?;
+    let faces = inspect::faces(&client, Vec::new(), None).await?;
     client.close().await;
     let whole = inspect::yardstick(&faces).map_or(0, |face| face.tokens);
     let costs = faces.iter().map(|face| {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS, settings};
 use mcp_vary::hints::VariantHints;
+use mcp_vary::variant::ServerVariant;
 use mcp_vary_gateway::upstream::Hello;
 use mcp_vary_gateway::{Config, Explanation, UpstreamConfig};
 use serde_json::Value;
@@ -86,6 +87,19 @@ impl Front {
             serving: Some(serving),
             client: Mutex::default(),
         })
+    }
+
+    /// Every variant that is configured, the best for a client of these hints first; `None` where the server itself
+    /// says which there are.
+    pub(crate) fn configured(&self, hints: Option<&VariantHints>) -> Option<Vec<ServerVariant>> {
+        let serving = self.serving.as_ref()?;
+        let mut variants = serving.gateway().variants();
+        let explanation = serving
+            .gateway()
+            .explain(hints.unwrap_or(&VariantHints::default()));
+        let ranking = explanation.ranking.entries();
+        variants.sort_by_key(|variant| ranking.iter().position(|it| it.id == variant.id));
+        Some(variants)
     }
 
     /// How variants rank for a client of these hints, and why; `None` where the server ranks them itself.

@@ -42,7 +42,10 @@ pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failur
 async fn see(args: &Inspect, persona: &Persona, front: &Front) -> Result<Seen, Failure> {
     let client = front.client(persona).await?;
     let first = client.variants().into_iter().next();
-    let mut faces = faces(&client, args.client.variant.as_deref()).await?;
+    let configured = front.configured(persona.hints.as_ref());
+    let is_known = configured.is_some();
+    let configured = configured.unwrap_or_default();
+    let mut faces = faces(&client, configured, args.client.variant.as_deref()).await?;
     let whole = yardstick(&faces).map_or(0, |face| face.tokens);
     if let Some(only) = &args.client.variant {
         faces.retain(|face| face.id().is_none_or(|id| id == only));
@@ -51,6 +54,7 @@ async fn see(args: &Inspect, persona: &Persona, front: &Front) -> Result<Seen, F
         whole,
         behind: front.behind.clone(),
         more: client.more_variants(),
+        is_known,
         asked: persona.hints.is_some(),
         ranking: persona.hints.as_ref().and_then(|it| front.explain(it)),
         first: first.map(|variant| variant.id),
@@ -64,8 +68,20 @@ async fn see(args: &Inspect, persona: &Persona, front: &Front) -> Result<Seen, F
 pub(crate) struct Face {
     /// `None` when the server offers no variants.
     pub(crate) variant: Option<ServerVariant>,
+    source: Source,
     pub(crate) tokens: usize,
     tools: Vec<Tool>,
+}
+
+/// How it is known that there is a variant.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Source {
+    /// Clients are told.
+    Advertised,
+    /// It is configured, and clients are told of others.
+    Configured,
+    /// It can be selected; nothing else is known of it.
+    Selected,
 }
 
 #[derive(Debug)]
@@ -79,7 +95,7 @@ impl Face {
         self.variant.as_ref().map(|variant| variant.id.as_str())
     }
 
-    fn read(variant: Option<ServerVariant>, listed: &[String]) -> Self {
+    fn read(variant: Option<ServerVariant>, source: Source, listed: &[String]) -> Self {
         let name = |tool: &String| {
             Members::parse(tool)
                 .ok()
@@ -91,6 +107,7 @@ impl Face {
         });
         Self {
             variant,
+            source,
             tools: tools.collect(),
             tokens: tokens::count_array(
                 &listed.iter().map(|tool| compact(tool)).collect::<Vec<_>>(),
@@ -104,41 +121,59 @@ fn compact(text: &str) -> String {
     mcp_vary::json::Json::parse(text).map_or_else(|_| text.to_owned(), |json| json.to_json())
 }
 
-/// The variants that a client is offered with their tools; with `only`, that one and the one that it
-/// is compared with.
-pub(crate) async fn faces(client: &Client, only: Option<&str>) -> Result<Vec<Face>, Failure> {
+/// The variants that a client is offered, and then the others of those that are `configured`, with their
+/// tools; with `only`, that one and the one that it is compared with.
+pub(crate) async fn faces(
+    client: &Client,
+    configured: Vec<ServerVariant>,
+    only: Option<&str>,
+) -> Result<Vec<Face>, Failure> {
     let offered = client.variants();
     if let (true, None) = (offered.is_empty(), only) {
         let listed = client.tools(None).await?;
-        return Ok(vec![Face::read(None, &listed)]);
+        return Ok(vec![Face::read(None, Source::Advertised, &listed)]);
     }
     client.check_selectable(only)?;
-    let compared = offered
+    let all = with_configured(offered, configured);
+    let compared = all
         .iter()
-        .position(|variant| variant.id == STANDARD)
+        .position(|(variant, _)| variant.id == STANDARD)
         .unwrap_or(0);
     let mut faces = Vec::new();
-    for (at, variant) in offered.into_iter().enumerate() {
+    for (at, (variant, source)) in all.into_iter().enumerate() {
         if at != compared && only.is_some_and(|only| variant.id != only) {
             continue;
         }
         let _progress = Progress::show(&format!("counting the tokens of {} ...", variant.id));
         let listed = client.tools(Some(variant.id.as_str())).await?;
-        faces.push(Face::read(Some(variant), &listed));
+        faces.push(Face::read(Some(variant), source, &listed));
     }
     if let Some(id) = only.filter(|id| faces.iter().all(|face| face.id() != Some(id))) {
-        faces.push(unadvertised(client, id).await?);
+        faces.push(selected(client, id).await?);
     }
     Ok(faces)
 }
 
+/// Those that are offered, then the rest of those that are configured.
+fn with_configured(
+    offered: Vec<ServerVariant>,
+    configured: Vec<ServerVariant>,
+) -> Vec<(ServerVariant, Source)> {
+    let is_new = |variant: &ServerVariant| offered.iter().all(|other| other.id != variant.id);
+    let rest: Vec<_> = configured.into_iter().filter(is_new).collect();
+    let offered = offered.into_iter().map(|it| (it, Source::Advertised));
+    let rest = rest.into_iter().map(|it| (it, Source::Configured));
+    offered.chain(rest).collect()
+}
+
 /// A variant that was not offered but may exist.
-async fn unadvertised(client: &Client, id: &str) -> Result<Face, Failure> {
+async fn selected(client: &Client, id: &str) -> Result<Face, Failure> {
     let listed = client.tools(Some(id)).await?;
     let id = id
         .parse()
         .map_err(|error| Failure::command(format!("`{id}` is no variant's id: {error}")))?;
-    Ok(Face::read(Some(ServerVariant::new(id, "")), &listed))
+    let variant = ServerVariant::new(id, "");
+    Ok(Face::read(Some(variant), Source::Selected, &listed))
 }
 
 /// The face that others are compared with: `standard`, else the first.
@@ -155,6 +190,8 @@ struct Seen {
     whole: usize,
     behind: Behind,
     more: bool,
+    /// Whether every variant is known, advertised or not.
+    is_known: bool,
     /// Whether hints were given.
     asked: bool,
     /// Why the variants stand in their order, for the hints that were given.
@@ -190,10 +227,15 @@ impl Seen {
 
     fn face_to_json(&self, face: &Face) -> Value {
         let said = match &face.variant {
+            Some(variant) if face.source == Source::Selected => json!({"id": variant.id}),
             Some(variant) => json!(variant),
             None => json!({"id": null}),
         };
         let mut members = said.as_object().cloned().unwrap_or_else(Map::new);
+        if face.variant.is_some() {
+            let is_advertised = face.source == Source::Advertised;
+            members.insert("advertised".to_owned(), json!(is_advertised));
+        }
         let tools = face
             .tools
             .iter()
@@ -238,39 +280,54 @@ impl Seen {
             return;
         }
         out.push_str("variants, best first\n");
-        let variants = || self.faces.iter().filter_map(|face| face.variant.as_ref());
+        let variants = || {
+            let faces = self.faces.iter();
+            faces.filter_map(|face| Some((face.variant.as_ref()?, face.source)))
+        };
         let indent = variants()
-            .map(|variant| variant.id.as_str().len())
+            .map(|(variant, _)| variant.id.as_str().len())
             .max()
             .unwrap_or(0)
             .min(24)
             + 4;
-        for variant in variants() {
-            let mut text = variant.status.as_str().to_owned();
-            for (key, value) in &variant.hints {
-                let _ = write!(text, " · {key}={value}");
-            }
-            if let Some(info) = &variant.deprecation_info {
-                let _ = write!(text, "\n{}", info.message);
-                let replacement = info.replacement.as_ref().map(VariantId::as_str);
-                let left = info.days_left(self.today);
-                let farewell = farewell(replacement, info.removal_date.as_deref(), left);
-                if !farewell.is_empty() {
-                    let _ = write!(text, "\n{farewell}");
-                }
-            }
-            if !variant.description.is_empty() {
-                let _ = write!(text, "\n{}", variant.description);
-            }
+        for (variant, source) in variants() {
+            let text = harmless(&self.told(variant, source));
             let mut id = format!("  {}", variant.id);
-            for line in wrap(&harmless(&text), width.saturating_sub(indent)) {
+            for line in wrap(&text, width.saturating_sub(indent)) {
                 let _ = writeln!(out, "{id:indent$}{line}");
                 id.clear();
             }
         }
-        if self.more {
+        if self.more && !self.is_known {
             out.push_str("  and more\n");
         }
+    }
+
+    /// What there is to say of a variant.
+    fn told(&self, variant: &ServerVariant, source: Source) -> String {
+        if source == Source::Selected {
+            return "not advertised; the server says nothing of it".to_owned();
+        }
+        let mut text = variant.status.as_str().to_owned();
+        for (key, value) in &variant.hints {
+            let _ = write!(text, " · {key}={value}");
+        }
+        if source == Source::Configured {
+            text.push_str(" · not advertised");
+        }
+        if let Some(info) = &variant.deprecation_info {
+            let _ = write!(text, "\n{}", info.message);
+            let replacement = info.replacement.as_ref().map(VariantId::as_str);
+            let left = info.days_left(self.today);
+            let farewell = farewell(replacement, info.removal_date.as_deref(), left);
+            if !farewell.is_empty() {
+                let _ = write!(text, "\n{farewell}");
+            }
+        }
+        if !variant.description.is_empty() {
+            let _ = write!(text, "\n{}", variant.description);
+        }
+        text
     }
 
     fn rows(&self) -> Vec<Vec<String>> {

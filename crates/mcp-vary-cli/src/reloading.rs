@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mcp_vary_gateway::Gateway;
-use mcp_vary_gateway::config::Watch;
+use mcp_vary_gateway::config::{File, Watch};
 
 use crate::args::Serve;
 use crate::failure::Failure;
@@ -20,22 +20,42 @@ pub(crate) struct Reloading {
     path: PathBuf,
     watch: Watch,
     hangup: Hangup,
-    /// Where the file said to serve at the start, unless the command line said so.
-    listen: Option<Option<String>>,
+    fixed: Fixed,
+}
+
+/// What the file said at the start and is asked for no more. Each is `None` where the command line decides, whatever
+/// the file says.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fixed {
+    /// Where to serve.
+    pub(crate) listen: Option<Option<String>>,
+    /// Where the operator asks.
+    pub(crate) admin: Option<Option<String>>,
+}
+
+impl Fixed {
+    /// The settings of which `file` says something else.
+    fn others(&self, file: &File) -> Vec<&'static str> {
+        let settings = [
+            ("listen", &self.listen, &file.listen),
+            ("admin", &self.admin, &file.admin),
+        ];
+        let is_another = |(_, then, now): &(_, &Option<Option<String>>, &Option<String>)| {
+            then.as_ref().is_some_and(|then| then != *now)
+        };
+        let others = settings.into_iter().filter(is_another);
+        others.map(|(key, ..)| key).collect()
+    }
 }
 
 impl Reloading {
-    /// Watches the file at `path`, which said `text` and told to serve at `listen`.
-    pub(crate) fn new(
-        path: &Path,
-        text: String,
-        listen: Option<Option<String>>,
-    ) -> Result<Self, Failure> {
+    /// Watches the file at `path`, which said `text`, `fixed` among it.
+    pub(crate) fn new(path: &Path, text: String, fixed: Fixed) -> Result<Self, Failure> {
         Ok(Self {
             path: path.to_owned(),
             watch: Watch::new(path, text),
             hangup: Hangup::listen()?,
-            listen,
+            fixed,
         })
     }
 
@@ -44,8 +64,8 @@ impl Reloading {
         let mut text = self.next().await;
         loop {
             let name = self.path.display().to_string();
-            let listen = self.listen.clone();
-            let reload = reloaded(&name, text, listen.as_ref(), gateway, args);
+            let fixed = self.fixed.clone();
+            let reload = reloaded(&name, text, &fixed, gateway, args);
             text = tokio::select! {
                 said = reload => {
                     talk(&harmless(&said));
@@ -70,7 +90,7 @@ impl Reloading {
 async fn reloaded(
     name: &str,
     text: io::Result<String>,
-    listen: Option<&Option<String>>,
+    fixed: &Fixed,
     gateway: &Arc<Gateway>,
     args: &Serve,
 ) -> String {
@@ -83,16 +103,14 @@ async fn reloaded(
         Ok(file) => file,
         Err(failure) => return refused(&failure.to_string()),
     };
-    let moved = listen.is_some_and(|listen| *listen != file.listen);
+    let others = fixed.others(&file);
     let config = match serve::read(args, file) {
         Ok(config) => config,
         Err(failure) => return refused(&failure.to_string()),
     };
     match gateway.reload(config).await {
         Ok(mut reloaded) => {
-            if moved {
-                reloaded.at_next_start.insert(0, "listen");
-            }
+            reloaded.at_next_start.splice(..0, others);
             format!("{name} reloaded: {reloaded}{}", serve::slips(gateway))
         }
         Err(error) => refused(&error.to_string()),

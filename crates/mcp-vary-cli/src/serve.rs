@@ -20,7 +20,7 @@ use crate::outside::outside;
 use crate::print::servers::{plural, reason};
 use crate::print::table::table;
 use crate::print::{harmless, talk};
-use crate::reloading::Reloading;
+use crate::reloading::{Fixed, Reloading};
 use crate::serving::{self, Serving};
 use crate::stop::Stop;
 use crate::{file, target};
@@ -80,7 +80,11 @@ impl Behind {
         let file = file::checked(&path.display().to_string(), &text, args.server.as_deref())?;
         let (typed, written) = (args.listen.clone(), file.listen.clone());
         let is_written = typed.is_none() && !args.stdio;
-        let reloading = Reloading::new(path, text, is_written.then(|| written.clone()))?;
+        let fixed = Fixed {
+            listen: is_written.then(|| written.clone()),
+            admin: args.admin.is_none().then(|| file.admin.clone()),
+        };
+        let reloading = Reloading::new(path, text, fixed)?;
         let listen = typed.or(written);
         let admin = args.admin.clone().or(file.admin.clone());
         Ok(Self {

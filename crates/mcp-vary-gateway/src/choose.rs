@@ -33,7 +33,7 @@ pub struct Choosing {
     pub rules: Vec<ClientRule>,
     /// The variant of clients that no rule is about; `None` leaves it to their hints.
     pub default: Option<VariantId>,
-    /// Whether a header `MCP-Server-Variant` that contradicts `_meta` is an error (SV-18).
+    /// Whether a header `MCP-Server-Variant` that contradicts `_meta` or the address is an error (SV-18).
     pub strict_header: bool,
 }
 
@@ -198,7 +198,8 @@ impl Setup {
     ///
     /// # Errors
     ///
-    /// `-32602` when address or header name no variant, or contradict `_meta` where that is not allowed.
+    /// `-32602` when address or header name no variant; `-32020`, or `-32602` to legacy clients, when the header
+    /// contradicts `_meta` or the address where that is not allowed.
     pub(crate) fn chosen(
         &self,
         order: &Arc<[usize]>,
@@ -219,26 +220,26 @@ impl Setup {
         Ok(self.with_first(order, Some(index)))
     }
 
-    /// SV-18: `_meta` wins over the header, unless the operator wants them to agree.
+    /// SV-18: `_meta` and the address win over the header, unless the operator wants them to agree.
     fn check_header(&self, told: &Told, params: &Params<'_>) -> Result<(), Failure> {
-        let header = told
-            .header
-            .as_deref()
-            .filter(|_| self.config.choosing.strict_header);
-        let (Some(header), Some(selector)) = (header, params.meta.get(SERVER_VARIANT_META)) else {
+        let header = told.header.as_deref();
+        let Some(header) = header.filter(|_| self.config.choosing.strict_header) else {
             return Ok(());
         };
-        let selector: Value = serde_json::from_str(selector).unwrap_or_default();
-        if selector == header {
+        let path = told.path.clone().map(Value::String);
+        let selector = params.meta.get(SERVER_VARIANT_META);
+        let selector = selector.map(|text| serde_json::from_str(text).unwrap_or_default());
+        let others = [path, selector];
+        let Some(other) = others.iter().flatten().find(|other| **other != *header) else {
             return Ok(());
-        }
+        };
         let era = if params.is_modern() {
             Era::Modern
         } else {
             Era::Legacy
         };
         Err(Failure::from(&Error::another_variant_in_header(
-            header, &selector, era,
+            header, other, era,
         )))
     }
 
@@ -258,8 +259,11 @@ impl Setup {
         self.variant_index(variant.as_str())
     }
 
+    /// SV-9: names every variant that there is, those of the client's `order` first: each can be chosen.
     pub(crate) fn invalid_variant(&self, order: &[usize], requested: &Value) -> Failure {
-        let visible = order.iter().map(|index| self.variant_id(*index).clone());
+        let rest = (0..self.variants.as_slice().len()).filter(|index| !order.contains(index));
+        let visible = order.iter().copied().chain(rest);
+        let visible = visible.map(|index| self.variant_id(index).clone());
         Failure::from(&Error::invalid_variant(requested, Some(visible.collect())))
     }
 

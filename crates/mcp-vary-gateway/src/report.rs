@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mcp_vary::hints::VariantHints;
-use mcp_vary::variant::VariantId;
+use mcp_vary::variant::{ServerVariant, VariantId};
 
 use crate::catalog::merge::Collision;
 use crate::gateway::Gateway;
@@ -103,6 +103,14 @@ impl Gateway {
         all.map(Failures::count).sum()
     }
 
+    /// Every variant, advertised or not, in the order of configuration; none where variants are off.
+    #[must_use]
+    pub fn variants(&self) -> Vec<ServerVariant> {
+        let setup = self.current();
+        let variants = setup.variants.iter().filter(|_| setup.config.variants);
+        variants.cloned().collect()
+    }
+
     /// How the variants rank for clients of these hints, and why (SV-5).
     ///
     /// What address, header and rules decide is not in it: that puts another variant first.
@@ -128,13 +136,8 @@ impl Gateway {
     pub fn slips(&self) -> Vec<(VariantId, mcp_vary::view::Mistake)> {
         let setup = self.current();
         let catalog = setup.classes.base().catalog.current();
-        let slips = catalog.lists().flat_map(|lists| {
-            let views = setup.variants.iter().zip(&lists.views);
-            views.flat_map(|(variant, view)| {
-                let mistakes = view.mistakes.iter().cloned();
-                mistakes.map(|mistake| (variant.id.clone(), mistake))
-            })
-        });
+        let slips = catalog.slips(&setup.faces).into_iter();
+        let slips = slips.map(|(at, mistake)| (setup.variant_id(at).clone(), mistake));
         slips.collect()
     }
 }

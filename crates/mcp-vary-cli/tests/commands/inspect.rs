@@ -90,7 +90,9 @@ fn the_order_is_explained() {
         serde_json::json!({"what": "region=alps", "points": 26})
     );
     assert_eq!(ranking["unknown"], serde_json::json!(["wheels"]));
-    assert_eq!(shown["variants"].as_array().unwrap().len(), 3);
+    let advertised = shown["variants"].as_array().unwrap().iter();
+    let advertised: Vec<_> = advertised.map(|it| it["advertised"] == true).collect();
+    assert_eq!(advertised, [true, true, true, false]);
 }
 
 /// SV-5: what the operator puts first is not the hints' doing.
@@ -142,6 +144,54 @@ fn a_deprecated_variant_is_shown_with_its_days() {
     );
 }
 
+/// SV-25: what is deprecated ranks last, so that of many variants it is the one that clients are not told of.
+#[test]
+fn a_deprecated_variant_that_is_not_advertised_is_shown_too() {
+    let many =
+        "variants:\n  v3: {description: d}\n  v4: {description: d}\n  v5: {description: d}\n";
+    let path = crate::status::deprecating("inspect-many.yaml", "");
+    let text = std::fs::read_to_string(path).unwrap();
+    let path = file("inspect-many.yaml", &text.replace("variants:\n", many));
+    let path = path.to_str().unwrap();
+    let shown = run(&["inspect", "--config", path]).data(0);
+    assert!(!shown.contains("and more"), "{shown}");
+    let (_, v0) = shown.split_once("\n  v0 ").unwrap();
+    let v0: Vec<_> = v0.lines().take(3).map(str::trim).collect();
+    assert_eq!(
+        v0[..2],
+        ["deprecated · contextSize=standard · not advertised", "m"]
+    );
+    assert!(v0[2].starts_with("should be gone since "), "{shown}");
+    // Asked for alone it is the same, compared with `standard`.
+    let one = run(&["inspect", "--variant", "v0", "--config", path]).data(0);
+    assert!(
+        one.contains("v0  deprecated · contextSize=standard · not advertised"),
+        "{one}"
+    );
+    assert!(one.contains("should be gone since "), "{one}");
+    let one = run(&["inspect", "--variant", "v0", "--json", "--config", path]).data(0);
+    let one: Value = serde_json::from_str(&one).unwrap();
+    let v0 = &one["variants"][0];
+    assert_eq!(
+        (&v0["status"], &v0["advertised"]),
+        (&"deprecated".into(), &false.into())
+    );
+    assert!(v0["daysLeft"].as_i64() < Some(-9_000), "{one}");
+    // A gateway elsewhere tells nothing of it, and nothing is invented.
+    let served = Server::start(&["serve", "--config", path]);
+    let url = served.url();
+    let foreign = run(&["inspect", "--variant", "v0", &url]).data(0);
+    assert!(
+        foreign.contains("v0  not advertised; the server says nothing of it"),
+        "{foreign}"
+    );
+    let foreign = run(&["inspect", "--variant", "v0", "--json", &url]).data(0);
+    let foreign: Value = serde_json::from_str(&foreign).unwrap();
+    assert_eq!(foreign["variants"][0].get("status"), None);
+    let foreign = run(&["inspect", &url]).data(0);
+    assert!(foreign.contains("\n  and more\n"), "{foreign}");
+}
+
 #[test]
 fn one_variant_is_compared_with_standard() {
     insta::assert_snapshot!(with_weather(&["inspect", "--variant", "compact", "--json"]).data(0), @r#"
@@ -162,6 +212,7 @@ fn one_variant_is_compared_with_standard() {
             "contextSize": "compact"
           },
           "status": "stable",
+          "advertised": true,
           "tokens": 232,
           "percent": 27,
           "tools": [

@@ -178,6 +178,31 @@ fn another_address_waits_for_the_next_start() {
     assert_eq!(tools(&server), ["two_get_weather"]);
 }
 
+/// Nobody looks for a port that is not there: what is not served yet is said.
+#[test]
+fn another_address_for_the_operator_waits_for_the_next_start() {
+    let text = |admin: &str| format!("{}listen: 0\n{admin}", with(&["one"]));
+    let said_after = |name: &str, before: &str, after: &str, typed: &[&str]| {
+        let file = directory(name, &text(before)).join("vary.yaml");
+        let args = ["serve", "--config", file.to_str().unwrap()];
+        let mut server = Server::start(&[&args[..], typed].concat());
+        std::fs::write(&file, text(after)).unwrap();
+        server.says("reloaded: ")
+    };
+    let waits = "; at the next start: admin\n";
+    for (name, before, after) in [
+        ("reload-admin-another", "admin: 0\n", "admin: 8801\n"),
+        ("reload-admin-new", "", "admin: 8801\n"),
+        ("reload-admin-gone", "admin: 0\n", ""),
+    ] {
+        let said = said_after(name, before, after, &[]);
+        assert!(said.ends_with(waits), "{name}: {said}");
+    }
+    let typed = ["--admin", "0"];
+    let said = said_after("reload-admin-typed", "", "admin: 8801\n", &typed);
+    assert!(!said.contains("at the next start"), "{said}");
+}
+
 #[test]
 fn what_was_typed_holds_beside_whatever_the_file_says() {
     let directory = directory("reload-typed", &with(&["one"]));

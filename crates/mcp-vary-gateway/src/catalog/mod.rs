@@ -7,6 +7,7 @@ pub(crate) mod listing;
 pub(crate) mod merge;
 mod page;
 pub(crate) mod shown;
+mod slips;
 pub(crate) mod source;
 mod template;
 #[cfg(test)]

@@ -8,7 +8,7 @@ use mcp_vary::view::{self, Mistake};
 use tracing::warn;
 
 use super::bookmark::Marks;
-use super::face::{Faces, VariantConfig, candidate};
+use super::face::{Faces, VariantConfig};
 use super::item::{Item, Place};
 use super::listing::ListKind;
 use super::merge::{Merged, Naming};
@@ -34,7 +34,7 @@ pub(crate) struct View {
     marks: OnceLock<Marks>,
     is_complete: bool,
     layout: Layout,
-    /// What is wrong with the variant's configuration, as far as this list shows.
+    /// What is wrong with how the variant shows the items that there are.
     pub(crate) mistakes: Vec<Mistake>,
 }
 
@@ -75,8 +75,8 @@ impl View {
         if let Some(view) = before.filter(|view| view.is_made_of(&showings, merged, whole)) {
             return Arc::clone(view);
         }
-        let mut mistakes = slips(face, merged);
-        mistakes.extend(showings.iter().flat_map(|it| it.mistakes.iter().cloned()));
+        let found = showings.iter().flat_map(|it| it.mistakes.iter().cloned());
+        let mut mistakes: Vec<_> = found.collect();
         let contents = Contents {
             kind: merged.kind,
             frame: Arc::clone(&merged.frame),
@@ -278,31 +278,6 @@ fn report(face: &VariantConfig, mistakes: &[Mistake], before: Option<&View>) {
         let variant = face.variant.id.as_str();
         warn!(variant, %collision, "only one of two can be reached; what the variant renames goes first");
     }
-}
-
-/// What the configuration of `face` says of items that are not there.
-fn slips(face: &VariantConfig, merged: &Merged) -> Vec<Mistake> {
-    let Ok(items) = &merged.items else {
-        return Vec::new();
-    };
-    let kind = merged.kind;
-    // What is not there now may be a server's that is down.
-    if !merged.is_complete {
-        return Vec::new();
-    }
-    // Resources and templates share their part of the configuration; which one is meant is not known.
-    if matches!(kind, ListKind::Resources | ListKind::Templates) || items.is_empty() {
-        return Vec::new();
-    }
-    let names: Vec<_> = items.iter().map(|item| &*item.id).collect();
-    let mut mistakes = view::unknown_items(kind.items_key(), face.overridden(kind), &names);
-    let candidates = items
-        .iter()
-        .map(|item| candidate(item, &merged.servers[item.place.server]));
-    let candidates: Vec<_> = candidates.collect();
-    let selection = face.selection(kind);
-    mistakes.extend(selection.mistakes(kind.items_key(), &candidates));
-    mistakes
 }
 
 #[cfg(test)]

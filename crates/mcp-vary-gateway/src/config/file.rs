@@ -365,8 +365,8 @@ their hints decide. `--variant` wins",
     },
     Setting {
         key: "strict-header",
-        about: "whether a header `MCP-Server-Variant` that contradicts `_meta` is an error; otherwise \
-`_meta` wins",
+        about: "whether a header `MCP-Server-Variant` that contradicts `_meta` or the address \
+`/mcp/v/<id>` is an error; otherwise these win",
         default: "off",
         shape: Schema::switch,
         read: |reader, field, draft| {

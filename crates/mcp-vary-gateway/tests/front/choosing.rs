@@ -217,12 +217,44 @@ async fn a_header_may_contradict_meta_unless_the_operator_is_strict() {
     })
     .await;
     gets(&strict, agrees, "compact").await;
+    refuses(&strict, &asks, "read-only").await;
+}
+
+/// What a strict gateway answers: the header selects another variant than `other`.
+async fn refuses(strict: &House, asks: &Asks, other: &str) {
     for (answer, code) in [
-        (asks.modern(&strict, "tools/list").await, -32020),
-        (asks.legacy(&strict, "tools/list").await, -32602),
+        (asks.modern(strict, "tools/list").await, -32020),
+        (asks.legacy(strict, "tools/list").await, -32602),
     ] {
         assert_eq!(answer["error"]["code"], code, "{answer}");
+        let data = json!({"headerVariant": asks.header, "requestedVariant": other});
+        assert_eq!(answer["error"]["data"], data, "{answer}");
     }
+}
+
+/// SV-18: the address is heard before the header, and a strict gateway wants both to say the same.
+#[tokio::test]
+async fn a_header_may_contradict_the_address_unless_the_operator_is_strict() {
+    let asks = |header, selector| Asks {
+        path: Some("/mcp/v/compact"),
+        header: Some(header),
+        selector,
+        ..Asks::default()
+    };
+    let lenient = House::start().await;
+    gets(&lenient, asks("read-only", None), "compact").await;
+    let strict = House::with(|mut config| {
+        config.choosing.strict_header = true;
+        config
+    })
+    .await;
+    gets(&strict, asks("compact", None), "compact").await;
+    gets(&strict, asks("compact", Some("compact")), "compact").await;
+    refuses(&strict, &asks("read-only", None), "compact").await;
+    // Although the header names no variant, or what `_meta` names.
+    refuses(&strict, &asks("no-such", None), "compact").await;
+    refuses(&strict, &asks("read-only", Some("read-only")), "compact").await;
+    refuses(&strict, &asks("compact", Some("read-only")), "read-only").await;
 }
 
 /// SV-10

@@ -3,7 +3,8 @@
 use mcp_vary::json::Json;
 use mcp_vary::variant::ServerVariant;
 use mcp_vary::view::{
-    ArgumentOverride, Description, Dialect, PromptOverride, ResultFields, SchemaStyle, ToolOverride,
+    ArgumentOverride, Description, Dialect, PromptOverride, ResourceOverride, ResultFields,
+    SchemaStyle, ToolOverride,
 };
 use mcp_vary_gateway::{Base, VariantConfig};
 use serde_json::{Value, json};
@@ -325,6 +326,58 @@ async fn a_variants_features_are_for_clients_that_declare_none() {
     );
 }
 
+/// The server of [`issues`] as one that knows no templates, or that cannot list its resources, or has none.
+fn lacking(seen: &Seen, what: &str) -> Option<Reply> {
+    let error = |code: i32| Some(seen.refuse(200, code, "no"));
+    match (what, seen.method()) {
+        ("templates", "resources/templates/list") => error(-32601),
+        ("answers", "resources/list") => error(-32603),
+        _ => answer(seen),
+    }
+}
+
+/// What is said of a variant that shows `resources` and overrides them.
+async fn resource_slips(peer: Peer, include: &[&str], overridden: &[&str]) -> Vec<String> {
+    let mut variant = VariantConfig::new(ServerVariant::new("v".parse().unwrap(), "d"));
+    variant.resources = serde_json::from_value(json!({"include": include})).unwrap();
+    for uri in overridden {
+        let change = ResourceOverride::default();
+        variant.resource_overrides.insert((*uri).to_owned(), change);
+    }
+    let house = House::behind_one(peer, |config| {
+        config.with_variants_of(vec![variant]).unwrap()
+    })
+    .await;
+    let slips = house.gateway.slips();
+    slips.iter().map(|(_, slip)| slip.to_string()).collect()
+}
+
+/// Resources and templates are one part of a configuration: what is in either list is there.
+#[tokio::test]
+async fn a_resource_that_no_server_lists_is_a_slip() {
+    // A template stands for URIs that are in no list: `any:x`.
+    let fine = (["doc:*", "any:x*"], ["log:b", "doc:{name}"]);
+    let slipped = (["doc:*", "dok:*", "a*"], ["log:b", "log:c"]);
+    let said = resource_slips(issues().await, &fine.0, &fine.1).await;
+    assert_eq!(said, [""; 0]);
+    let said = resource_slips(issues().await, &slipped.0, &slipped.1).await;
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(
+        said[0].starts_with("`resources.log:c` is in no list"),
+        "{said:?}"
+    );
+    assert!(said[0].contains("did you mean `log:b`?"), "{said:?}");
+    assert!(said[1].contains("`dok:*` holds for nothing"), "{said:?}");
+    let without = Peer::start(|seen| lacking(seen, "templates")).await;
+    let said = resource_slips(without, &["doc:*"], &["doc:{name}"]).await;
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].starts_with("`resources.doc:{name}`"), "{said:?}");
+    // What cannot be listed may be there.
+    let silent = Peer::start(|seen| lacking(seen, "answers")).await;
+    let said = resource_slips(silent, &["dok:*"], &["log:c"]).await;
+    assert_eq!(said, [""; 0]);
+}
+
 #[tokio::test]
 async fn slips_of_a_configuration_are_found_when_the_lists_are_there() {
     let mut slipped = variants();
@@ -352,7 +405,12 @@ async fn slips_of_a_configuration_are_found_when_the_lists_are_there() {
         .iter()
         .map(|(id, slip)| format!("{id}: {slip}"))
         .collect();
-    assert_eq!(said.len(), 3, "{said:#?}");
+    assert_eq!(said.len(), 4, "{said:#?}");
+    // What is only ever linked is in no list, so that it looks like a slip.
+    assert!(
+        said[3].contains("`see:secret` holds for nothing"),
+        "{said:?}"
+    );
     assert!(said[0].starts_with("all: ") && said[0].contains("both called `search_issues`"));
     assert!(said[1].contains("did you mean `close_issue`?"), "{said:?}");
     assert!(said[2].contains("`serch_*` holds for nothing"), "{said:?}");
