@@ -1019,6 +1019,7 @@ fn every_mistake_of_a_variant_is_said_at_once() {
             "8:16: `variants.reviewer.features[0]` is no tag: a key is missing before `=` or after `!`; write tags such as \
              `human` or `format=markdown`",
             "9:18: `variants.reviewer.deprecation` says nothing to clients; add `message: ...`",
+            "9:32: `variants.reviewer.deprecation.replacement` is no variant; there are `reviewer`, `other`, `one`, `two`",
             "10:45: `variants.reviewer.overrides.tools.t.arguments.a.hiden` is no setting; did you mean `hidden`?",
             "11:17: `variants.other.from` is no variant; did you mean `reviewer`?",
             "12:15: `variants.one.from` leads back to the variant itself; take out one `from`",
@@ -1068,6 +1069,27 @@ fn every_mistake_of_the_variants_together_has_its_line() {
             "7:44: `variants.b.deprecation.replacement` is no variant; did you mean `standard`?",
             "9:45: `variants.c.deprecation.removal-date` is no day of the calendar; write it as `2027-01-31`",
         ],
+    );
+    // Nor does what is wrong with one of them hide what is wrong with all.
+    refuses(
+        concat!(
+            "  a: {colour: red, deprecation: {message: m, replacement: bb}}\n",
+            "  b: {status: experimental, deprecation: {message: m, removal-date: 2027-02-30}}\n",
+        ),
+        &[
+            "3:3: `variants` has no stable variant; clients that choose none get the first stable one; mark one as \
+             `status: stable`",
+            "3:7: `variants.a.colour` is no setting; there are `from`, `description`, `hints`, `status`, `deprecation`, \
+             `priority`, `tools`, `resources`, `prompts`, `descriptions`, `schemas`, `dialect`, `result`, `features`, \
+             `overrides`",
+            "3:59: `variants.a.deprecation.replacement` is no variant; there are `a`, `b`",
+            "4:69: `variants.b.deprecation.removal-date` is no day of the calendar; write it as `2027-01-31`",
+        ],
+    );
+    // Whether one is stable is not known while the name or the status of one is wrong.
+    refuses(
+        "  a: {status: stabel, deprecation: {message: m}}\n",
+        &["3:15: `variants.a.status` is `stabel`; did you mean `stable`?"],
     );
     refuses(
         "  \"\": {}\n",

@@ -108,18 +108,44 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Declar
         .filter_map(|(_, draft)| draft.id.clone())
         .collect();
     let faces = resolved(reader, &all);
-    if reader.mistakes.len() > before {
-        return;
+    check(reader, field, &all, &faces);
+    if reader.mistakes.len() == before {
+        // Whether a removal date is past is said when the gateway starts.
+        into.faces = Faces::new(faces, Date::from_unix(0)).ok().map(Arc::new);
     }
-    // Whether a removal date is past is said when the gateway starts.
-    let declared = faces.iter().map(|face| face.variant.clone()).collect();
-    match Variants::new(declared, Date::from_unix(0)) {
-        Ok((_, warnings)) => {
-            into.faces = Faces::new(faces, Date::from_unix(0)).ok().map(Arc::new);
-            warn(reader, field, &warnings);
-        }
+}
+
+/// Says what is wrong with the variants together, whatever is wrong with single ones.
+fn check(
+    reader: &mut Reader<'_>,
+    field: &Field<'_>,
+    all: &[(Field<'_>, Draft)],
+    faces: &[VariantConfig],
+) {
+    let standard = Faces::built_in().all.swap_remove(0);
+    let mut seen = BTreeSet::new();
+    let drafts = all.iter().map(|(_, draft)| draft);
+    let drafts = drafts.filter(|draft| draft.id().is_some_and(|id| seen.insert(id)));
+    // What a variant starts from decides nothing of what is looked at here.
+    let declared = drafts.map(|draft| {
+        let mut faces = faces.iter();
+        let face = faces.find(|face| draft.id() == Some(face.variant.id.as_str()));
+        face.map_or_else(
+            || draft.on(standard.clone()).variant,
+            |it| it.variant.clone(),
+        )
+    });
+    match Variants::new(declared.collect(), Date::from_unix(0)) {
+        Ok((_, warnings)) => warn(reader, field, &warnings),
         Err(mistakes) => {
-            for mistake in mistakes.all() {
+            // One whose name or status is wrong may be stable.
+            let is_read = |(field, draft): &(Field<'_>, Draft)| {
+                let says_status = field.deepest(&["status"]).path != field.path;
+                draft.id.is_some() && (draft.status.is_some() || !says_status)
+            };
+            let is_whole = all.iter().all(is_read);
+            let is_sure = |it: &&_| is_whole || **it != variant::Mistake::NoneStable;
+            for mistake in mistakes.all().iter().filter(is_sure) {
                 refuse(reader, field, mistake);
             }
         }
@@ -533,10 +559,13 @@ struct Deprecation {
 
 impl Deprecation {
     fn finish(self, reader: &mut Reader<'_>, field: &Field<'_>) -> Option<DeprecationInfo> {
-        if self.message.is_none() && matches!(field.node.value, Value::Table(_)) {
+        if !matches!(field.node.value, Value::Table(_)) {
+            return None;
+        }
+        if self.message.is_none() {
             reader.wrong(field, "says nothing to clients", "add `message: ...`");
         }
-        let mut info = DeprecationInfo::new(self.message?);
+        let mut info = DeprecationInfo::new(self.message.unwrap_or_default());
         info.replacement = self.replacement;
         info.removal_date = self.removal_date;
         Some(info)
