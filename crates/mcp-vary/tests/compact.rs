@@ -509,6 +509,85 @@ fn a_long_text_beside_another_string_stays() {
     assert_eq!(in_few_words(&result("short"), "", Limits::default()), None);
 }
 
+/// CN-13: a text as long as the limit stays.
+#[test]
+fn a_text_as_long_as_it_may_be_stays() {
+    let text = format!("{}. {}", "x".repeat(2000), "y".repeat(2998));
+    let result = json!({"content": [{"type": "text", "text": text}]}).to_string();
+    let limited = |prose: usize| in_few_words(&result, "", Limits::default().with_prose(prose));
+    assert_eq!(limited(5000), None);
+    assert!(limited(4999).is_some());
+    let written = json!("one two three four").to_string();
+    let value = Json::parse(&written).unwrap();
+    let is_cut = |text| {
+        compact(&value, &Limits::default().with_text(text))
+            .left_out
+            .len()
+    };
+    assert_eq!([18, 17].map(is_cut), [0, 1]);
+}
+
+/// CN-13: as many rows stay whole as have the bytes for it, keys and what stands between counted.
+#[test]
+fn rows_stay_whole_while_there_are_bytes() {
+    let whole = |row: fn(usize) -> Value, bytes: usize| {
+        let written = (0..6).map(row).collect::<Value>().to_string();
+        let limits = Limits::default().with_detailed_bytes(bytes);
+        let short = compact(&Json::parse(&written).unwrap(), &limits)
+            .value
+            .to_json();
+        let rows: Vec<Value> = serde_json::from_str(&short).unwrap();
+        rows.iter().filter(|row| row.get("more").is_some()).count()
+    };
+    // `"id":1,` is counted as 7 bytes, `"more":"xxxxxxxxxx",` as 20, and its list of three as 17.
+    let text = |n: usize| json!({"id": n, "more": "xxxxxxxxxx"});
+    assert_eq!([53, 54].map(|bytes| whole(text, bytes)), [1, 2]);
+    let list = |n: usize| json!({"id": n, "more": [1, 2, 3]});
+    assert_eq!([71, 72].map(|bytes| whole(list, bytes)), [2, 3]);
+}
+
+/// CN-13: a text is said to be made from another column where that is so in all rows, those that lost it too.
+#[test]
+fn a_text_is_made_from_another_in_all_rows_or_in_none() {
+    let is_made = |number: fn(usize) -> usize| {
+        let row = |n: usize| json!({"id": n, "url": format!("https://example.org/{}", number(n))});
+        let written = (0..8).map(row).collect::<Value>().to_string();
+        let limits = Limits::default().with_detailed(4);
+        let columns = compact_columns(&Json::parse(&written).unwrap(), &limits)
+            .value
+            .to_json();
+        columns.contains("https://example.org/{id}")
+    };
+    assert!(is_made(|n| n));
+    assert!(!is_made(|n| if n == 0 { 0 } else { n + 1 }));
+    assert!(!is_made(|n| if n < 4 { n } else { n + 1 }));
+}
+
+/// TR-4: rows whose schema is more than can be followed stay as they are, however many and long.
+#[test]
+fn rows_of_a_schema_that_cannot_be_followed_stay() {
+    let row = |n: usize| json!({"id": n, "note": "word ".repeat(500), "none": null});
+    let value = json!({"rows": (0..6).map(row).collect::<Value>(), "next": null});
+    let rows = json!({"type": "array", "items": {"oneOf": [{"required": ["id"]}]}});
+    let schema = json!({"type": "object", "properties": {"rows": rows}});
+    let written = value.to_string();
+    let whole = Json::parse(&written).unwrap();
+    let limits = Limits::default().with_detailed(2);
+    let short = compact_structured(&whole, &Contract::of(&schema), &limits, None).unwrap();
+    let left: Value = serde_json::from_str(&short.value.to_json()).unwrap();
+    assert_eq!((&left["rows"], left.get("next")), (&value["rows"], None));
+}
+
+/// TR-4: a schema binds, and so does who validates.
+#[test]
+fn a_contract_with_a_schema_or_a_validator_is_not_free() {
+    let schema = json!({"type": "object"});
+    let accepts = |_: &Value| true;
+    assert!(!Contract::of(&schema).is_free());
+    assert!(!Contract::default().accepted_by(&accepts).is_free());
+    assert!(Contract::default().is_free());
+}
+
 /// CN-13: long keys and many rows take time in proportion to their size.
 #[test]
 fn a_hostile_value_is_compacted_within_limits() {

@@ -6,7 +6,8 @@
 )]
 
 use mcp_vary::json::Json;
-use mcp_vary::render;
+use mcp_vary::render::{self, Limits, compact_columns, compact_markdown};
+use serde_json::json;
 
 #[track_caller]
 fn reads(value: &str, markdown: &str) {
@@ -353,4 +354,78 @@ fn a_border_ends_a_cell_even_within_code() {
     reads(r#"{"a": " a|b"}"#, "- **a**: ` a|b`");
     reads(r#"[{"a": " ab"}]"#, "| a |\n| --- |\n| ` ab` |");
     reads(r#"[{"a": " a|b"}]"#, "| a |\n| --- |\n|  a\\|b |");
+}
+
+/// What is read of `value` in few words, but with nothing left out that is not said elsewhere.
+fn in_few_words(value: &serde_json::Value) -> String {
+    let written = value.to_string();
+    let whole = Json::parse(&written).unwrap();
+    compact_markdown(&whole, &Limits::default()).0
+}
+
+fn columns_of(value: &serde_json::Value) -> serde_json::Value {
+    let written = value.to_string();
+    let columns = compact_columns(&Json::parse(&written).unwrap(), &Limits::default());
+    serde_json::from_str(&columns.value.to_json()).unwrap()
+}
+
+/// CN-13: rows with more holes than values share nothing: 16 rows of 8 columns hold 16 values at the least.
+#[test]
+fn rows_with_few_holes_say_once_what_they_share() {
+    let rows = |count: usize| -> Vec<_> {
+        let row = |at: usize| json!({format!("k{}", at % 8): at + 100, "shared": "in all rows"});
+        (0..count).map(row).collect()
+    };
+    let said = |count: usize| {
+        let text = in_few_words(&rows(count).into());
+        text.matches("in all rows").count()
+    };
+    assert_eq!([16, 17].map(said), [1, 17]);
+}
+
+/// CN-13: rows within a list of lists say once what they share, too.
+#[test]
+fn rows_in_lists_say_once_what_they_share() {
+    let rows = |list: usize| -> Vec<_> {
+        let row = |at: usize| json!({"id": at, "shared": format!("in list {list}")});
+        (0..5).map(row).collect()
+    };
+    let text = in_few_words(&json!([rows(1), rows(2)]));
+    assert_eq!(text.matches("in list").count(), 2, "{text}");
+}
+
+/// CN-13: columns are for three rows or more, each with names of its own.
+#[test]
+fn rows_that_columns_would_confuse_stay() {
+    let rows = |count: usize, row: serde_json::Value| columns_of(&vec![row; count].into());
+    let row = json!({"id": 1, "shared": "x".repeat(100)});
+    assert!(rows(2, row.clone()).is_array() && rows(3, row).is_object());
+    let same = |key: &str| json!({key: "x".repeat(100), "a": {"b": "y".repeat(100)}});
+    assert!(rows(3, same("a.b")).is_array() && rows(3, same("a.c")).is_object());
+    let mut mixed = vec![json!({"id": 1, "shared": "x".repeat(100)}); 5];
+    mixed.insert(2, json!("no row"));
+    assert!(columns_of(&mixed.into()).is_array());
+}
+
+/// CN-13: there are at most 128 columns, and what nests in them counts.
+#[test]
+fn a_table_has_at_most_128_columns() {
+    let members = |count: usize| -> serde_json::Map<_, _> {
+        (0..count).map(|n| (format!("key{n}"), n.into())).collect()
+    };
+    let is_table = |row: serde_json::Value| columns_of(&vec![row; 20].into()).is_object();
+    assert_eq!(
+        [128, 129].map(|n| is_table(members(n).into())),
+        [true, false]
+    );
+    let nested = |n: usize| is_table(json!({"a": members(64), "b": members(n)}));
+    assert_eq!([64, 65].map(nested), [true, false]);
+}
+
+/// CN-13: columns open as deep as those of a table do.
+#[test]
+fn columns_are_opened_as_deep_as_a_table() {
+    let row = |n: usize| json!({"a": {"b": {"c": {"d": {"e": {"f": n}}}}}});
+    let columns = columns_of(&(0..5).map(row).collect());
+    assert_eq!(columns["columns"], json!(["a.b.c.d"]), "{columns}");
 }

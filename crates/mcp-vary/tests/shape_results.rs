@@ -113,3 +113,19 @@ fn a_structured_value_reads_well() {
         );
     }
 }
+
+/// CN-9: what an author says of his text does not hold for the value that stands in its place.
+#[test]
+fn annotations_stay_with_a_text_that_said_the_same() {
+    let result = |text: &str| {
+        let block = format!(r#"{{"type":"text","text":"{text}","annotations":{{"priority":1}}}}"#);
+        format!(r#"{{"content":[{block}],"structuredContent":{{"a": 1}}}}"#)
+    };
+    let has_annotations = |text: &str| {
+        let shaped = shaped(&result(text), "format=json");
+        assert!(shaped.contains(r#""text":"{\"a\":1}""#), "{shaped}");
+        shaped.contains("annotations")
+    };
+    assert!(has_annotations(r#"{ \"a\": 1 }"#));
+    assert!(!has_annotations("One of them."));
+}

@@ -237,7 +237,7 @@ impl Column<'_, '_, '_> {
             let mut pairs = cells.windows(2);
             pairs.all(|pair| matches!((pair[0], pair[1]), (Some(a), Some(b)) if a == b))
         }
-        self.cells.len() + self.hidden.len() > 1 && are_same(&self.cells) && are_same(&self.hidden)
+        are_same(&self.cells) && are_same(&self.hidden)
     }
 }
 

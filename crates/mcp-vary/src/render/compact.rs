@@ -540,7 +540,7 @@ fn shortened(text: &str, limit: usize) -> Option<&str> {
     let after_word = || head.rfind(char::is_whitespace).map(|at| at + 1);
     let at_least = end / 3;
     let after_sentence = after_sentence.filter(|at| *at >= at_least);
-    match after_sentence.or_else(after_word).filter(|at| *at > 0) {
+    match after_sentence.or_else(after_word) {
         Some(at) if head.is_char_boundary(at) => Some(&text[..at]),
         _ if text.len() > LONGEST_WORD => Some(head),
         _ => None,
@@ -569,6 +569,19 @@ mod tests {
         shortens(&"é".repeat(600), 12, Some("éééé"));
     }
 
+    #[test]
+    fn a_sentence_that_is_less_than_a_third_is_no_end() {
+        shortens("A. One two three four five", 20, Some("A. One two three "));
+        shortens("One. Two three four five", 18, Some("One. "));
+    }
+
+    #[test]
+    fn a_wide_space_and_a_word_that_is_not_the_longest_are_no_ends() {
+        shortens("東京\u{3000}大阪\u{3000}名古屋", 18, None);
+        shortens(&"x".repeat(512), 12, None);
+        shortens(&"x".repeat(513), 12, Some("xxxxxxxxx"));
+    }
+
     /// CN-13: whole elements are counted where they are missing.
     #[test]
     fn places_beyond_the_limit_are_counted_together() {
@@ -581,5 +594,7 @@ mod tests {
         let last = short.left_out.last().unwrap();
         assert_eq!((last.rule, last.places), (Rule::Elsewhere, 100 - 63));
         assert_eq!(notice(&short.left_out, None).len(), 2);
+        let lines = notice(&short.left_out, Some("vary://result/x"));
+        assert!(lines[1].ends_with("; vary://result/x"), "{lines:?}");
     }
 }

@@ -326,6 +326,12 @@ mod tests {
     }
 
     #[test]
+    fn the_beginning_is_not_written() {
+        assert_eq!(Part::at("/rows").to_query(), "pointer=/rows");
+        assert_eq!(Part::default().to_query(), "");
+    }
+
+    #[test]
     fn what_is_not_there_is_said() {
         let nowhere = |at: &str| {
             format!("there is nothing at `{at}`; leave the pointer out to read from the top")
