@@ -81,13 +81,20 @@ fn a_file_that_is_edited_is_served_as_it_is_now() {
     assert_eq!(tools(&server), ["four_get_weather"]);
 }
 
+/// Puts a whole file in the place of `file`: nobody reads half of it.
+fn replace(file: &Path, text: &str) {
+    let draft = file.with_extension("draft");
+    std::fs::write(&draft, text).unwrap();
+    std::fs::rename(&draft, file).unwrap();
+}
+
 #[test]
 fn a_bad_file_changes_nothing_and_says_why() {
     let directory = directory("reload-bad", &with(&["one"]));
     let file = directory.join("vary.yaml");
     let mut server = serve(&file);
     let bad = "servers:\n  one: {commnd: x, headers: {Authorization: hunter2}}\nnamig: always\n";
-    std::fs::write(&file, bad).unwrap();
+    replace(&file, bad);
     let said = server.says("was not reloaded, everything stays as it was: ");
     let rest = server.says("did you mean `naming`");
     assert!(!format!("{said}{rest}").contains("hunter2"), "{said}{rest}");
@@ -97,7 +104,7 @@ fn a_bad_file_changes_nothing_and_says_why() {
     );
     assert_eq!(tools(&server), ["one_get_weather"]);
     let down = "servers:\n  one: {command: no-such-program}\n";
-    std::fs::write(&file, down).unwrap();
+    replace(&file, down);
     let said = server.says("was not reloaded");
     assert!(said.contains("no-such-program"), "{said}");
     assert_eq!(tools(&server), ["one_get_weather"]);

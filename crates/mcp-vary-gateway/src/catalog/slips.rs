@@ -18,6 +18,9 @@ const PARTS: [(&str, &[ListKind]); 3] = [
     ("prompts", &[ListKind::Prompts]),
 ];
 
+/// The rule that holds for whatever there is.
+const EVERYTHING: &str = "*";
+
 impl Catalog {
     /// What is wrong with the configuration of `faces`, as far as the lists show: the index of the variant, and the
     /// mistake.
@@ -98,6 +101,8 @@ fn missing(
         };
         idle.retain(|mistake| !matches!(mistake, Mistake::Idle { rule, .. } if may_hold(rule)));
     }
+    // What is said of everything is said of what is yet to come, too.
+    idle.retain(|mistake| !matches!(mistake, Mistake::Idle { rule, .. } if rule == EVERYTHING));
     mistakes.extend(idle);
     mistakes
 }
