@@ -227,7 +227,6 @@ impl Telling<'_> {
         always_both: bool,
     ) -> Result<(Vec<String>, Option<String>), JsonError> {
         let policy = Policy {
-            report: false,
             always_both,
             ..*self.policy
         };
