@@ -220,6 +220,11 @@ pub(crate) enum ConfigCommand {
     /// `# yaml-language-server: $schema=vary.schema.json`, in JSON by the key `$schema`.
     #[command(after_help = "Example:\n  vary config schema > vary.schema.json")]
     Schema,
+    /// Show what is done for known clients
+    ///
+    /// With `known-clients: on` in the configuration, clients that call themselves so get what is shown, unless the variant or a
+    /// rule of `clients` says otherwise.
+    Clients,
 }
 
 /// Say what is wrong with a configuration, and what its servers offer

@@ -1,12 +1,13 @@
 //! `vary config`: what there is to say and to do about a configuration.
 
-use mcp_vary_gateway::config;
+use mcp_vary_gateway::{KNOWN_CLIENTS, config};
 
 use crate::args::ConfigCommand;
 use crate::check;
 use crate::failure::{Failure, Verdict};
 use crate::import;
 use crate::print;
+use crate::print::table::table;
 use crate::stop::Stop;
 
 /// Runs the command.
@@ -14,6 +15,20 @@ pub(crate) async fn run(command: ConfigCommand, stop: Stop) -> Result<Verdict, F
     match command {
         ConfigCommand::Check(check) => check::run(check, stop).await,
         ConfigCommand::Import(args) => import::run(&args),
+        ConfigCommand::Clients => print::data(&clients()).map(|()| Verdict::Fine),
         ConfigCommand::Schema => print::data(&config::schema()).map(|()| Verdict::Fine),
     }
+}
+
+/// The clients of `known-clients`, and below each what it does and who says so.
+fn clients() -> String {
+    let heading = ["client", "name", "gets"].map(str::to_owned).to_vec();
+    let rows = KNOWN_CLIENTS
+        .iter()
+        .map(|it| vec![it.client.to_owned(), it.name.to_owned(), it.gets()]);
+    let rows: Vec<_> = std::iter::once(heading).chain(rows).collect();
+    let reasons = KNOWN_CLIENTS
+        .iter()
+        .map(|it| format!("{} {}\n  {}\n", it.client, it.does, it.source));
+    format!("{}\n{}", table(&rows, 3), reasons.collect::<String>())
 }

@@ -91,7 +91,7 @@ impl Call<'_> {
         let known = self.gateway.know(capabilities);
         let result = self
             .gateway
-            .discover(&self.catalog, &known, &self.client.order);
+            .discover(&self.catalog, &known, &self.client.offers);
         Outcome::Done(reply::result(self.asked.id, result.as_bytes()))
     }
 

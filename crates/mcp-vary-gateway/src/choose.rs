@@ -1,23 +1,23 @@
 //! Which variant a client gets that names none in `_meta`.
 //!
-//! First that applies: the address (`/mcp/v/<id>`), the header `MCP-Server-Variant`, the operator's rules for
-//! clients, the ranking by hints. What applies becomes the first of the offers; a selector in `_meta` still
-//! chooses among all of them.
+//! First that applies: the pin of its credential, the address (`/mcp/v/<id>`), the header `MCP-Server-Variant`,
+//! the operator's rules for clients, the ranking by hints. What applies becomes the first of the offers; a
+//! selector in `_meta` still chooses among all of them. A pin leaves nothing to choose: for that client the other
+//! variants do not exist.
 
 use std::sync::Arc;
 
-use globset::{Glob, GlobBuilder, GlobMatcher};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName};
 use mcp_vary::error::Error;
 use mcp_vary::extension::SERVER_VARIANT_META;
-use mcp_vary::json::Members;
 use mcp_vary::variant::{Status, VariantId};
 use serde_json::Value;
 
 use crate::params::Params;
 use crate::reply::Failure;
 use crate::revision::Era;
+use crate::rules::ClientRule;
 use crate::setup::Setup;
 
 /// The path of the MCP endpoint.
@@ -29,110 +29,23 @@ const HEADER: HeaderName = HeaderName::from_static("mcp-server-variant");
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Choosing {
-    /// The first rule that a client meets decides.
+    /// For each thing that rules say, the first rule decides that a client meets and that says something of it.
     pub rules: Vec<ClientRule>,
+    /// Whether the rules that are shipped with the program come after these (see [`KNOWN_CLIENTS`]).
+    ///
+    /// [`KNOWN_CLIENTS`]: crate::KNOWN_CLIENTS
+    pub known_clients: bool,
     /// The variant of clients that no rule is about; `None` leaves it to their hints.
     pub default: Option<VariantId>,
     /// Whether a header `MCP-Server-Variant` that contradicts `_meta` or the address is an error (SV-18).
     pub strict_header: bool,
 }
 
-/// An operator's rule: which variant clients get that look like this.
-///
-/// A client meets it when everything that it says of clients is so. Clients choose their name themselves:
-/// a rule is a convenience and protects nothing.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ClientRule {
-    /// What `clientInfo.name` must look like.
-    pub name: Option<Pattern>,
-    /// What `clientInfo.version` must look like.
-    pub version: Option<Pattern>,
-    /// What headers of the request must look like; clients on stdio have none.
-    pub headers: Vec<(HeaderName, Pattern)>,
-    /// What they get.
-    pub variant: VariantId,
-}
-
-impl ClientRule {
-    /// A rule for all clients.
-    #[must_use]
-    pub const fn new(variant: VariantId) -> Self {
-        Self {
-            name: None,
-            version: None,
-            headers: Vec::new(),
-            variant,
-        }
-    }
-
-    /// Only for clients that are called so.
-    #[must_use]
-    pub fn with_name(mut self, pattern: Pattern) -> Self {
-        self.name = Some(pattern);
-        self
-    }
-
-    /// Only for clients of these versions.
-    #[must_use]
-    pub fn with_version(mut self, pattern: Pattern) -> Self {
-        self.version = Some(pattern);
-        self
-    }
-
-    /// Only for clients that send this header.
-    #[must_use]
-    pub fn with_header(mut self, name: HeaderName, pattern: Pattern) -> Self {
-        self.headers.push((name, pattern));
-        self
-    }
-}
-
-/// A glob on what clients say of themselves, upper and lower case being the same; where variants select items it is
-/// [`mcp_vary::view::Pattern`], to which case counts, since two tools may differ in nothing else.
-///
-/// `*` stands for anything, `?` for one character, `{a,b}` for one of several, `[a-z]` for a range.
-///
-/// # Examples
-///
-/// ```
-/// use mcp_vary_gateway::Pattern;
-///
-/// let pattern = Pattern::new("claude*")?;
-/// assert!(pattern.matches("claude-code"));
-/// // Case matters to clients, not to people who write rules about them.
-/// assert!(pattern.matches("Claude Desktop"));
-/// assert!(Pattern::new("{a,b").is_err());
-/// # Ok::<(), String>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct Pattern(GlobMatcher);
-
-impl Pattern {
-    /// Reads a glob.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with it.
-    pub fn new(glob: &str) -> Result<Self, String> {
-        let built: Result<Glob, _> = GlobBuilder::new(glob)
-            .case_insensitive(true)
-            .literal_separator(false)
-            .build();
-        let built = built.map_err(|error| error.kind().to_string())?;
-        Ok(Self(built.compile_matcher()))
-    }
-
-    /// Whether all of `text` looks like this.
-    #[must_use]
-    pub fn matches(&self, text: &str) -> bool {
-        self.0.is_match(text)
-    }
-}
-
 /// What a request says of the variant outside of its message.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Told {
+    /// The only variant that there is for the credential of the request. No credential has one yet.
+    pin: Option<VariantId>,
     path: Option<String>,
     header: Option<String>,
     headers: Option<HeaderMap>,
@@ -153,13 +66,15 @@ impl Told {
         let asks_headers = |rule: &ClientRule| !rule.headers.is_empty();
         let rules = &gateway.config.choosing.rules;
         Some(Self {
+            pin: None,
             path,
             header: (!header.is_empty()).then(|| header.join(", ")),
             headers: rules.iter().any(asks_headers).then(|| head.headers.clone()),
         })
     }
 
-    fn meets(&self, rule: &ClientRule) -> bool {
+    /// Whether the headers are as `rule` has them.
+    pub(crate) fn meets(&self, rule: &ClientRule) -> bool {
         rule.headers.iter().all(|(name, pattern)| {
             let values = self
                 .headers
@@ -191,33 +106,83 @@ fn variant_in(path: &str) -> Option<String> {
     String::from_utf8(bytes).ok().filter(|id| !id.is_empty())
 }
 
+/// The variants that there are for a client, as indices into the catalogue's views.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Offers {
+    /// Those that it is told of, best first; none where variants are off.
+    pub(crate) order: Arc<[usize]>,
+    /// The only one that there is for it.
+    pub(crate) pin: Option<usize>,
+}
+
+impl Offers {
+    /// The one that a request runs under that names none.
+    pub(crate) fn default(&self) -> usize {
+        self.pin.or(self.order.first().copied()).unwrap_or(0)
+    }
+
+    /// Whether the variant at `index` exists for the client, advertised or not.
+    pub(crate) fn shows(&self, index: usize) -> bool {
+        self.pin.is_none_or(|pin| pin == index)
+    }
+}
+
 impl Setup {
     /// The variants of a client, `order` by its hints, with the one in front that is chosen for it.
     ///
-    /// `rule` is what the operator's rules say; those for a session were applied when it began.
+    /// `rule` is what the rules for clients say; those for a session were applied when it began.
     ///
     /// # Errors
     ///
-    /// `-32602` when address or header name no variant; `-32020`, or `-32602` to legacy clients, when the header
-    /// contradicts `_meta` or the address where that is not allowed.
+    /// `-32602` when address or header name no variant that there is for the client; `-32020`, or `-32602` to legacy
+    /// clients, when the header contradicts `_meta` or the address where that is not allowed.
     pub(crate) fn chosen(
         &self,
         order: &Arc<[usize]>,
         told: &Told,
         params: &Params<'_>,
         rule: impl FnOnce() -> Option<usize>,
-    ) -> Result<Arc<[usize]>, Failure> {
+    ) -> Result<Offers, Failure> {
+        let mut offers = self.pinned(order, told)?;
         let Some(named) = told.path.as_ref().or(told.header.as_ref()) else {
-            return Ok(self.with_first(order, rule()));
+            if offers.pin.is_none() {
+                offers.order = self.with_first(order, rule());
+            }
+            return Ok(offers);
         };
         if !self.config.variants {
             return Err(Failure::from(&Error::VariantsNotSupported));
         }
-        let index = self.variant_index(named);
+        let index = self.variant_index(named).filter(|it| offers.shows(*it));
         let requested = || Value::String(named.clone());
-        let index = index.ok_or_else(|| self.invalid_variant(order, &requested()))?;
+        let index = index.ok_or_else(|| self.invalid_variant(&offers, &requested()))?;
         self.check_header(told, params)?;
-        Ok(self.with_first(order, Some(index)))
+        if offers.pin.is_none() {
+            offers.order = self.with_first(order, Some(index));
+        }
+        Ok(offers)
+    }
+
+    /// What a credential leaves of `order`.
+    ///
+    /// # Errors
+    ///
+    /// `-32602` when it has one variant and that one is gone: then there is none for it.
+    fn pinned(&self, order: &Arc<[usize]>, told: &Told) -> Result<Offers, Failure> {
+        let Some(pin) = &told.pin else {
+            let order = Arc::clone(order);
+            return Ok(Offers { order, pin: None });
+        };
+        let Some(index) = self.variant_index(pin.as_str()) else {
+            let requested = Value::String(pin.to_string());
+            let none = Error::invalid_variant(&requested, Some(Vec::new()));
+            return Err(Failure::from(&none));
+        };
+        let is_told = self.config.variants;
+        Ok(Offers {
+            order: is_told.then_some(index).into_iter().collect(),
+            pin: Some(index),
+        })
     }
 
     /// SV-18: `_meta` and the address win over the header, unless the operator wants them to agree.
@@ -243,26 +208,12 @@ impl Setup {
         )))
     }
 
-    /// What the operator's rules say of a client; `info` is its `clientInfo`, JSON text.
-    pub(crate) fn ruled(&self, info: Option<&str>, told: &Told) -> Option<usize> {
-        let choosing = &self.config.choosing;
-        let info = Members::parse(info.unwrap_or("{}")).unwrap_or_default();
-        let says = |key: &str, pattern: &Option<Pattern>| match pattern {
-            Some(pattern) => info.get_str(key).is_some_and(|said| pattern.matches(&said)),
-            None => true,
-        };
-        let meets = |rule: &&ClientRule| {
-            says("name", &rule.name) && says("version", &rule.version) && told.meets(rule)
-        };
-        let rule = choosing.rules.iter().find(meets).map(|rule| &rule.variant);
-        let variant = rule.or(choosing.default.as_ref())?;
-        self.variant_index(variant.as_str())
-    }
-
-    /// SV-9: names every variant that there is, those of the client's `order` first: each can be chosen.
-    pub(crate) fn invalid_variant(&self, order: &[usize], requested: &Value) -> Failure {
+    /// SV-9: names every variant that there is for the client, those of its order first: each can be chosen.
+    pub(crate) fn invalid_variant(&self, offers: &Offers, requested: &Value) -> Failure {
+        let order = &offers.order;
         let rest = (0..self.variants.as_slice().len()).filter(|index| !order.contains(index));
         let visible = order.iter().copied().chain(rest);
+        let visible = visible.filter(|index| offers.shows(*index));
         let visible = visible.map(|index| self.variant_id(index).clone());
         Failure::from(&Error::invalid_variant(requested, Some(visible.collect())))
     }
@@ -297,7 +248,180 @@ impl Setup {
 
 #[cfg(test)]
 mod tests {
+    use mcp_vary::extension::SERVER_VARIANTS;
+    use serde_json::json;
+
     use super::*;
+    use crate::config::{Config, Outside};
+    use crate::lasting::Lasting;
+    use crate::meta::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
+    use crate::route::{Asked, Outcome, dispatch};
+    use crate::upstream::{Target, UpstreamConfig};
+
+    /// A gateway whose server is not there; what is asked for here needs none.
+    async fn gateway(on: bool) -> Arc<Setup> {
+        let target = Target::command("no-such-program-of-ours", []);
+        let outside = Outside::new(|| 1_000, |bytes| bytes.fill(7));
+        let config = Config::new(UpstreamConfig::new("none", target), outside);
+        let config = config.with_variants(on);
+        let lasting = Arc::new(Lasting::new(&config));
+        Arc::new(Setup::open(config, lasting, None).await)
+    }
+
+    /// What a request by a credential of `compact` says beside its message.
+    fn pinned() -> Told {
+        Told {
+            pin: Some("compact".parse().unwrap()),
+            ..Told::default()
+        }
+    }
+
+    /// What a modern client is answered to `method`, that prefers `read-only`, and may name a variant.
+    async fn ask(gateway: &Arc<Setup>, told: &Told, method: &str, selector: Option<&str>) -> Value {
+        let mut meta = json!({
+            PROTOCOL_VERSION: "2026-07-28",
+            CLIENT_CAPABILITIES: {"extensions": {
+                SERVER_VARIANTS: {"variantHints": {"hints": {"accessLevel": "readonly"}}},
+            }},
+        });
+        if let Some(selector) = selector {
+            meta[SERVER_VARIANT_META] = json!(selector);
+        }
+        // What a client cannot read says which variant it looked in.
+        let text = json!({"uri": "vary://result/none", "_meta": meta}).to_string();
+        let params = Params::read(Some(&text)).unwrap();
+        let client = match gateway.modern_client(told, &params) {
+            Ok(client) => client,
+            Err(failure) => return serde_json::from_slice(&failure.to_bytes(None)).unwrap(),
+        };
+        let asked = Asked {
+            id: "1",
+            method,
+            params,
+            headers: None,
+        };
+        let Outcome::Done(reply) = dispatch(gateway, &client, asked).await else {
+            panic!("no server is asked");
+        };
+        serde_json::from_slice(&reply.body).unwrap()
+    }
+
+    #[track_caller]
+    fn is_invalid(answer: &Value, requested: &str, available: &Value) {
+        let error = &answer["error"];
+        assert_eq!(error["code"], -32602, "{answer}");
+        assert_eq!(error["message"], "Invalid server variant");
+        let data = json!({"requestedVariant": requested, "availableVariants": available});
+        assert_eq!(error["data"], data);
+    }
+
+    #[track_caller]
+    fn is_offered_alone(offered: &Value) {
+        let variants = offered["availableVariants"].as_array().unwrap();
+        let ids: Vec<_> = variants.iter().map(|variant| &variant["id"]).collect();
+        assert_eq!(ids, ["compact"]);
+        assert_eq!(offered.get("moreVariantsAvailable"), None, "{offered}");
+    }
+
+    /// SV-9: a credential with a pin sees one variant, whatever the client prefers or names.
+    #[tokio::test]
+    async fn for_a_pinned_client_there_is_one_variant() {
+        let gateway = gateway(true).await;
+        let offered = ask(&gateway, &pinned(), "server/discover", None).await;
+        let offered = &offered["result"]["capabilities"]["extensions"][SERVER_VARIANTS];
+        is_offered_alone(offered);
+        for selector in [None, Some("compact")] {
+            let answer = ask(&gateway, &pinned(), "resources/read", selector).await;
+            assert_eq!(
+                answer["error"]["data"]["activeVariant"], "compact",
+                "{answer}"
+            );
+        }
+        // One that there is for others, and one that there is for nobody.
+        for other in ["standard", "no-such", ""] {
+            let answer = ask(&gateway, &pinned(), "resources/read", Some(other)).await;
+            is_invalid(&answer, other, &json!(["compact"]));
+            let unpinned = ask(
+                &gateway,
+                &Told::default(),
+                "resources/read",
+                Some("standard"),
+            )
+            .await;
+            assert_eq!(
+                unpinned["error"]["data"]["activeVariant"], "standard",
+                "{unpinned}"
+            );
+        }
+    }
+
+    /// SV-9: no address and no header leads a pinned client elsewhere.
+    #[tokio::test]
+    async fn address_and_header_name_the_pinned_variant_or_none() {
+        let gateway = gateway(true).await;
+        let by_path = |id: &str| Told {
+            path: Some(id.to_owned()),
+            ..pinned()
+        };
+        let by_header = |id: &str| Told {
+            header: Some(id.to_owned()),
+            ..pinned()
+        };
+        for told in [by_path("compact"), by_header("compact")] {
+            let answer = ask(&gateway, &told, "resources/read", None).await;
+            assert_eq!(
+                answer["error"]["data"]["activeVariant"], "compact",
+                "{answer}"
+            );
+        }
+        for other in ["standard", "no-such"] {
+            for told in [by_path(other), by_header(other)] {
+                let answer = ask(&gateway, &told, "resources/read", None).await;
+                is_invalid(&answer, other, &json!(["compact"]));
+            }
+        }
+    }
+
+    /// SV-9: a session is opened with the pinned variant alone; a pin that came later counts, too.
+    #[tokio::test]
+    async fn a_pinned_session_has_one_variant() {
+        let gateway = gateway(true).await;
+        let text = json!({
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "a", "version": "1"},
+        })
+        .to_string();
+        let params = Params::read(Some(&text)).unwrap();
+        let (fixed, result) = gateway.initialize(&pinned(), &params).await.unwrap();
+        assert_eq!(fixed.order, ["compact"]);
+        let result: Value = serde_json::from_str(&result).unwrap();
+        is_offered_alone(&result["capabilities"]["extensions"][SERVER_VARIANTS]);
+        let (fixed, _) = gateway.initialize(&Told::default(), &params).await.unwrap();
+        assert_eq!(fixed.order.len(), 3);
+        let session = gateway.lasting.sessions.open_unnamed(fixed);
+        let client = gateway.legacy_client(&session, &pinned(), &params).unwrap();
+        assert_eq!(client.offers.pin, gateway.variant_index("compact"));
+        assert_eq!(client.offers.order.len(), 1);
+    }
+
+    /// A pin to what is gone leaves nothing rather than everything, and one where variants are off is still one.
+    #[tokio::test]
+    async fn a_pin_never_opens_more() {
+        let gone = Told {
+            pin: Some("gone".parse().unwrap()),
+            ..Told::default()
+        };
+        let answer = ask(&gateway(true).await, &gone, "resources/read", None).await;
+        is_invalid(&answer, "gone", &json!([]));
+        let off = gateway(false).await;
+        let text = r#"{"uri":"x"}"#;
+        let params = Params::read(Some(text)).unwrap();
+        let offers = off
+            .chosen(&Arc::default(), &pinned(), &params, || None)
+            .unwrap();
+        assert_eq!(Some(offers.default()), off.variant_index("compact"));
+        assert!(offers.order.is_empty());
+    }
 
     #[track_caller]
     fn names(path: &str, expected: Option<&str>) {

@@ -12,12 +12,13 @@ use mcp_vary::ignored::Ignored;
 use serde_json::Value;
 use tracing::debug;
 
-use crate::choose::Told;
+use crate::choose::{Offers, Told};
 use crate::class::ClassKey;
 use crate::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION};
 use crate::params::Params;
 use crate::reply::Failure;
 use crate::revision::{Era, Revision};
+use crate::rules::Manner;
 use crate::session::{ClientId, Session};
 use crate::setup::Setup;
 
@@ -62,8 +63,12 @@ pub(crate) struct Client {
     pub(crate) revision: Revision,
     pub(crate) id: ClientId,
     pub(crate) features: Option<Arc<Features>>,
-    /// The variants offered to it, best first, as indices into the catalogue's views.
-    pub(crate) order: Arc<[usize]>,
+    /// The variants that there are for it.
+    pub(crate) offers: Offers,
+    /// How rules have it shown what its variant shows.
+    pub(crate) manner: Manner,
+    /// The features that rules take it to have declared.
+    pub(crate) presumed: Option<Arc<Features>>,
     /// The names of the MCP capabilities that it declared.
     pub(crate) capabilities: Arc<BTreeSet<String>>,
     /// The class whose connections it uses; `None` when it can do nothing particular.
@@ -108,11 +113,14 @@ impl Setup {
         params: &Params<'_>,
     ) -> Result<Client, Failure> {
         let order = self.order_of(session).unwrap_or_default();
+        let said = self.rules.said_in_a_session(&session.fixed.client, told);
         Ok(Client {
             revision: session.fixed.revision,
             id: session.client,
             features: session.fixed.features.clone(),
-            order: self.chosen(&order, told, params, || None)?,
+            offers: self.chosen(&order, told, params, || None)?,
+            manner: said.manner,
+            presumed: said.features,
             capabilities: Arc::default(),
             class: self.classes.key(&session.fixed.class, Some(session.client)),
             log_level: None,
@@ -137,13 +145,16 @@ impl Setup {
             ))
         })?;
         let known = self.know(capabilities);
+        let said = self.rules.said(params.meta.get(CLIENT_INFO), told);
         Ok(Client {
             revision,
             id: self.lasting.sessions.new_client(),
             features: known.features.clone(),
-            order: self.chosen(&self.ordered(&known).order, told, params, || {
-                self.ruled(params.meta.get(CLIENT_INFO), told)
+            offers: self.chosen(&self.ordered(&known).order, told, params, || {
+                self.ruled(said.variant.as_ref())
             })?,
+            manner: said.manner,
+            presumed: said.features,
             session: None,
             capabilities: Arc::clone(&known.capabilities),
             class: self.classes.key(&known.mirrored, None),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::bridge::{self, Caching};
 use crate::catalog::Catalog;
-use crate::choose::Told;
+use crate::choose::{Offers, Told};
 use crate::deprecation::ClientName;
 use crate::meta::{SERVER_INFO, client_info};
 use crate::params::Params;
@@ -34,16 +34,17 @@ impl Setup {
         let capabilities = params.object("capabilities")?;
         let info = params.object("clientInfo")?;
         let known = self.know(capabilities);
-        let order = self.chosen(&self.ordered(&known).order, told, params, || {
-            self.ruled(Some(info), told)
+        let offers = self.chosen(&self.ordered(&known).order, told, params, || {
+            self.ruled(self.rules.said(Some(info), told).variant.as_ref())
         })?;
         let revision = Revision::parse(&asked)
             .filter(|revision| revision.era() == Era::Legacy)
             .unwrap_or(Revision::LATEST_LEGACY);
         let key = self.classes.key(&known.mirrored, None);
         let class = self.classes.of(key.as_ref()).await?;
-        let result = self.initialize_result(&class.catalog.current(), revision, &known, &order);
-        let order = order
+        let result = self.initialize_result(&class.catalog.current(), revision, &known, &offers);
+        let order = offers
+            .order
             .iter()
             .map(|index| self.variant_id(*index).to_string());
         let fixed = Fixed {
@@ -62,7 +63,7 @@ impl Setup {
         catalog: &Catalog,
         revision: Revision,
         known: &Known,
-        order: &[usize],
+        offers: &Offers,
     ) -> String {
         let mut result = match self.only(catalog) {
             Some(hello) if hello.era() == Era::Legacy => {
@@ -71,7 +72,7 @@ impl Setup {
             _ => Members::default(),
         };
         result.set("protocolVersion", json::string(revision.as_str()));
-        result.set("capabilities", self.capabilities(catalog, known, order));
+        result.set("capabilities", self.capabilities(catalog, known, offers));
         result.set("serverInfo", self.server_info(catalog));
         if let Some(instructions) = self.instructions(catalog) {
             result.set("instructions", instructions);
@@ -79,8 +80,8 @@ impl Setup {
         result.to_json()
     }
 
-    /// Answers `server/discover` for a client of these capabilities, to which these variants are offered.
-    pub(crate) fn discover(&self, catalog: &Catalog, known: &Known, order: &[usize]) -> String {
+    /// Answers `server/discover` for a client of these capabilities, for which there are these variants.
+    pub(crate) fn discover(&self, catalog: &Catalog, known: &Known, offers: &Offers) -> String {
         let mut result = match self.only(catalog) {
             Some(hello) if hello.era() == Era::Modern => {
                 Members::parse(&hello.result).unwrap_or_default()
@@ -88,7 +89,7 @@ impl Setup {
             _ => Members::default(),
         };
         result.set("supportedVersions", reply::supported_versions());
-        result.set("capabilities", self.capabilities(catalog, known, order));
+        result.set("capabilities", self.capabilities(catalog, known, offers));
         let told = result.get("_meta").unwrap_or("{}").to_owned();
         let mut meta = Members::parse(&told).unwrap_or_default();
         meta.set(SERVER_INFO, self.server_info(catalog));
@@ -140,7 +141,7 @@ impl Setup {
     /// What the servers can do together and the gateway carries, with the extensions that it adds.
     ///
     /// The same for all variants (SV-11).
-    fn capabilities(&self, catalog: &Catalog, known: &Known, order: &[usize]) -> String {
+    fn capabilities(&self, catalog: &Catalog, known: &Known, offers: &Offers) -> String {
         let told: Vec<Map<String, Value>> = catalog
             .told
             .iter()
@@ -167,12 +168,12 @@ impl Setup {
             let carrier = known.declared.negotiation.unwrap_or(Carrier::Extensions);
             extension::advertise(&mut offered, CONTENT_NEGOTIATION, json!({}), carrier);
         }
-        if !order.is_empty() {
+        if !offers.order.is_empty() {
             let carrier = known.declared.variants.unwrap_or(Carrier::Extensions);
             extension::advertise(
                 &mut offered,
                 SERVER_VARIANTS,
-                self.offer(known, order),
+                self.offer(known, offers),
                 carrier,
             );
         }
@@ -180,12 +181,14 @@ impl Setup {
     }
 
     /// The settings of the extension server-variants, ranked for this client (SV-2).
-    fn offer(&self, known: &Known, order: &[usize]) -> Value {
+    fn offer(&self, known: &Known, offers: &Offers) -> Value {
         let all = self.variants.as_slice();
+        let order = &offers.order;
         let offered: Vec<_> = order.iter().filter_map(|index| all.get(*index)).collect();
         let mut settings = json!({"availableVariants": offered});
         let ranked = self.ordered(known);
-        if ranked.more || order.len() < ranked.order.len() {
+        let are_all = !ranked.more && order.len() >= ranked.order.len();
+        if offers.pin.is_none() && !are_all {
             settings["moreVariantsAvailable"] = Value::Bool(true);
         }
         settings

@@ -12,8 +12,8 @@ use crate::meta::CLIENT_INFO;
 use crate::reply::Failure;
 
 impl Call<'_> {
-    /// The index of the variant that this request runs under (SV-8); one that is deprecated is counted
-    /// (SV-25).
+    /// The index of the view that this request runs under: that of its variant (SV-8), in the manner that rules
+    /// have for the client. A variant that is deprecated is counted (SV-25).
     pub(crate) fn active(&self) -> Result<usize, Failure> {
         let index = self.selected()?;
         let gateway = self.gateway;
@@ -26,7 +26,7 @@ impl Call<'_> {
                 .deprecations
                 .note(deprecated, self.client_name(), now);
         }
-        Ok(index)
+        Ok(gateway.faces.in_manner(index, self.client.manner))
     }
 
     /// How the client calls itself, be it in its session or in this request.
@@ -40,16 +40,18 @@ impl Call<'_> {
     fn selected(&self) -> Result<usize, Failure> {
         let requested = self.asked.params.meta.get(SERVER_VARIANT_META);
         let Some(requested) = requested else {
-            return Ok(self.client.order.first().copied().unwrap_or(0));
+            return Ok(self.client.offers.default());
         };
         if !self.gateway.config.variants {
             return Err(Failure::from(&Error::VariantsNotSupported));
         }
         let id: Option<String> = serde_json::from_str(requested).ok();
+        let offers = &self.client.offers;
         let index = id.and_then(|id| self.gateway.variant_index(&id));
-        index.ok_or_else(|| {
+        // SV-9: for a pinned credential there is one variant, so another is none.
+        index.filter(|index| offers.shows(*index)).ok_or_else(|| {
             let requested = serde_json::from_str(requested).unwrap_or_default();
-            self.gateway.invalid_variant(&self.client.order, &requested)
+            self.gateway.invalid_variant(offers, &requested)
         })
     }
 

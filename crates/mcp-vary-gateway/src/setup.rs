@@ -16,6 +16,7 @@ use crate::client::{Declared, Memo};
 use crate::config::Config;
 use crate::lasting::Lasting;
 use crate::rankings::{HintsDigest, Ordered, Rankings};
+use crate::rules::Rules;
 use crate::session::Session;
 
 /// What one configuration makes of the gateway.
@@ -30,6 +31,8 @@ pub(crate) struct Setup {
     pub(crate) classes: Arc<Classes>,
     pub(crate) variants: Variants,
     pub(crate) faces: Arc<Faces>,
+    /// What is said of clients by the names that they give themselves.
+    pub(crate) rules: Rules,
     pub(crate) known: Memo<Known>,
     pub(crate) rankings: Rankings,
     pub(crate) lasting: Arc<Lasting>,
@@ -64,7 +67,8 @@ impl Setup {
         for server in &mut config.servers {
             server.random = config.outside.random;
         }
-        let faces = Arc::clone(&config.faces);
+        let rules = Rules::new(&config.choosing);
+        let faces = Faces::in_manners(&config.faces, &rules.manners());
         let layout = Layout {
             faces: Arc::clone(&faces),
             naming: config.naming,
@@ -93,6 +97,7 @@ impl Setup {
             ),
             variants: faces.variants.clone(),
             faces,
+            rules,
             known: Memo::new(REMEMBERED_CLIENTS),
             released: CancellationToken::new().drop_guard(),
             lasting,
@@ -150,6 +155,12 @@ impl Setup {
         self.rankings.of(hints, &known.hints, None, now)
     }
 
+    /// The variant of clients of which rules say `variant`, or nothing.
+    pub(crate) fn ruled(&self, variant: Option<&VariantId>) -> Option<usize> {
+        let variant = variant.or(self.config.choosing.default.as_ref())?;
+        self.variant_index(variant.as_str())
+    }
+
     /// The index of a variant in the catalogue's views.
     pub(crate) fn variant_index(&self, id: &str) -> Option<usize> {
         self.variants
@@ -157,9 +168,9 @@ impl Setup {
             .position(|variant| variant.id.as_str() == id)
     }
 
-    /// The id of the variant at `index`.
+    /// The id of the variant whose view is at `index`, in whatever manner.
     pub(crate) fn variant_id(&self, index: usize) -> &VariantId {
-        &self.variants.as_slice()[index].id
+        &self.faces.all[index].variant.id
     }
 
     /// The order that a session was opened with; `None` when a variant of it is gone, or variants are offered

@@ -89,6 +89,7 @@ impl Call<'_> {
     /// What the client declared, or is taken to have declared.
     fn features(&self, variant: usize) -> Option<&Arc<Features>> {
         let own = self.gateway.faces.all[variant].features.as_ref();
+        let own = own.or(self.client.presumed.as_ref());
         let own = own.filter(|_| self.gateway.config.negotiation);
         self.client.features.as_ref().or(own)
     }

@@ -4,6 +4,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use mcp_vary::view::{Dialect, ResultFields};
 use mcp_vary_gateway::config::{File, Source};
 use mcp_vary_gateway::upstream::{self, Isolation};
 use mcp_vary_gateway::{Limits, Naming, Outside, Target};
@@ -738,7 +739,7 @@ fn rules_for_clients_are_read_and_their_mistakes_said_at_once() {
     assert!(choosing.strict_header);
     assert_eq!(choosing.default.as_ref().unwrap().as_str(), "compact");
     let rule = &choosing.rules[0];
-    assert_eq!(rule.variant.as_str(), "read-only");
+    assert_eq!(rule.variant.as_ref().unwrap().as_str(), "read-only");
     assert!(rule.name.as_ref().unwrap().matches("Claude Code"));
     assert!(rule.version.is_none() && rule.headers[0].1.matches("ab"));
     refuses(
@@ -746,7 +747,7 @@ fn rules_for_clients_are_read_and_their_mistakes_said_at_once() {
         "servers: {a: {command: x}}\nvariant: compcat\nclients: [{name: 'a{b'}, {variant: none, headers: {'a b': x}}, 7]\n",
         &[
             "2:10: `variant` is no variant; did you mean `compact`?",
-            "3:11: `clients[0]` says no variant; add `variant: ...`",
+            "3:11: `clients[0]` says nothing that clients get; add `variant: ...`, `result`, `dialect` or `features`",
             "3:18: `clients[0].name` is no pattern: unclosed alternate group; missing '}' \
              (maybe escape '{' with '[{]'?); write `*` for anything, `{a,b}` for one of several",
             "3:36: `clients[1].variant` is no variant; there are `standard`, `compact`, `read-only`",
@@ -754,6 +755,63 @@ fn rules_for_clients_are_read_and_their_mistakes_said_at_once() {
             "3:64: `clients[2]` is no table of keys; write {name: ..., variant: ...}",
         ],
     );
+}
+
+#[test]
+fn rules_say_how_variants_are_shown() {
+    let file = read(
+        "vary.yaml",
+        "servers: {a: {command: x}}\nknown-clients: on\nclients: [{result: content}, {dialect: none}, \
+         {dialect: gemini, features: [human]}]\n",
+    );
+    let choosing = &file.choosing;
+    assert!(choosing.known_clients);
+    let [one, two, three] = choosing.rules.as_slice() else {
+        panic!("{choosing:?}");
+    };
+    assert_eq!(
+        (one.result, one.dialect),
+        (Some(ResultFields::Content), None)
+    );
+    // That it says `none` is not the same as saying nothing.
+    assert_eq!((two.result, two.dialect), (None, Some(None)));
+    assert_eq!(three.dialect, Some(Some(Dialect::Gemini)));
+    assert!(three.features.is_some() && three.variant.is_none());
+    refuses(
+        "vary.yaml",
+        "servers: {a: {command: x}}\nknown-clients: some\nclients: [{result: none}, {varient: compact}, {features: [a=b=c]}]\n",
+        &[
+            "2:16: `known-clients` is no switch; write `on` or `off`",
+            "3:20: `clients[0].result` is `none`; there are `both`, `content`, `structured`",
+            "3:28: `clients[1].varient` is no setting; did you mean `variant`?",
+            "3:59: `clients[2].features[0]` is no tag: a value holds only printable ASCII without `=`, `!`, `,`, `;`, not '='; \
+             write tags such as `human` or `format=markdown`",
+        ],
+    );
+}
+
+/// What reads like "none" would show everything.
+#[test]
+fn a_selection_that_is_empty_is_not_what_it_looks_like() {
+    let empty = "is empty; leave it out for all, or write {exclude: [\"*\"]} for none";
+    refuses(
+        "vary.yaml",
+        "servers: {a: {command: x}}\nvariants: {standard: {tools: []}, b: {prompts: {include: []}}}\n",
+        &[
+            &format!("2:30: `variants.standard.tools` {empty}"),
+            &format!("2:58: `variants.b.prompts.include` {empty}"),
+        ],
+    );
+    for all in [
+        "tools: {exclude: []}",
+        "tools: {exclude: ['*']}",
+        "tools: {}",
+    ] {
+        read(
+            "vary.yaml",
+            &format!("servers: {{a: {{command: x}}}}\nvariants: {{standard: {{{all}}}}}\n"),
+        );
+    }
 }
 
 /// SV-5

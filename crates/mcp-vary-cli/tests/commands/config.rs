@@ -318,6 +318,26 @@ fn the_first_lines_of_the_readme_are_right() {
 }
 
 #[test]
+fn known_clients_are_shown_with_their_reasons() {
+    insta::assert_snapshot!(run(&["config", "clients"]).data(0), @"
+    client       name                      gets
+    Claude Code  claude-code               result: content
+    Codex        codex-mcp-client          result: content
+    Copilot CLI  github-copilot-developer  result: content
+    Gemini CLI   gemini-cli*               dialect: gemini
+
+    Claude Code shows its model `structuredContent` alone, so that text and images beside it are lost
+      https://github.com/anthropics/claude-code/issues/79944
+    Codex shows its model `structuredContent` alone, so that text beside it is lost
+      https://github.com/openai/codex/issues/38287
+    Copilot CLI shows its model both fields, so that what they share is paid for twice
+      https://github.com/github/copilot-cli/issues/4515
+    Gemini CLI hands schemas to a model that refuses `$ref` and other keywords; one such tool fails the request
+      https://github.com/google-gemini/gemini-cli/issues/13326
+    ");
+}
+
+#[test]
 fn the_schema_is_printed_as_it_is_committed() {
     let committed = include_str!("../../../../docs/vary.schema.json");
     assert_eq!(run(&["config", "schema"]).data(0), committed);

@@ -15,6 +15,7 @@ use mcp_vary::view::{
 
 use super::item::Item;
 use super::listing::ListKind;
+use crate::rules::Manner;
 
 /// One variant: who it is for, what it shows, and as what.
 ///
@@ -276,8 +277,10 @@ pub(crate) fn candidate<'a>(item: &'a Item, server: &'a str) -> Candidate<'a> {
 #[derive(Debug)]
 pub(crate) struct Faces {
     pub(crate) variants: Variants,
-    /// In the order of [`variants`](Self::variants).
+    /// In the order of [`variants`](Self::variants), then the same in manners that rules for clients ask for.
     pub(crate) all: Vec<VariantConfig>,
+    /// Of each such manner which of all each variant is.
+    manners: Vec<(Manner, Vec<usize>)>,
 }
 
 impl Faces {
@@ -292,7 +295,52 @@ impl Faces {
         for warning in warnings {
             tracing::warn!(%warning, "a variant is declared oddly");
         }
-        Ok(Self { variants, all })
+        Ok(Self {
+            variants,
+            all,
+            manners: Vec::new(),
+        })
+    }
+
+    /// The same variants, and what they are in these manners.
+    pub(crate) fn in_manners(faces: &Arc<Self>, manners: &[Manner]) -> Arc<Self> {
+        if manners.is_empty() {
+            return Arc::clone(faces);
+        }
+        let declared = faces.variants.as_slice().len();
+        let mut all = faces.all[..declared].to_vec();
+        let mut add = |manner: &Manner| {
+            let add_one = |variant| {
+                let own: &VariantConfig = &faces.all[variant];
+                let style = manner.of(own.style);
+                // Two manners may come to the same.
+                let mut known = std::iter::once(variant).chain(declared..all.len());
+                let is_it = |at: &usize| {
+                    let other = &all[*at];
+                    other.variant.id == own.variant.id && other.style == style
+                };
+                known.find(is_it).unwrap_or_else(|| {
+                    let mut face = own.clone();
+                    face.style = style;
+                    all.push(face);
+                    all.len() - 1
+                })
+            };
+            (0..declared).map(add_one).collect()
+        };
+        let manners = manners.iter().map(|manner| (*manner, add(manner)));
+        let manners = manners.collect();
+        Arc::new(Self {
+            variants: faces.variants.clone(),
+            all,
+            manners,
+        })
+    }
+
+    /// Which of all the variant at `index` is in a manner.
+    pub(crate) fn in_manner(&self, index: usize, manner: Manner) -> usize {
+        let faces = self.manners.iter().find(|(known, _)| *known == manner);
+        faces.map_or(index, |(_, faces)| faces[index])
     }
 
     /// The variants that exist without any configuration.

@@ -45,7 +45,7 @@ pub(crate) struct Lists {
     pub(crate) merged: Merged,
     /// What it was merged from.
     from: Vec<Part>,
-    /// One view per variant, in their order.
+    /// One view per variant, in their order, then those in manners that rules for clients ask for.
     pub(crate) views: Vec<Arc<View>>,
     layout: Layout,
 }
@@ -88,7 +88,11 @@ fn changed(
 ) -> Changed {
     let views = |lists: &BTreeMap<ListKind, Arc<Lists>>, kind| {
         let lists: Option<&Arc<Lists>> = lists.get(&kind);
-        lists.map_or(Vec::new(), |lists| lists.views.clone())
+        // What rules ask for stays the variant's list: it changes with it.
+        lists.map_or(Vec::new(), |lists| {
+            let variants = lists.layout.faces.variants.as_slice().len();
+            lists.views.iter().take(variants).cloned().collect()
+        })
     };
     let of_kind = |kind| {
         let (before, now) = (views(before, kind), views(now, kind));

@@ -16,8 +16,10 @@ use super::merge::{Naming, Part};
 use super::view::{Layout, View};
 use super::{Changed, Lists, changed};
 use crate::bridge::Caching;
+use crate::choose::Choosing;
 use crate::reply::Failure;
 use crate::revision::Era;
+use crate::rules::Rules;
 
 type Catalogue = BTreeMap<ListKind, Arc<Lists>>;
 
@@ -330,4 +332,36 @@ fn a_list_that_comes_or_goes_has_changed() {
     assert_eq!(changed(&Catalogue::new(), &there), all);
     assert_eq!(changed(&there, &Catalogue::new()), all);
     assert_eq!(changed(&there, &there), Changed::new());
+}
+
+/// SV-23: what rules for clients make of a variant is no variant, and changes with it.
+#[test]
+fn a_change_is_said_of_variants_alone() {
+    let mut layout = layout(Naming::AsNeeded, None);
+    let known = Rules::new(&Choosing {
+        known_clients: true,
+        ..Choosing::default()
+    });
+    let manners = known.manners();
+    layout.faces = Faces::in_manners(&layout.faces, &manners);
+    assert!(!manners.is_empty() && layout.faces.all.len() == 6 * (1 + manners.len()));
+    let before = build(
+        &tools([&[(0, 0, true)], &[], &[]]),
+        &layout,
+        &Catalogue::new(),
+    );
+    let now = build(&tools([&[(0, 7, true)], &[], &[]]), &layout, &before);
+    let told = changed(&before, &now);
+    assert!(
+        !told.is_empty() && told.iter().all(|(at, _)| *at < 6),
+        "{told:?}"
+    );
+    for (variant, manner) in (0..6).flat_map(|at| manners.iter().map(move |it| (at, *it))) {
+        let at = layout.faces.in_manner(variant, manner);
+        assert!(at >= 6);
+        assert_eq!(
+            layout.faces.all[at].variant,
+            layout.faces.all[variant].variant
+        );
+    }
 }

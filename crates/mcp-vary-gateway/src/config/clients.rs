@@ -1,4 +1,6 @@
-//! `clients`: which variant clients get that name none.
+//! `clients`: what clients get that look like this.
+
+use std::sync::Arc;
 
 use http::HeaderName;
 use mcp_vary::variant::VariantId;
@@ -7,14 +9,15 @@ use super::mistake::{Mistake, Position};
 use super::reader::{Field, Reader, Setting, meant_or_known};
 use super::schema::Schema;
 use super::tree::Value;
-use crate::choose::{ClientRule, Pattern};
+use super::variants::{DIALECTS, RESULTS, choice, features};
+use crate::rules::{ClientRule, Pattern};
 
 const EXAMPLE: &str = "[{name: \"claude*\", variant: compact}]";
 
 /// Where a variant is named, by what key, and which.
 type Named = (Position, String, VariantId);
 
-/// Reads the list of rules; those in which something is wrong are left out.
+/// Reads the list of rules.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     field: &Field<'_>,
@@ -30,7 +33,8 @@ pub(super) fn read(
         let mut draft = Draft::default();
         reader.settings(&item, &[SETTINGS], &mut draft, "{name: ..., variant: ...}");
         named.append(&mut draft.named);
-        into.extend(draft.finish(reader, &item));
+        draft.check(reader, &item);
+        into.push(draft.rule);
     }
 }
 
@@ -65,30 +69,36 @@ pub(super) fn check(reader: &mut Reader<'_>, named: &[Named], ids: &[VariantId])
 /// What may stand under `clients`.
 pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
     let mut rule = schema.table(&[SETTINGS]);
-    rule["required"] = serde_json::json!(["variant"]);
+    // What is merged into a rule may say it.
+    let keys = GETS.iter().chain(&["<<"]);
+    let says: Vec<_> = keys
+        .map(|key| serde_json::json!({"required": [key]}))
+        .collect();
+    rule["allOf"] = serde_json::json!([{"anyOf": says}]);
     schema.list(&rule)
 }
 
 /// A rule while it is read.
 #[derive(Default)]
 struct Draft {
-    name: Option<Pattern>,
-    version: Option<Pattern>,
-    headers: Vec<(HeaderName, Pattern)>,
-    variant: Option<VariantId>,
-    /// Whether `variant` was given, whatever it was worth.
-    says_variant: bool,
+    rule: ClientRule,
     named: Vec<Named>,
 }
 
+/// The keys by which a rule says what clients get.
+const GETS: [&str; 4] = ["variant", "result", "dialect", "features"];
+
 impl Draft {
-    fn finish(self, reader: &mut Reader<'_>, field: &Field<'_>) -> Option<ClientRule> {
-        if !self.says_variant && matches!(field.node.value, Value::Table(_)) {
-            reader.wrong(field, "says no variant", "add `variant: ...`");
+    /// A rule that clients get nothing by is not meant so.
+    fn check(&self, reader: &mut Reader<'_>, field: &Field<'_>) {
+        let is_table = matches!(field.node.value, Value::Table(_));
+        let keys = field.keys();
+        let says = GETS.iter().any(|key| keys.contains(key));
+        // Whoever is told of `varient` need not be told that there is no `variant`.
+        if is_table && !says && !reader.was_meant(field, &GETS) {
+            let fix = "add `variant: ...`, `result`, `dialect` or `features`";
+            reader.wrong(field, "says nothing that clients get", fix);
         }
-        let mut rule = ClientRule::new(self.variant?);
-        (rule.name, rule.version, rule.headers) = (self.name, self.version, self.headers);
-        Some(rule)
     }
 }
 
@@ -99,14 +109,14 @@ const SETTINGS: &[Setting<Draft>] = &[
 several, upper and lower case are the same",
         default: "",
         shape: Schema::word,
-        read: |reader, field, draft| draft.name = pattern(reader, field),
+        read: |reader, field, draft| draft.rule.name = pattern(reader, field),
     },
     Setting {
         key: "version",
         about: "its version, likewise",
         default: "",
         shape: Schema::word,
-        read: |reader, field, draft| draft.version = pattern(reader, field),
+        read: |reader, field, draft| draft.rule.version = pattern(reader, field),
     },
     Setting {
         key: "headers",
@@ -122,7 +132,8 @@ several, upper and lower case are the same",
                 match HeaderName::try_from(entry.key.as_str()) {
                     Ok(name) => {
                         let pattern = pattern(reader, &member);
-                        draft.headers.extend(pattern.map(|pattern| (name, pattern)));
+                        let header = pattern.map(|pattern| (name, pattern));
+                        draft.rule.headers.extend(header);
                     }
                     Err(_) => reader.wrong(
                         &member,
@@ -135,12 +146,37 @@ several, upper and lower case are the same",
     },
     Setting {
         key: "variant",
-        about: "what it gets; required",
+        about: "the variant that it gets when it names none",
         default: "",
         shape: Schema::variant_id,
         read: |reader, field, draft| {
-            draft.says_variant = true;
-            draft.variant = variant(reader, field, &mut draft.named);
+            draft.rule.variant = variant(reader, field, &mut draft.named);
+        },
+    },
+    Setting {
+        key: "result",
+        about: "which field of a tool's result it gets, in variants that do not say so themselves: `both`, \
+`content`, `structured`",
+        default: "",
+        shape: |schema| schema.choice(RESULTS),
+        read: |reader, field, draft| draft.rule.result = choice(reader, field, RESULTS),
+    },
+    Setting {
+        key: "dialect",
+        about: "what the schemas of tools say to it, in variants that do not say so themselves: `gemini`, \
+`openai-strict`, `none`",
+        default: "",
+        shape: |schema| schema.choice(DIALECTS),
+        read: |reader, field, draft| draft.rule.dialect = choice(reader, field, DIALECTS),
+    },
+    Setting {
+        key: "features",
+        about: "the feature tags that it is taken to have declared if it declares none, in variants that do not \
+say so themselves",
+        default: "",
+        shape: Schema::words,
+        read: |reader, field, draft| {
+            draft.rule.features = Some(Arc::new(features(reader, field)));
         },
     },
 ];

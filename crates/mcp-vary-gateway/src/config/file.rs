@@ -355,12 +355,22 @@ their hints decide. `--variant` wins",
     },
     Setting {
         key: "clients",
-        about: "rules for clients that name no variant",
+        about: "rules for clients: which variant they get that name none, and how it is shown to them",
         default: "",
         shape: clients::shape,
         read: |reader, field, draft| {
             let rules = &mut draft.file.choosing.rules;
             clients::read(reader, field, rules, &mut draft.named);
+        },
+    },
+    Setting {
+        key: "known-clients",
+        about: "whether rules for clients that are known to need something come after those of `clients`; \
+`vary config clients` shows them",
+        default: "off",
+        shape: Schema::switch,
+        read: |reader, field, draft| {
+            reader.switch(field, &mut draft.file.choosing.known_clients);
         },
     },
     Setting {

@@ -487,22 +487,7 @@ links and errors stay; `content` lists no `outputSchema`",
 `[human, format=markdown]`",
         default: "",
         shape: Schema::words,
-        read: |reader, field, draft| {
-            let mut tags = Vec::new();
-            for item in reader.list(field) {
-                let Some(tag) = reader.word(&item) else {
-                    continue;
-                };
-                let (_, ignored) = Features::from_tags([tag.as_str()]);
-                for entry in ignored.entries() {
-                    let fix = "write tags such as `human` or `format=markdown`";
-                    reader.wrong(&item, format!("is no tag: {}", entry.reason), fix);
-                }
-                tags.push(tag);
-            }
-            let (features, _) = Features::from_tags(tags.iter().map(String::as_str));
-            draft.features = Some(features);
-        },
+        read: |reader, field, draft| draft.features = Some(features(reader, field)),
     },
     Setting {
         key: "overrides",
@@ -529,20 +514,42 @@ const SCHEMAS: &[(&str, SchemaStyle)] = &[
     ("compact", SchemaStyle::Compact),
 ];
 
-const DIALECTS: &[(&str, Option<Dialect>)] = &[
+pub(super) const DIALECTS: &[(&str, Option<Dialect>)] = &[
     ("none", None),
     ("gemini", Some(Dialect::Gemini)),
     ("openai-strict", Some(Dialect::OpenaiStrict)),
 ];
 
-const RESULTS: &[(&str, ResultFields)] = &[
+pub(super) const RESULTS: &[(&str, ResultFields)] = &[
     ("both", ResultFields::Both),
     ("content", ResultFields::Content),
     ("structured", ResultFields::Structured),
 ];
 
+/// A list of feature tags; those that are none are said.
+pub(super) fn features(reader: &mut Reader<'_>, field: &Field<'_>) -> Features {
+    let mut tags = Vec::new();
+    for item in reader.list(field) {
+        let Some(tag) = reader.word(&item) else {
+            continue;
+        };
+        let (_, ignored) = Features::from_tags([tag.as_str()]);
+        for entry in ignored.entries() {
+            let fix = "write tags such as `human` or `format=markdown`";
+            reader.wrong(&item, format!("is no tag: {}", entry.reason), fix);
+        }
+        tags.push(tag);
+    }
+    let (features, _) = Features::from_tags(tags.iter().map(String::as_str));
+    features
+}
+
 /// One of several words; nothing when it is none of them, which is said.
-fn choice<T: Copy>(reader: &mut Reader<'_>, field: &Field<'_>, choices: &[(&str, T)]) -> Option<T> {
+pub(super) fn choice<T: Copy>(
+    reader: &mut Reader<'_>,
+    field: &Field<'_>,
+    choices: &[(&str, T)],
+) -> Option<T> {
     let mut chosen = choices.first()?.1;
     let before = reader.mistakes.len();
     reader.choice(field, choices, &mut chosen);

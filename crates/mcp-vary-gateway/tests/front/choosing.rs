@@ -23,13 +23,15 @@ fn choosing(config: Config) -> Config {
 
 /// How a client asks.
 #[derive(Clone, Default)]
-struct Asks {
-    path: Option<&'static str>,
-    header: Option<&'static str>,
-    team: Option<&'static str>,
-    name: &'static str,
-    selector: Option<&'static str>,
-    capabilities: Value,
+pub(crate) struct Asks {
+    pub(crate) path: Option<&'static str>,
+    pub(crate) header: Option<&'static str>,
+    pub(crate) team: Option<&'static str>,
+    pub(crate) name: &'static str,
+    pub(crate) selector: Option<&'static str>,
+    pub(crate) capabilities: Value,
+    /// What it asks with; nothing when `null`.
+    pub(crate) params: Value,
 }
 
 impl Asks {
@@ -47,12 +49,22 @@ impl Asks {
         json!({"name": self.name, "version": "2.1"})
     }
 
-    /// What a modern client is answered.
-    async fn modern(&self, house: &House, method: &str) -> Value {
-        let mut params = json!({"_meta": {"io.modelcontextprotocol/clientInfo": self.info()}});
-        if let Some(selector) = self.selector {
-            params = under(selector, params);
+    /// What it asks with, and which variant it names.
+    fn params(&self) -> Value {
+        let params = match &self.params {
+            Value::Null => json!({}),
+            told => told.clone(),
+        };
+        match self.selector {
+            Some(selector) => under(selector, params),
+            None => params,
         }
+    }
+
+    /// What a modern client is answered.
+    pub(crate) async fn modern(&self, house: &House, method: &str) -> Value {
+        let mut params = self.params();
+        params["_meta"]["io.modelcontextprotocol/clientInfo"] = self.info();
         let capabilities = match &self.capabilities {
             Value::Null => json!({}),
             told => told.clone(),
@@ -62,7 +74,7 @@ impl Asks {
     }
 
     /// What a legacy client is answered that has begun a session in the same way.
-    async fn legacy(&self, house: &House, method: &str) -> Value {
+    pub(crate) async fn legacy(&self, house: &House, method: &str) -> Value {
         let capabilities = match &self.capabilities {
             Value::Null => json!({}),
             told => told.clone(),
@@ -74,8 +86,8 @@ impl Asks {
         let Some(session) = begun.header("mcp-session-id") else {
             return begun.json();
         };
-        let params = self.selector.map_or(json!({}), |id| under(id, json!({})));
-        let post = Post::of(session, request(json!(1), method, params).to_string());
+        let message = request(json!(1), method, self.params());
+        let post = Post::of(session, message.to_string());
         http.ask(&self.dressed(post)).await.json()
     }
 }

@@ -25,6 +25,7 @@ mod offers;
 mod pages;
 mod reload;
 mod results;
+mod rules;
 mod server;
 mod servers;
 mod sessions;

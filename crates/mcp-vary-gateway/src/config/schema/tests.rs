@@ -479,6 +479,16 @@ fn what_two_keys_tell_together_is_refused() {
             "servers: {{a: {{command: x}}}}\nvariants: {variants}"
         ));
     }
+    for clients in ["[{}]", "[{name: a}]", "[{name: a, headers: {A: b}}]"] {
+        schema_refuses(&format!(
+            "servers: {{a: {{command: x}}}}\nclients: {clients}"
+        ));
+    }
+    for empty in ["[]", "{include: []}"] {
+        schema_refuses(&format!(
+            "servers: {{a: {{command: x}}}}\nvariants: {{standard: {{tools: {empty}}}}}"
+        ));
+    }
 }
 
 /// An editor may see a file before its tables are merged.

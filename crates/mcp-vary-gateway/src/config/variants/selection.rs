@@ -12,7 +12,7 @@ use crate::config::tree::Value;
 pub(in crate::config) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> Selection {
     let mut selection = Selection::default();
     if let Value::List(_) = field.node.value {
-        selection.include = rules(reader, field);
+        selection.include = some_rules(reader, field);
     } else {
         let example = "[\"git_*\"], or {include: [...], exclude: [...]}";
         reader.settings(field, &[SELECTION], &mut selection, example);
@@ -25,8 +25,8 @@ const SELECTION: &[Setting<Selection>] = &[
         key: "include",
         about: "what is shown: patterns and conditions, one of which must hold; everything without it",
         default: "",
-        shape: rules_shape,
-        read: |reader, field, selection| selection.include = rules(reader, field),
+        shape: some_rules_shape,
+        read: |reader, field, selection| selection.include = some_rules(reader, field),
     },
     Setting {
         key: "exclude",
@@ -36,6 +36,15 @@ const SELECTION: &[Setting<Selection>] = &[
         read: |reader, field, selection| selection.exclude = rules(reader, field),
     },
 ];
+
+/// At least one rule: what shows nothing in other programs shows everything here.
+fn some_rules(reader: &mut Reader<'_>, field: &Field<'_>) -> Vec<Rule> {
+    if matches!(&field.node.value, Value::List(items) if items.is_empty()) {
+        let fix = "leave it out for all, or write {exclude: [\"*\"]} for none";
+        reader.wrong(field, "is empty", fix);
+    }
+    rules(reader, field)
+}
 
 fn rules(reader: &mut Reader<'_>, field: &Field<'_>) -> Vec<Rule> {
     let Value::List(items) = &field.node.value else {
@@ -144,7 +153,7 @@ const WANTED: &[(&str, Wanted)] = &[
 pub(in crate::config) fn shape(schema: &mut Schema) -> serde_json::Value {
     schema.define(
         "selection",
-        |schema| json!({"anyOf": [rules_shape(schema), schema.table(&[SELECTION])]}),
+        |schema| json!({"anyOf": [some_rules_shape(schema), schema.table(&[SELECTION])]}),
     )
 }
 
@@ -154,4 +163,10 @@ fn rules_shape(schema: &mut Schema) -> serde_json::Value {
         |schema| json!({"anyOf": [schema.word(), schema.table(&[RULE])]}),
     );
     schema.list(&rule)
+}
+
+fn some_rules_shape(schema: &mut Schema) -> serde_json::Value {
+    let mut rules = rules_shape(schema);
+    rules["minItems"] = json!(1);
+    rules
 }
