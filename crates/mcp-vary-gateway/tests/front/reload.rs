@@ -88,12 +88,17 @@ impl Diary {
 
     /// Waits until so many processes run.
     async fn runs(&self, count: usize) {
-        soon(async {
+        let reached = async {
             while self.running().len() != count {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
-        })
-        .await;
+        };
+        if tokio::time::timeout(Duration::from_secs(60), reached)
+            .await
+            .is_err()
+        {
+            panic!("{:?} run, not {count}: {:#?}", self.running(), self.lines());
+        }
     }
 
     /// A file that is not there yet; what waits for it ends when it is.
@@ -380,7 +385,7 @@ async fn what_belongs_to_a_session_is_still_its_own() {
     }
     // The first connection to either server, that of each session to its own, that of clients with a UI to the
     // shared one, and the server that changes.
-    diary.runs(6 + 1).await;
+    diary.runs(6).await;
     for client in clients {
         let mut http = house.connect().await;
         let delete = Post::of(&client.session, "").line("DELETE /mcp HTTP/1.1");
