@@ -7,11 +7,11 @@ use mcp_vary::feature::{Features, Verbosity};
 use mcp_vary::json::elements;
 use mcp_vary::render::Contract;
 use mcp_vary::shape::{
-    Compaction, OutputSchema, Policy, Report, Shaped, ToolFacts, Whole, compact_tool_result,
-    tool_result,
+    Alternative, Compaction, OutputSchema, Policy, Report, Shaped, ToolFacts, Whole,
+    compact_tool_result, tool_result,
 };
 use mcp_vary::variant::VariantId;
-use mcp_vary::view::ResultFields;
+use mcp_vary::view::{OutputCheck, ResultFields};
 use serde_json::Value;
 use tracing::debug;
 
@@ -165,11 +165,24 @@ impl Shaping {
             report: self.report,
             variant: self.variant.as_ref().map(VariantId::as_str),
         };
+        let alternative = self.alternative(result, features);
+        let tell = |policy: &Policy<'_>| {
+            let output = self.check().map(|check| check as &dyn OutputSchema);
+            let told = alternative.as_ref()?;
+            Some(told.apply(result, features, self.tool, output, policy))
+        };
         let shaped = match features.verbosity() {
-            Verbosity::Compact => self.in_few_words(result, features, &policy),
+            Verbosity::Compact => {
+                // What was applied is said once, in the end.
+                let told = tell(&Policy {
+                    report: false,
+                    ..policy
+                });
+                self.in_few_words(result, told.as_ref(), features, &policy)
+            }
             _ => None,
         };
-        let shaped = shaped.or_else(|| self.told(result, features, &policy));
+        let shaped = shaped.or_else(|| tell(&policy));
         match shaped.unwrap_or_else(|| tool_result(result, features, self.tool, &policy)) {
             Shaped::Changed { result, applied } => {
                 debug!(?applied, "result shaped");
@@ -179,33 +192,30 @@ impl Shaping {
         }
     }
 
-    /// The result as the operator has it told; none where no rule is about it.
-    fn told(&self, result: &str, features: &Features, policy: &Policy<'_>) -> Option<Shaped> {
+    /// How the operator has the result told; none where no rule is about it.
+    fn alternative(&self, result: &str, features: &Features) -> Option<Alternative> {
         let Telling { recipe, called } = self.telling.as_ref()?;
-        let alternative = recipe.alternative(result, policy.lift, called, features)?;
-        let output = self.output.as_ref().and_then(|output| output.check());
-        let output = output.map(|check| check as &dyn OutputSchema);
-        Some(alternative.apply(result, features, self.tool, output, policy))
+        recipe.alternative(result, self.lift_json_text, called, features)
+    }
+
+    fn check(&self) -> Option<&OutputCheck> {
+        self.output.as_ref()?.check()
     }
 
     /// What is told, in few words, the whole of it kept for a while; none where it would not be shorter.
     fn in_few_words(
         &self,
         result: &str,
+        told: Option<&Shaped>,
         features: &Features,
         policy: &Policy<'_>,
     ) -> Option<Shaped> {
-        let quiet = Policy {
-            report: false,
-            ..*policy
-        };
-        let told = self.told(result, features, &quiet);
-        let subject = match &told {
+        let subject = match told {
             Some(Shaped::Changed { result, .. }) => result.as_str(),
             _ => result,
         };
         let uri = self.keeping.kept.uri(subject.len());
-        let check = self.output.as_ref().and_then(|output| output.check());
+        let check = self.check();
         let accepts = check.map(|check| |value: &Value| check.accepts_value(value));
         let contract = match (check, &accepts) {
             (Some(check), Some(accepts)) => Contract::of(check.schema()).accepted_by(accepts),

@@ -229,8 +229,20 @@ async fn what_fails_leaves_the_result_and_is_counted() {
         "- {project: 'empty'}",
     ] {
         let house = house(rules).await;
-        let told = result(&house, &["human"], "list").await;
-        assert!(texts(&told)[0].contains("longer"), "{rules}: {told}");
-        assert_eq!(house.gateway.failed_results(), 1, "{rules}");
+        for (count, tags) in [(1, &["human"][..]), (2, &["human", "verbosity=compact"])] {
+            let told = result(&house, tags, "list").await;
+            assert!(texts(&told)[0].contains("longer"), "{rules}: {told}");
+            assert_eq!(house.gateway.failed_results(), count, "{rules} {tags:?}");
+        }
     }
+}
+
+/// A result that does not get shorter in few words is told once, like any other.
+#[tokio::test]
+async fn what_fails_fails_once() {
+    let house = house("- {markdown: '{{ nothing.at.all }}'}").await;
+    let tags = &["human", "verbosity=compact"];
+    let prose = result(&house, tags, "prose").await;
+    assert_eq!(texts(&prose), ["all is well"]);
+    assert_eq!(house.gateway.failed_results(), 1);
 }
