@@ -290,7 +290,7 @@ mod tests {
         // What a client cannot read says which variant it looked in.
         let text = json!({"uri": "vary://result/none", "_meta": meta}).to_string();
         let params = Params::read(Some(&text)).unwrap();
-        let client = match gateway.modern_client(told, &params) {
+        let client = match gateway.modern_client("tools/list", told, &params) {
             Ok(client) => client,
             Err(failure) => return serde_json::from_slice(&failure.to_bytes(None)).unwrap(),
         };

@@ -129,8 +129,14 @@ impl Setup {
     }
 
     /// The client of one modern request: what its `_meta` says, and nothing from earlier.
+    ///
+    /// # Errors
+    ///
+    /// When `_meta` lacks what every request says, or an extension that is required; when address or header
+    /// name no variant.
     pub(crate) fn modern_client(
         &self,
+        method: &str,
         told: &Told,
         params: &Params<'_>,
     ) -> Result<Client, Failure> {
@@ -145,6 +151,10 @@ impl Setup {
             ))
         })?;
         let known = self.know(capabilities);
+        // Discovery tells who is there, whoever asks.
+        if method != "server/discover" {
+            known.has_required(Era::Modern)?;
+        }
         let said = self.rules.said(params.meta.get(CLIENT_INFO), told);
         Ok(Client {
             revision,

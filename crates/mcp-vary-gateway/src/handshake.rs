@@ -24,7 +24,8 @@ impl Setup {
     ///
     /// # Errors
     ///
-    /// `-32602` when a required parameter is missing or of a wrong type; it names the parameter.
+    /// `-32602` when a required parameter is missing or of a wrong type, which it names, and when a required
+    /// extension is not declared.
     pub(crate) async fn initialize(
         &self,
         told: &Told,
@@ -34,6 +35,7 @@ impl Setup {
         let capabilities = params.object("capabilities")?;
         let info = params.object("clientInfo")?;
         let known = self.know(capabilities);
+        known.has_required(Era::Legacy)?;
         let offers = self.chosen(&self.ordered(&known).order, told, params, || {
             self.ruled(self.rules.said(Some(info), told).variant.as_ref())
         })?;

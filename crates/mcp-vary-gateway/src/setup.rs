@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use mcp_vary::error::Error;
+use mcp_vary::extension::{self, CONTENT_NEGOTIATION, ExtensionId, SERVER_VARIANTS};
 use mcp_vary::feature::Features;
 use mcp_vary::variant::{VariantId, Variants};
 use serde_json::{Map, Value};
@@ -16,6 +18,8 @@ use crate::client::{Declared, Memo};
 use crate::config::Config;
 use crate::lasting::Lasting;
 use crate::rankings::{HintsDigest, Ordered, Rankings};
+use crate::reply::Failure;
+use crate::revision::Era;
 use crate::rules::Rules;
 use crate::session::Session;
 
@@ -51,6 +55,23 @@ pub(crate) struct Known {
     pub(crate) capabilities: Arc<BTreeSet<String>>,
     /// What servers may know of them, JSON text.
     pub(crate) mirrored: Arc<str>,
+    /// The first required extension that they lack.
+    lacks: Option<ExtensionId>,
+}
+
+impl Known {
+    /// That the client declared whatever is required.
+    ///
+    /// # Errors
+    ///
+    /// > the supporting party MUST either revert to core protocol behavior or reject the request with an
+    /// > appropriate error if the extension is mandatory. (SEP-2133, "Graceful Degradation")
+    pub(crate) fn has_required(&self, era: Era) -> Result<(), Failure> {
+        match self.lacks.clone() {
+            None => Ok(()),
+            Some(id) => Err(Failure::from(&Error::RequiredExtension { id, era })),
+        }
+    }
 }
 
 /// Bytes for what is remembered of modern clients' capabilities, in each of two generations; some thousand
@@ -121,8 +142,22 @@ impl Setup {
             let value: Value = serde_json::from_str(text).unwrap_or_default();
             let names = value.as_object().into_iter().flat_map(Map::keys);
             let names = names.cloned().collect();
-            self.knowledge_of(Declared::read(&value), names, self.classes.mirror(&value))
+            let declared = Declared::read(&value);
+            let lacks = self.lacking(&value, &declared);
+            let known = self.knowledge_of(declared, names, self.classes.mirror(&value));
+            Known { lacks, ..known }
         })
+    }
+
+    /// The first required extension that `capabilities` lack.
+    fn lacking(&self, capabilities: &Value, declared: &Declared) -> Option<ExtensionId> {
+        let is_there = |id: &&ExtensionId| match id.as_str() {
+            CONTENT_NEGOTIATION => !self.config.negotiation || declared.negotiation.is_some(),
+            SERVER_VARIANTS => !self.config.variants || declared.variants.is_some(),
+            id => extension::settings(capabilities, id).is_some(),
+        };
+        let mut required = self.config.required.iter();
+        required.find(|id| !is_there(id)).cloned()
     }
 
     fn knowledge_of(
@@ -142,6 +177,7 @@ impl Setup {
             features,
             capabilities: Arc::new(capabilities),
             mirrored,
+            lacks: None,
         }
     }
 

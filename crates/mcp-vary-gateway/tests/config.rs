@@ -1163,3 +1163,51 @@ fn every_mistake_of_the_variants_together_has_its_line() {
         ],
     );
 }
+
+/// EXT-4: what is required is said by our names for it, or by its identifier.
+#[test]
+fn what_is_required_is_named() {
+    let required = |text: &str| {
+        let file = read(
+            "vary.yaml",
+            &format!("servers: {{a: {{command: x}}}}\n{text}"),
+        );
+        let config = file.into_config(Outside::new(|| 0, |bytes| bytes.fill(7)));
+        let ids = config.required.iter().map(ToString::to_string);
+        ids.collect::<Vec<_>>()
+    };
+    let negotiation = "io.modelcontextprotocol/content-negotiation";
+    let variants = "io.modelcontextprotocol/server-variants";
+    assert_eq!(required(""), [""; 0]);
+    assert_eq!(required("require: []"), [""; 0]);
+    assert_eq!(
+        required("require: [variants, negotiation, com.example/units]"),
+        [variants, negotiation, "com.example/units"]
+    );
+    assert_eq!(
+        required(&format!("require: [{negotiation}]")),
+        [negotiation]
+    );
+    refuses(
+        "vary.yaml",
+        "servers: {a: {command: x}}
+require: [negotiating, content-negotiation, server-variants, ui, 1/x, '']
+variants: off",
+        &[
+            "2:11: `require[0]` is no extension; did you mean `negotiation`?",
+            "2:24: `require[1]` is no extension; did you mean `negotiation`?",
+            "2:45: `require[2]` is no extension; did you mean `variants`?",
+            "2:62: `require[3]` is no extension; write `negotiation`, `variants`, or an identifier such as `com.example/units`",
+            "2:66: `require[4]` is no extension; write `negotiation`, `variants`, or an identifier such as `com.example/units`",
+            "2:71: `require[5]` is no extension; write `negotiation`, `variants`, or an identifier such as `com.example/units`",
+        ],
+    );
+    refuses(
+        "vary.yaml",
+        "servers: {a: {command: x}}\nnegotiation: off\nvariants: off\nrequire: [negotiation, variants]",
+        &[
+            "4:11: `require[0]` is required and switched off; leave it out, or remove `negotiation: off`",
+            "4:24: `require[1]` is required and switched off; leave it out, or remove `variants: off`",
+        ],
+    );
+}

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary::extension::ExtensionId;
 use mcp_vary::rank::{ADVERTISED, Weights};
 use mcp_vary::variant::VariantId;
 
@@ -12,6 +13,7 @@ use super::mistake::{Mistake, Mistakes, Position};
 use super::prompts::PromptRules;
 use super::ranking::{self, Weighted};
 use super::reader::{Field, MOST, Reader, Setting};
+use super::require::{self, Required};
 use super::resources::ResourceRules;
 use super::results::ResultRules;
 use super::schema::Schema;
@@ -75,6 +77,8 @@ pub struct File {
     pub advertised: usize,
     /// Whether content is negotiated.
     pub negotiation: bool,
+    /// Extensions without which no client is served.
+    pub required: Vec<ExtensionId>,
     /// How results of tools are told.
     pub results: ResultRules,
     /// How resources are told.
@@ -115,6 +119,7 @@ impl File {
             config.previous_keys = previous.to_vec();
         }
         config.named_keys = self.keys;
+        config.required = self.required;
         config.results = self.results;
         config.told_resources = self.resources;
         config.told_prompts = self.prompts;
@@ -215,6 +220,8 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     }
     clients::check(reader, &draft.named, &draft.variants.ids());
     ranking::check(reader, &draft.weighted, &draft.variants.hints());
+    let switches = (draft.variants.on, draft.file.negotiation);
+    require::check(reader, &draft.required, switches);
     Some(draft.finish())
 }
 
@@ -238,6 +245,7 @@ struct Draft {
     named: Vec<(Position, String, VariantId)>,
     /// The hints that were given a weight.
     weighted: Vec<Weighted>,
+    required: Vec<Required>,
     file: File,
 }
 
@@ -248,6 +256,7 @@ impl Default for Draft {
             variants: Declared::default(),
             named: Vec::new(),
             weighted: Vec::new(),
+            required: Vec::new(),
             file: File {
                 servers: Vec::new(),
                 disabled: Vec::new(),
@@ -260,6 +269,7 @@ impl Default for Draft {
                 weights: face::weights(),
                 advertised: ADVERTISED,
                 negotiation: true,
+                required: Vec::new(),
                 keys: Keys::default(),
                 results: ResultRules::default(),
                 resources: ResourceRules::default(),
@@ -282,6 +292,7 @@ impl Draft {
             variants: self.variants.on,
             faces: self.variants.faces,
             places: self.variants.places,
+            required: self.required.into_iter().map(|(_, _, id)| id).collect(),
             ..self.file
         }
     }
@@ -401,6 +412,14 @@ their hints decide. `--variant` wins",
         default: "on",
         shape: Schema::switch,
         read: |reader, field, draft| reader.switch(field, &mut draft.file.negotiation),
+    },
+    Setting {
+        key: "require",
+        about: "extensions without which no client is served: `negotiation`, `variants`, or the identifier of \
+another one",
+        default: "",
+        shape: require::shape,
+        read: |reader, field, draft| draft.required = require::read(reader, field),
     },
     Setting {
         key: "results",

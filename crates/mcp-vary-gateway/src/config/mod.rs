@@ -12,6 +12,7 @@ mod mistake;
 mod prompts;
 mod ranking;
 mod reader;
+mod require;
 mod resources;
 mod results;
 mod schema;
@@ -36,6 +37,7 @@ pub use self::results::ResultRules;
 pub use self::schema::schema;
 pub use self::variants::Places;
 pub use self::watch::{Watch, text};
+use mcp_vary::extension::ExtensionId;
 use mcp_vary::rank::{ADVERTISED, Weights};
 use mcp_vary::variant::{self, Date};
 
@@ -80,6 +82,9 @@ pub struct Config {
     pub advertised: usize,
     /// Whether the extension content-negotiation is offered; on by default (EXT-3).
     pub negotiation: bool,
+    /// Extensions without which no client is served (EXT-4); none by default. One of the two that is
+    /// switched off is not asked for.
+    pub required: Vec<ExtensionId>,
     /// JSON goes out as text and as structured value always, even to a client that asked for the
     /// value alone (CN-9's switch); off by default.
     pub always_both: bool,
@@ -135,6 +140,7 @@ impl Config {
             weights: face::weights(),
             advertised: ADVERTISED,
             negotiation: true,
+            required: Vec::new(),
             always_both: false,
             lift_json_text: true,
             results: ResultRules::default(),
@@ -223,6 +229,13 @@ impl Config {
     #[must_use]
     pub fn with_negotiation(mut self, on: bool) -> Self {
         self.negotiation = on;
+        self
+    }
+
+    /// Serves only clients that declare `extension`.
+    #[must_use]
+    pub fn with_required(mut self, extension: ExtensionId) -> Self {
+        self.required.push(extension);
         self
     }
 

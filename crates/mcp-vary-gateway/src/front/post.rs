@@ -172,7 +172,7 @@ async fn modern(
         ..failure.reply(Some(id), Era::Modern)
     };
     check_modern(&head.headers, method, &params).map_err(bad)?;
-    let client = gateway.modern_client(told, &params).map_err(bad)?;
+    let client = gateway.modern_client(method, told, &params).map_err(bad)?;
     let asked = Asked {
         id,
         method,

@@ -210,7 +210,7 @@ impl Connection {
         params: &Params<'_>,
     ) -> Result<(Client, Arc<Session>), Failure> {
         if params.is_modern() {
-            let mut client = setup.modern_client(&Told::default(), params)?;
+            let mut client = setup.modern_client(method, &Told::default(), params)?;
             client.id = self.modern.client;
             return Ok((client, Arc::clone(&self.modern)));
         }

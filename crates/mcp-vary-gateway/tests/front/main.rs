@@ -24,6 +24,7 @@ mod negotiation;
 mod offers;
 mod pages;
 mod reload;
+mod required;
 mod results;
 mod rules;
 mod server;
