@@ -16,6 +16,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
+use crate::asking;
 use crate::catalog::source::{self, Source};
 use crate::catalog::view::Layout;
 use crate::catalog::{self, LiveCatalog};
@@ -501,17 +502,20 @@ fn no_connection_left(config: &UpstreamConfig) -> Failure {
 /// What a server is told: what the operator has it told, and of the class what it may know.
 fn declared(told: &str, class: &str, mirrored: &[String]) -> String {
     let read = |text| serde_json::from_str::<Map<String, Value>>(text).unwrap_or_default();
-    let mut extensions = match read(class).remove("extensions") {
+    let mut class = read(class);
+    let mut extensions = match class.shift_remove("extensions") {
         Some(Value::Object(extensions)) => extensions,
         _ => Map::new(),
     };
     extensions.retain(|id, _| mirrored.contains(id));
-    if extensions.is_empty() {
+    if extensions.is_empty() && class.is_empty() {
         return told.to_owned();
     }
     let mut told = read(told);
+    told.extend(class);
     match told.get_mut("extensions").and_then(Value::as_object_mut) {
         Some(own) => own.extend(extensions),
+        None if extensions.is_empty() => {}
         None => drop(told.insert("extensions".to_owned(), Value::Object(extensions))),
     }
     Value::Object(told).to_string()
@@ -520,8 +524,10 @@ fn declared(told: &str, class: &str, mirrored: &[String]) -> String {
 /// What servers are told of a client is at most so long: it travels in session ids.
 const MAX_CLASS: usize = 512;
 
-/// What servers may know of a client: the settings of the extensions `allowed`, in one spelling.
+/// What servers may know of a client: what it can be asked, and the settings of the extensions `allowed`, in
+/// one spelling.
 fn mirror(capabilities: &Value, allowed: &BTreeSet<String>) -> Arc<str> {
+    let asked = asking::mirrored(capabilities);
     let declared = capabilities.get("extensions").and_then(Value::as_object);
     let mut extensions = Map::new();
     for id in allowed {
@@ -531,7 +537,7 @@ fn mirror(capabilities: &Value, allowed: &BTreeSet<String>) -> Arc<str> {
         };
         let settings = sanitised(settings, 0).unwrap_or_default();
         extensions.insert(id.clone(), settings);
-        if class(&extensions).len() > MAX_CLASS {
+        if class(&asked, &extensions).len() > MAX_CLASS {
             extensions.remove(id);
             let extension = id.as_str();
             warn!(
@@ -540,14 +546,18 @@ fn mirror(capabilities: &Value, allowed: &BTreeSet<String>) -> Arc<str> {
             );
         }
     }
-    class(&extensions).into()
+    class(&asked, &extensions).into()
 }
 
-fn class(extensions: &Map<String, Value>) -> String {
-    if extensions.is_empty() {
+fn class(asked: &Map<String, Value>, extensions: &Map<String, Value>) -> String {
+    if asked.is_empty() && extensions.is_empty() {
         return NO_CLASS.to_owned();
     }
-    json!({"extensions": extensions}).to_string()
+    let mut class = asked.clone();
+    if !extensions.is_empty() {
+        class.insert("extensions".to_owned(), json!(extensions));
+    }
+    Value::Object(class).to_string()
 }
 
 /// A client's value in one spelling of many, without what no setting needs: deep, long or empty things.
@@ -594,7 +604,11 @@ mod tests {
 
     #[test]
     fn servers_learn_of_a_client_what_the_operator_lets_through() {
-        is_mirrored(&json!({"sampling": {}, "extensions": {"x/y": {}}}), "{}");
+        is_mirrored(&json!({"tasks": {}, "extensions": {"x/y": {}}}), "{}");
+        is_mirrored(
+            &json!({"extensions": {UI: {}}, "sampling": {}}),
+            r#"{"sampling":{},"extensions":{"io.modelcontextprotocol/ui":{}}}"#,
+        );
         is_mirrored(&json!({"extensions": {UI: 7}}), "{}");
         let text =
             r#"{"extensions":{"io.modelcontextprotocol/ui":{"a":[1],"mimeTypes":["text/html"]}}}"#;
@@ -619,5 +633,7 @@ mod tests {
             told(r#"{"extensions":{"x/y":{}}}"#, &[UI.to_owned()]),
             r#"{"extensions":{"x/y":{},"io.modelcontextprotocol/ui":{"a":1}}}"#
         );
+        let asked = declared(r#"{"roots":{}}"#, r#"{"sampling":{}}"#, &[]);
+        assert_eq!(asked, r#"{"roots":{},"sampling":{}}"#);
     }
 }

@@ -530,7 +530,7 @@ async fn odd_declarations_do_not_reach_the_server() {
     let meta = &call.body["params"]["_meta"];
     assert_eq!(
         meta["io.modelcontextprotocol/clientCapabilities"],
-        json!({})
+        json!({"roots": {}})
     );
 }
 

@@ -299,7 +299,7 @@ async fn a_server_learns_what_a_client_can_do_and_lists_accordingly() {
         .iter()
         .map(|seen| &seen.body["params"]["capabilities"])
         .collect();
-    let mirrored = json!({"extensions": {UI: {"mimeTypes": ["text/html"]}}});
+    let mirrored = json!({"sampling": {}, "extensions": {UI: {"mimeTypes": ["text/html"]}}});
     assert_eq!(told, [&json!({}), &mirrored]);
 }
 

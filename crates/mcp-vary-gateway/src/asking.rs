@@ -1,0 +1,200 @@
+//! What servers may ask of a client: forms, addresses to visit, sampled messages, roots.
+//!
+//! Source: MCP 2025-11-25, client/elicitation, client/sampling and client/roots; 2026-07-28 has the same requests
+//! as parts of results.
+
+#![allow(dead_code, reason = "who carries what servers ask comes next")]
+
+use mcp_vary::json::Members;
+use serde_json::{Map, Value, json};
+
+use crate::reply::Failure;
+use crate::splice;
+
+pub(crate) const ELICIT: &str = "elicitation/create";
+pub(crate) const SAMPLE: &str = "sampling/createMessage";
+pub(crate) const LIST_ROOTS: &str = "roots/list";
+
+/// What a client can be asked.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Askable {
+    form: bool,
+    url: bool,
+    sampling: bool,
+    /// Whether it samples with tools.
+    tools: bool,
+    roots: bool,
+}
+
+impl Askable {
+    /// Of a client with these capabilities, JSON text.
+    pub(crate) fn of(capabilities: &str) -> Self {
+        let sampling = object(capabilities, "sampling");
+        let elicitation = object(capabilities, "elicitation");
+        let mode = |mode| elicitation.is_some_and(|it| splice::get(it, mode).is_some());
+        Self {
+            // > For backwards compatibility, an empty capabilities object is equivalent to declaring support
+            // > for `form` mode only. (MCP 2025-11-25, client/elicitation, "Capabilities")
+            form: elicitation.is_some() && (mode("form") || !mode("url")),
+            url: mode("url"),
+            sampling: sampling.is_some(),
+            tools: sampling.is_some_and(|it| object(it, "tools").is_some()),
+            roots: object(capabilities, "roots").is_some(),
+        }
+    }
+
+    /// Whether the client can be shown an address to visit.
+    pub(crate) const fn visits(self) -> bool {
+        self.url
+    }
+
+    /// Refuses a request that the client did not say it can answer, as the client would.
+    ///
+    /// # Errors
+    ///
+    /// `-32601` for a capability that it lacks, `-32602` for a part of one.
+    pub(crate) fn check(self, method: &str, params: &str) -> Result<(), Failure> {
+        let lacks =
+            |what: &str| Failure::method_not_found(format!("the client declared no {what}"));
+        let lacks_part =
+            |what: &str| Failure::invalid_params(format!("the client did not declare {what}"));
+        match method {
+            ELICIT if !self.form && !self.url => Err(lacks("`elicitation`")),
+            ELICIT => match mode(params).as_deref() {
+                Some("form") if self.form => Ok(()),
+                Some("url") if self.url => Ok(()),
+                Some("form") => Err(lacks_part("`elicitation.form`")),
+                Some("url") => Err(lacks_part("`elicitation.url`")),
+                _ => Err(lacks_part("elicitation of this `mode`")),
+            },
+            SAMPLE if !self.sampling => Err(lacks("`sampling`")),
+            SAMPLE if !self.tools && brings_tools(params) => Err(lacks_part("`sampling.tools`")),
+            SAMPLE => Ok(()),
+            LIST_ROOTS if self.roots => Ok(()),
+            LIST_ROOTS => Err(lacks("`roots`")),
+            _ => Err(Failure::method_not_found(
+                "no request that a client of this gateway is asked",
+            )),
+        }
+    }
+}
+
+/// The member `key` when it is an object.
+fn object<'a>(capabilities: &'a str, key: &str) -> Option<&'a str> {
+    splice::get(capabilities, key).filter(|value| value.starts_with('{'))
+}
+
+/// The mode of an elicitation; `None` when it is none that there is.
+///
+/// > For backwards compatibility, servers MAY omit the `mode` field for form mode elicitation requests.
+/// > Clients MUST treat requests without a `mode` field as form mode.
+/// > (MCP 2025-11-25, client/elicitation, "Elicitation Requests")
+fn mode(params: &str) -> Option<String> {
+    match splice::get(params, "mode") {
+        None => Some("form".to_owned()),
+        Some(mode) => serde_json::from_str(mode).ok(),
+    }
+}
+
+/// > Servers MUST NOT send tool-enabled sampling requests to Clients that have not declared support for tool
+/// > use via the `sampling.tools` capability. (MCP 2025-11-25, client/sampling, "Capabilities")
+fn brings_tools(params: &str) -> bool {
+    let members = Members::parse(params).unwrap_or_default();
+    members.contains("tools") || members.contains("toolChoice")
+}
+
+/// What servers are told of what a client can be asked, in one spelling of many: what tells kinds of requests
+/// apart, and nothing else.
+pub(crate) fn mirrored(capabilities: &Value) -> Map<String, Value> {
+    const PARTS: &[(&str, &[&str])] = &[
+        ("elicitation", &["form", "url"]),
+        ("roots", &[]),
+        ("sampling", &["context", "tools"]),
+    ];
+    let mut told = Map::new();
+    for (capability, parts) in PARTS {
+        let Some(declared) = capabilities.get(capability).and_then(Value::as_object) else {
+            continue;
+        };
+        let has = |part: &&&str| declared.get(**part).is_some_and(Value::is_object);
+        let parts = parts.iter().filter(has);
+        let mut parts: Map<_, _> = parts.map(|part| ((*part).to_owned(), json!({}))).collect();
+        if *capability == "roots" && declared.get("listChanged") == Some(&Value::Bool(true)) {
+            parts.insert("listChanged".to_owned(), Value::Bool(true));
+        }
+        // The same as nothing, which servers of before there were modes know.
+        if *capability == "elicitation" && !parts.contains_key("url") {
+            parts.clear();
+        }
+        told.insert((*capability).to_owned(), Value::Object(parts));
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn may_ask(capabilities: &Value, method: &str, params: &Value, expected: Result<(), i64>) {
+        let askable = Askable::of(&capabilities.to_string());
+        let checked = askable.check(method, &params.to_string());
+        let checked = checked.map_err(|failure| failure.code());
+        assert_eq!(checked, expected, "{capabilities} {method} {params}");
+    }
+
+    #[test]
+    fn a_client_is_asked_what_it_declared_and_nothing_else() {
+        let all =
+            json!({"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}});
+        for (method, params) in [
+            (ELICIT, json!({})),
+            (ELICIT, json!({"mode": "form"})),
+            (ELICIT, json!({"mode": "url"})),
+            (SAMPLE, json!({"tools": []})),
+            (LIST_ROOTS, json!({})),
+        ] {
+            may_ask(&all, method, &params, Ok(()));
+            may_ask(&json!({}), method, &params, Err(-32601));
+        }
+        may_ask(&all, "tasks/get", &json!({}), Err(-32601));
+        may_ask(&all, ELICIT, &json!({"mode": "dance"}), Err(-32602));
+        may_ask(&all, ELICIT, &json!({"mode": 7}), Err(-32602));
+        may_ask(&json!({"elicitation": 7}), ELICIT, &json!({}), Err(-32601));
+    }
+
+    #[test]
+    fn a_part_of_a_capability_is_not_the_whole() {
+        let url = json!({"mode": "url"});
+        may_ask(&json!({"elicitation": {}}), ELICIT, &json!({}), Ok(()));
+        may_ask(&json!({"elicitation": {}}), ELICIT, &url, Err(-32602));
+        let only_url = json!({"elicitation": {"url": {}}});
+        may_ask(&only_url, ELICIT, &url, Ok(()));
+        may_ask(&only_url, ELICIT, &json!({}), Err(-32602));
+        let plain = json!({"sampling": {}});
+        may_ask(&plain, SAMPLE, &json!({"messages": []}), Ok(()));
+        may_ask(&plain, SAMPLE, &json!({"tools": []}), Err(-32602));
+        may_ask(&plain, SAMPLE, &json!({"toolChoice": {}}), Err(-32602));
+    }
+
+    #[track_caller]
+    fn is_told(capabilities: &Value, expected: &str) {
+        let told = Value::Object(mirrored(capabilities)).to_string();
+        assert_eq!(told, expected);
+        // What is told means the same as what was declared.
+        assert_eq!(Askable::of(&told), Askable::of(&capabilities.to_string()));
+    }
+
+    #[test]
+    fn servers_are_told_in_one_spelling() {
+        is_told(&json!({"tools": {}, "sampling": 7}), "{}");
+        is_told(
+            &json!({"sampling": {"x": 1}, "elicitation": {"form": {"y": 1}}, "roots": {"listChanged": true}}),
+            r#"{"elicitation":{},"roots":{"listChanged":true},"sampling":{}}"#,
+        );
+        is_told(
+            &json!({"roots": {"listChanged": false}, "elicitation": {"url": {}}, "sampling": {"tools": {}, "context": {}}}),
+            r#"{"elicitation":{"url":{}},"roots":{},"sampling":{"context":{},"tools":{}}}"#,
+        );
+    }
+}
