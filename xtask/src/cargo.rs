@@ -41,6 +41,27 @@ pub(crate) fn doc(workspace: &Workspace) -> Outcome {
     )
 }
 
+/// The fuzz targets: a workspace of their own, which no other phase sees.
+///
+/// Its lock file is held as it is, so that a dependency that is new here is seen to be missing there.
+pub(crate) fn fuzz(workspace: &Workspace) -> Outcome {
+    let manifest = "fuzz/Cargo.toml";
+    let arguments = [
+        "check",
+        "--locked",
+        "--manifest-path",
+        manifest,
+        "--target-dir",
+        "target",
+    ];
+    let mut outcome = phase(workspace, "fuzz", &arguments, None);
+    if outcome.failed > 0 {
+        let why = format!("if the lock file is old: cargo check --manifest-path {manifest}");
+        outcome.report = format!("{}\n{why}", outcome.report.trim_end());
+    }
+    outcome
+}
+
 /// Every target of the workspace.
 pub(crate) fn build(workspace: &Workspace) -> Outcome {
     Outcome::of(workspace.built())

@@ -54,6 +54,11 @@ const PHASES: &[Phase] = &[
         run: cargo::clippy,
     },
     Phase {
+        name: "fuzz",
+        about: "the fuzz targets compile, which are no part of the workspace",
+        run: cargo::fuzz,
+    },
+    Phase {
         name: "doc",
         about: "the reference builds without warnings",
         run: cargo::doc,
