@@ -182,6 +182,8 @@ impl Running {
                         return Step::Notification(passed);
                     }
                 }
+                // Nobody is asked yet; dropped, it is refused.
+                Ok(Message::Request(_)) => {}
                 Ok(Message::Answer(answer)) => return self.done(answer.outcome()),
                 Err(error)
                     if self
@@ -289,7 +291,9 @@ async fn run_unheard(
         Option<InUse>,
     ),
 ) {
-    let ended = async { while let Ok(Message::Notification(_)) = exchange.next().await {} };
+    let ended = async {
+        while let Ok(Message::Notification(_) | Message::Request(_)) = exchange.next().await {}
+    };
     let reason = tokio::select! {
         () = ended => return debug!("a request whose client is gone has ended"),
         () = withdrawn(place.as_ref()) => "cancelled by the client",

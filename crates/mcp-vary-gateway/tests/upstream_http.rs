@@ -44,6 +44,7 @@ async fn all(mut exchange: Exchange) -> (Vec<Value>, Result<Value, String>) {
     loop {
         match exchange.next().await {
             Ok(Message::Notification(message)) => notifications.push(parse(&message)),
+            Ok(Message::Request(request)) => panic!("nobody is here to be asked {request:?}"),
             Ok(Message::Answer(answer)) => {
                 let outcome = answer.outcome().map(|result| parse(result.as_bytes()));
                 return (notifications, outcome.map_err(str::to_owned));
@@ -762,6 +763,50 @@ async fn what_the_server_asks_is_answered_or_refused() {
     assert_eq!(find(json!(7)).header("mcp-session-id"), Some("s-1"));
     sender.send(event(&answer).into()).unwrap();
     assert_eq!(running.await.unwrap().1, Ok(json!({})));
+}
+
+/// What a client that has a connection alone is asked, on the stream of its call and beside it.
+#[tokio::test]
+async fn who_has_a_connection_alone_is_asked_and_answers() {
+    let (senders, mut streams) = mpsc::unbounded_channel();
+    let peer = Peer::start(move |seen| match seen.method() {
+        "tools/call" | "GET" => {
+            let (sender, reply) = Reply::stream();
+            let id = json!(seen.method());
+            let ask = json!({"jsonrpc": "2.0", "id": id, "method": "roots/list"});
+            sender.send(event(&ask).into()).unwrap();
+            senders.send((sender, seen.message(&json!({})))).unwrap();
+            Some(reply)
+        }
+        _ => None,
+    })
+    .await;
+    let mut config = config(&peer).held();
+    config.limits.idle = Duration::from_millis(50);
+    let upstream = Upstream::connect(config).await.unwrap();
+    let mut events = upstream.events();
+    let outside = loop {
+        if let Event::Asked(request) = events.recv().await.unwrap() {
+            break request;
+        }
+    };
+    let (_get, _) = streams.recv().await.unwrap();
+    let mut exchange = upstream.request(call("x")).await.unwrap();
+    let Ok(Message::Request(inside)) = exchange.next().await else {
+        panic!("the server asks");
+    };
+    let waiting = tokio::time::timeout(Duration::from_millis(200), exchange.next());
+    assert!(waiting.await.is_err());
+    outside.reply(Ok(r#"{"roots":[]}"#));
+    inside.reply(Err(r#"{"code":-1,"message":"no"}"#));
+    let replies = peer.saw("POST", 2).await;
+    let find = |id: &str| replies.iter().find(|seen| *seen.id() == id).unwrap();
+    assert_eq!(find("GET").body["result"], json!({"roots": []}));
+    assert_eq!(find("tools/call").body["error"]["code"], -1);
+    assert_eq!(find("GET").header("mcp-session-id"), Some("s-1"));
+    let (sender, answer) = streams.recv().await.unwrap();
+    sender.send(event(&answer).into()).unwrap();
+    assert_eq!(all(exchange).await.1, Ok(json!({})));
 }
 
 type Senders = mpsc::UnboundedReceiver<mpsc::UnboundedSender<bytes::Bytes>>;

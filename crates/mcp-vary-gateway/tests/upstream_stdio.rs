@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use mcp_vary_gateway::revision::{Era, Revision};
 use mcp_vary_gateway::upstream::{
-    ConnectError, Event, Exchange, Kind, Limits, Message, Owner, Request, Target, Upstream,
-    UpstreamConfig, UpstreamError,
+    ConnectError, Event, Exchange, Kind, Limits, Message, Owner, Request, ServerRequest, Target,
+    Upstream, UpstreamConfig, UpstreamError,
 };
 use serde_json::{Value, json};
 
@@ -49,6 +49,7 @@ async fn all(mut exchange: Exchange) -> (Vec<Value>, Result<Value, String>) {
     loop {
         match exchange.next().await {
             Ok(Message::Notification(message)) => notifications.push(parse(&message)),
+            Ok(Message::Request(request)) => panic!("nobody is here to be asked {request:?}"),
             Ok(Message::Answer(answer)) => {
                 let outcome = answer.outcome().map(|result| parse(result.as_bytes()));
                 return (notifications, outcome.map_err(str::to_owned));
@@ -491,8 +492,96 @@ async fn what_the_server_asks_is_answered_or_refused() {
     );
     says(
         &replies[1]["error"]["message"],
-        &["`sampling/createMessage`", "forwards no requests"],
+        &["`sampling/createMessage`", "no client on this connection"],
     );
+}
+
+/// A connection that the test has alone.
+async fn held(limits: impl FnOnce(&mut Limits)) -> Arc<Upstream> {
+    let mut config = config("legacy").held();
+    limits(&mut config.limits);
+    Upstream::connect(config).await.unwrap()
+}
+
+fn relay(arguments: Value) -> Request {
+    call("relay", &arguments)
+}
+
+/// What the server asks next.
+async fn asked(exchange: &mut Exchange) -> ServerRequest {
+    match exchange.next().await.unwrap() {
+        Message::Request(request) => request,
+        other => panic!("the server asks nothing: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn who_has_a_connection_alone_is_asked_and_answers() {
+    let upstream = held(|_| {}).await;
+    let mut exchange = upstream
+        .request(relay(json!({"method": "elicitation/create", "n": 5})))
+        .await
+        .unwrap();
+    let request = asked(&mut exchange).await;
+    assert_eq!(request.method(), "elicitation/create");
+    assert_eq!(request.params(), Some(r#"{"n": 5}"#));
+    request.reply(Ok("{\"action\":\n\"decline\"}"));
+    // Only the first answer counts.
+    request.reply(Err("{}"));
+    let outcome = all(exchange).await.1.unwrap();
+    assert_eq!(outcome["reply"]["result"], json!({"action": "decline"}));
+    assert!(request.is_settled());
+}
+
+#[tokio::test]
+async fn what_nobody_answers_is_refused_once_it_is_let_go() {
+    let upstream = held(|_| {}).await;
+    let mut exchange = upstream
+        .request(relay(json!({"method": "roots/list"})))
+        .await
+        .unwrap();
+    drop(asked(&mut exchange).await);
+    let outcome = all(exchange).await.1.unwrap();
+    says(
+        &outcome["reply"]["error"]["message"],
+        &["`roots/list` was not answered"],
+    );
+}
+
+#[tokio::test]
+async fn a_call_does_not_time_out_while_the_client_is_asked() {
+    let upstream = held(|limits| limits.idle = Duration::from_millis(50)).await;
+    let mut exchange = upstream
+        .request(relay(json!({"method": "elicitation/create"})))
+        .await
+        .unwrap();
+    let request = asked(&mut exchange).await;
+    let waiting = tokio::time::timeout(Duration::from_millis(200), exchange.next());
+    assert!(waiting.await.is_err());
+    request.reply(Ok("{}"));
+    assert!(all(exchange).await.1.is_ok());
+    // Where nobody is asked, silence is as before.
+    let silent = upstream.request(call("hang", &json!({}))).await.unwrap();
+    says(&all(silent).await.1.unwrap_err(), &["no sign of life"]);
+}
+
+#[tokio::test]
+async fn what_the_server_withdraws_is_not_answered() {
+    let upstream = held(|_| {}).await;
+    let mut exchange = upstream
+        .request(relay(
+            json!({"method": "elicitation/create", "withdraw": true}),
+        ))
+        .await
+        .unwrap();
+    let request = asked(&mut exchange).await;
+    request.settled().await;
+    request.reply(Ok("{}"));
+    let (told, _) = all(exchange).await;
+    assert_eq!(told[0]["method"], "notifications/cancelled");
+    let seen = result(&upstream, "seen", json!({})).await;
+    let seen = seen["seen"].as_array().unwrap();
+    assert!(seen.iter().all(|message| message.get("method").is_some()));
 }
 
 #[tokio::test]

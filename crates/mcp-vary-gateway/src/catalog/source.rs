@@ -405,7 +405,11 @@ impl News {
             Event::ListChanged(Kind::Tools) => &[ListKind::Tools],
             Event::ListChanged(Kind::Resources) => &[ListKind::Resources, ListKind::Templates],
             Event::ListChanged(Kind::Prompts) => &[ListKind::Prompts],
-            Event::Connected | Event::Lost { .. } | Event::Closed { .. } => &[],
+            Event::Asked(_)
+            | Event::Told(_)
+            | Event::Connected
+            | Event::Lost { .. }
+            | Event::Closed { .. } => &[],
         };
         Self {
             connected: matches!(event, Event::Connected),

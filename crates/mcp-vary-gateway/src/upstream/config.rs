@@ -24,6 +24,8 @@ pub struct UpstreamConfig {
     pub repeat: Repeat,
     /// The extensions whose settings it is told when a client declares them, by identifier.
     pub mirrored: Vec<String>,
+    /// Whether one client has each connection alone, so that it can be asked what the server asks.
+    pub is_held: bool,
     /// Fills the bytes with randomness, so that many gateways do not come back to a server at the same
     /// moment. By default it does not: the pauses between attempts are then the longest they can be.
     pub random: fn(&mut [u8]),
@@ -63,6 +65,7 @@ impl UpstreamConfig {
             isolation: Isolation::default(),
             repeat: Repeat::default(),
             mirrored: vec![UI.to_owned()],
+            is_held: false,
             random: |bytes| bytes.fill(u8::MAX),
         }
     }
@@ -78,6 +81,14 @@ impl UpstreamConfig {
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: impl Into<String>) -> Self {
         self.capabilities = capabilities.into();
+        self
+    }
+
+    /// The same server on connections that one client has alone: what the server asks then arrives as
+    /// [`Message::Request`](super::Message::Request) or [`Event::Asked`](super::Event::Asked).
+    #[must_use]
+    pub fn held(mut self) -> Self {
+        self.is_held = true;
         self
     }
 
@@ -99,6 +110,7 @@ impl UpstreamConfig {
             isolation,
             repeat,
             mirrored,
+            is_held,
             random: _,
         } = self;
         *name == other.name
@@ -108,6 +120,7 @@ impl UpstreamConfig {
             && *isolation == other.isolation
             && *repeat == other.repeat
             && *mirrored == other.mirrored
+            && *is_held == other.is_held
     }
 
     /// The same server with other limits.

@@ -12,7 +12,11 @@ use serde_json::value::RawValue;
 #[derive(Debug)]
 pub(super) enum Frame<'a> {
     /// It asks us; `id` is the JSON text of the id.
-    Request { id: &'a str, method: Cow<'a, str> },
+    Request {
+        id: &'a str,
+        method: Cow<'a, str>,
+        params: Option<&'a str>,
+    },
     /// It tells us.
     Notification {
         method: Cow<'a, str>,
@@ -117,7 +121,11 @@ impl<'a> Envelope<'a> {
         if let Some(method) = self.method {
             let method = string(method).ok_or("its `method` is not a string")?;
             return Ok(match id {
-                Some(id) => Frame::Request { id, method },
+                Some(id) => Frame::Request {
+                    id,
+                    method,
+                    params: self.params,
+                },
                 None => Frame::Notification {
                     method,
                     params: self.params,
@@ -146,7 +154,7 @@ impl<'a> Envelope<'a> {
 }
 
 /// Where `part`, a slice of `whole`, stands in it.
-fn range(whole: &str, part: &str) -> Range<usize> {
+pub(super) fn range(whole: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr() as usize - whole.as_ptr() as usize;
     start..start + part.len()
 }
@@ -200,31 +208,53 @@ pub(super) fn write(id: Option<u64>, method: &str, params: Option<&str>) -> Byte
     mcp_vary::json::write_string(&mut out, method);
     if let Some(params) = params {
         out.push_str(r#","params":"#);
-        // A raw line break can only be white space in JSON, and it would end the message on stdio.
-        if has_line_break(params) {
-            out.push_str(&params.replace(['\n', '\r'], " "));
-        } else {
-            out.push_str(params);
-        }
+        out.push_str(&on_one_line(params));
     }
     out.push('}');
     Bytes::from(out)
 }
 
-/// Our answer to what a server asks: `{}` to a `ping`, a refusal to anything else.
+/// Our answer to what a server asks where no client is there to be asked: `{}` to a `ping`, no roots, and a
+/// refusal to anything else.
 pub(super) fn write_reply(id: &str, method: &str) -> Bytes {
-    let outcome = if method == "ping" {
-        r#""result":{}"#.to_owned()
-    } else {
-        let message = format!(
-            "this gateway forwards no requests to its clients, so `{}` cannot be answered",
-            super::text::excerpt(method.as_bytes(), 60)
-        );
-        let message = mcp_vary::json::string(&message);
-        format!(r#""error":{{"code":-32601,"message":{message}}}"#)
-    };
-    Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},{outcome}}}"#))
+    match method {
+        "ping" => write_answer(id, Ok("{}")),
+        "roots/list" => write_answer(id, Ok(r#"{"roots":[]}"#)),
+        _ => {
+            let method = super::text::excerpt(method.as_bytes(), 60);
+            let message =
+                format!("there is no client on this connection, so `{method}` cannot be answered");
+            write_answer(id, Err(&error(METHOD_NOT_FOUND, &message)))
+        }
+    }
 }
+
+/// An answer to the request `id` of a server, on one line; both are JSON text.
+pub(super) fn write_answer(id: &str, outcome: Result<&str, &str>) -> Bytes {
+    let (key, value) = match outcome {
+        Ok(result) => ("result", result),
+        Err(error) => ("error", error),
+    };
+    let value = on_one_line(value);
+    Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"{key}":{value}}}"#))
+}
+
+/// The JSON text of an error.
+pub(super) fn error(code: i32, message: &str) -> String {
+    let message = mcp_vary::json::string(message);
+    format!(r#"{{"code":{code},"message":{message}}}"#)
+}
+
+/// A raw line break can only be white space in JSON, and it would end the message on stdio.
+fn on_one_line(text: &str) -> Cow<'_, str> {
+    if has_line_break(text) {
+        Cow::Owned(text.replace(['\n', '\r'], " "))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+const METHOD_NOT_FOUND: i32 = -32601;
 
 /// One spelling for a token: servers may escape the characters of a string differently.
 pub(super) fn canonical(token: &str) -> String {
@@ -244,7 +274,9 @@ mod tests {
     #[track_caller]
     fn reads(text: &str, expected: &str) {
         let read = match Frame::read(text.as_bytes()) {
-            Ok(Frame::Request { id, method }) => format!("request {id} {method}"),
+            Ok(Frame::Request { id, method, params }) => {
+                format!("request {id} {method} {params:?}")
+            }
             Ok(Frame::Notification { method, params }) => format!("tells {method} {params:?}"),
             Ok(Frame::Answer { id, outcome }) => {
                 let kind = if outcome.is_error { "error" } else { "result" };
@@ -268,7 +300,7 @@ mod tests {
             r#"error Some(7) {"code":1}"#,
         );
         reads(r#"{"id":null,"error":{}}"#, "error None {}");
-        reads(r#" {"id":"x","method":"ping"}"#, r#"request "x" ping"#);
+        reads(r#" {"id":"x","method":"ping"}"#, r#"request "x" ping None"#);
         reads(r#"{"method":"a\/b"}"#, "tells a/b None");
         reads(r#"{"method":"a","params":{}}"#, r#"tells a Some("{}")"#);
     }

@@ -134,6 +134,8 @@ async fn hear(mut exchange: Exchange, events: &broadcast::Sender<Event>, kinds: 
                 }
                 _ => {}
             },
+            // Dropped, it is refused.
+            Ok(Message::Request(_)) => {}
             Ok(Message::Answer(answer)) => match answer.outcome() {
                 Ok(_) => return End::Ended,
                 Err(error) => {

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::asking::ServerRequest;
 use super::error::UpstreamError;
 use super::message::{Answer, Message};
 
@@ -57,7 +58,7 @@ pub(super) struct Mailbox {
 
 #[derive(Debug)]
 struct State {
-    waiting: VecDeque<Bytes>,
+    waiting: VecDeque<Waiting>,
     bytes: usize,
     dropped: u64,
     end: Option<Result<Answer, UpstreamError>>,
@@ -65,12 +66,23 @@ struct State {
 }
 
 impl State {
-    fn take(&mut self, budget: &Budget) -> Option<Bytes> {
-        let message = self.waiting.pop_front()?;
-        self.bytes -= message.len();
-        budget.give_back(cost(&message));
-        Some(message)
+    fn take(&mut self, budget: &Budget) -> Option<Message> {
+        Some(match self.waiting.pop_front()? {
+            Waiting::Told(message) => {
+                self.bytes -= message.len();
+                budget.give_back(cost(&message));
+                Message::Notification(message)
+            }
+            Waiting::Asked(request) => Message::Request(request),
+        })
     }
+}
+
+#[derive(Debug)]
+enum Waiting {
+    Told(Bytes),
+    /// The connection bounds how many there are.
+    Asked(ServerRequest),
 }
 
 impl Mailbox {
@@ -109,9 +121,24 @@ impl Mailbox {
         }
         state.bytes += message.len();
         // A copy, since a slice would keep all that was read together with it.
-        state.waiting.push_back(Bytes::copy_from_slice(message));
+        let message = Bytes::copy_from_slice(message);
+        state.waiting.push_back(Waiting::Told(message));
         drop(state);
         self.arrived.notify_one();
+    }
+
+    /// Puts a request of the server's in.
+    pub(super) fn ask(&self, request: ServerRequest) {
+        let mut state = self.lock();
+        state.last_arrival = Instant::now();
+        state.waiting.push_back(Waiting::Asked(request));
+        drop(state);
+        self.arrived.notify_one();
+    }
+
+    /// Counts its time from now on.
+    pub(super) fn touch(&self) {
+        self.lock().last_arrival = Instant::now();
     }
 
     /// Ends the call; only the first end counts.
@@ -133,7 +160,7 @@ impl Mailbox {
             let last_arrival = {
                 let mut state = self.lock();
                 if let Some(message) = state.take(&self.budget) {
-                    return Ok(Some(Message::Notification(message)));
+                    return Ok(Some(message));
                 }
                 if let Some(end) = &state.end {
                     return end.clone().map(|answer| Some(Message::Answer(answer)));
@@ -153,8 +180,8 @@ impl Mailbox {
         }
     }
 
-    /// A notification that is there already.
-    pub(super) fn take(&self) -> Option<Bytes> {
+    /// A message that is there already.
+    pub(super) fn take(&self) -> Option<Message> {
         self.lock().take(&self.budget)
     }
 
@@ -217,7 +244,10 @@ mod tests {
         let line = Bytes::from(vec![b'x'; 1 << 20]);
         let mailbox = Mailbox::new(1000, Arc::new(Budget::new(1000)));
         mailbox.post(&line.slice(..10));
-        assert_eq!(mailbox.take().unwrap(), line.slice(..10));
+        let Some(Message::Notification(kept)) = mailbox.take() else {
+            panic!("nothing was kept");
+        };
+        assert_eq!(kept, line.slice(..10));
         mailbox.post(&line.slice(..10));
         assert!(line.is_unique());
     }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 
+use super::asking::ServerRequest;
 use super::frame::{Frame, Outcome};
 
 /// Who a call is made for; an opaque tag, one per session of a client.
@@ -98,12 +99,14 @@ impl Purpose {
     }
 }
 
-/// What comes back for a request: notifications, then exactly one answer.
+/// What comes back for a request: notifications and requests, then exactly one answer.
 #[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_enums, reason = "JSON-RPC has no third kind")]
+#[expect(clippy::exhaustive_enums, reason = "JSON-RPC has no fourth kind")]
 pub enum Message {
     /// A notification that belongs to the request, the whole message as it was sent.
     Notification(Bytes),
+    /// What the server asks of the client that made the request, on a connection that it has alone.
+    Request(ServerRequest),
     /// The answer; nothing follows.
     Answer(Answer),
 }
@@ -236,6 +239,10 @@ pub enum Event {
     /// A list changed, or may have: whenever it begins to be heard, at the start or after an
     /// interruption, all are told.
     ListChanged(Kind),
+    /// It asks its client something that belongs to no call. Told of a connection that one client has alone.
+    Asked(ServerRequest),
+    /// A notification that belongs to no call, the whole message as it was sent. Likewise.
+    Told(Bytes),
     /// A connection was made, the first or another one: what is known of the server may be old.
     /// Told by a [`Line`](super::Line) alone.
     Connected,

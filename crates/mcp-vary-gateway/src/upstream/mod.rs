@@ -4,6 +4,7 @@
 //! was sent. [`Upstream::connect`] finds out the server's era by the specification's rules; after that
 //! each [`Request`] becomes an [`Exchange`]: notifications in order, then exactly one answer.
 
+mod asking;
 mod config;
 mod error;
 mod frame;
@@ -26,6 +27,8 @@ use std::sync::Arc;
 use tokio::sync::broadcast;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use self::asking::Asking;
+pub use self::asking::ServerRequest;
 pub use self::config::{Isolation, Limits, Repeat, Target, UpstreamConfig};
 pub use self::error::{ConnectError, UpstreamError};
 pub use self::hello::Hello;
@@ -51,6 +54,7 @@ pub struct Upstream {
     client_meta: Vec<(&'static str, String)>,
     level: Arc<UpstreamLevel>,
     life: Arc<Life>,
+    asking: Arc<Asking>,
     stop: CancellationToken,
     _stop_when_dropped: DropGuard,
 }
@@ -116,6 +120,10 @@ impl Upstream {
             life: Arc::clone(match &link {
                 Link::Stdio(connection) => connection.life(),
                 Link::Http(connection) => connection.life(),
+            }),
+            asking: Arc::clone(match &link {
+                Link::Stdio(connection) => connection.asking(),
+                Link::Http(connection) => connection.asking(),
             }),
             config,
             hello,

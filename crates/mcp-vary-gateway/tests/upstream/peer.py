@@ -111,6 +111,14 @@ def call(request):
         say({"id": "p", "method": "ping"})
         say({"id": 7, "method": "sampling/createMessage", "params": {}})
         answer(request, {"content": []})
+    elif name == "relay":
+        # Asks its client, and says what came back; "withdraw" takes it back at once.
+        asked["q-%d" % request["id"]] = request
+        say({"id": "q-%d" % request["id"], "method": arguments["method"], "params": {"n": arguments.get("n")}})
+        if arguments.get("withdraw"):
+            params = {"requestId": "q-%d" % request["id"], "reason": "never mind"}
+            say({"method": "notifications/cancelled", "params": params})
+            answer(request, {"content": []})
     elif name == "change":
         say({"method": "notifications/tools/list_changed"})
         say({"method": "notifications/resources/updated", "params": {"uri": "a:b"}})
@@ -141,6 +149,7 @@ def call(request):
 
 
 held = []
+asked = {}
 for line in sys.stdin:
     message = json.loads(line)
     seen.append(message)
@@ -169,6 +178,8 @@ for line in sys.stdin:
         params = {"_meta": meta, "notifications": message["params"]["notifications"]}
         say({"method": "notifications/subscriptions/acknowledged", "params": params})
         say({"method": "notifications/tools/list_changed", "params": {"_meta": meta}})
+    elif message.get("id") in asked and not method:
+        answer(asked.pop(message["id"]), {"reply": message})
     elif method == "x/exit":
         sys.exit(0)
     elif "id" in message and method:

@@ -39,6 +39,8 @@ pub(in crate::upstream) async fn connect(
         server,
         limits: config.limits.clone(),
         capabilities: config.capabilities.clone(),
+        is_held: config.is_held,
+        asking: Arc::default(),
         uri: url.clone(),
         pool: Pool::new(connector),
         next_id: AtomicU64::new(1),

@@ -26,7 +26,7 @@ use crate::mcp_header::SESSION_ID;
 use crate::upstream::error::UpstreamError;
 use crate::upstream::frame::{self, Frame};
 use crate::upstream::handshake::is_modern_error;
-use crate::upstream::message::{Answer, Kind, Message, Purpose};
+use crate::upstream::message::{Answer, Event, Kind, Message, Purpose};
 use crate::upstream::text::excerpt;
 
 /// What is asked; kept to ask again where the server did not run it.
@@ -119,7 +119,7 @@ impl Exchange {
         loop {
             let aside = self.aside.as_ref().and_then(|aside| aside.mailbox.take());
             if let Some(message) = aside {
-                return Ok(Message::Notification(message));
+                return Ok(message);
             }
             if let Some(message) = self.queue.pop_front() {
                 if matches!(message, Message::Answer(_)) {
@@ -133,6 +133,7 @@ impl Exchange {
                 Ok(self.advance().await)
             };
             match step {
+                Err(_elapsed) if self.waits_for_the_client() => {}
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
                     self.state = State::Over;
@@ -147,6 +148,14 @@ impl Exchange {
                 }
             }
         }
+    }
+
+    /// Whether the server is silent since it waits for the client, or has done so until lately.
+    fn waits_for_the_client(&mut self) -> bool {
+        let (now, idle) = (Instant::now(), self.connection.limits.idle);
+        let until = self.connection.asking.calm();
+        self.deadline = until.map_or(now, |calm| calm) + idle;
+        self.deadline > now
     }
 
     /// The answer; notifications before it are dropped.
@@ -288,10 +297,21 @@ impl Exchange {
                     tracing::debug!(server = %server, ?id, "answer to no open request dropped");
                 }
             }
-            Frame::Request { id, method } => self.connection.reply(&self.session, id, &method),
-            Frame::Notification { method, .. } => {
+            Frame::Request { id, method, params } => {
+                let parts = (id, &*method, params);
+                let asked = self.connection.asked(&self.session, parts, &message);
+                if let Some(request) = asked {
+                    if self.is_answered() {
+                        self.connection.tell(Event::Asked(request));
+                    } else {
+                        self.queue.push_back(Message::Request(request));
+                    }
+                }
+            }
+            Frame::Notification { method, params } => {
+                self.connection.asking.heed(&method, params);
                 if let Some(kind) = Kind::changed_by(&method) {
-                    self.connection.tell(kind);
+                    self.connection.tell(Event::ListChanged(kind));
                 } else if method != "notifications/resources/updated" && !self.is_answered() {
                     self.queue.push_back(Message::Notification(message));
                 }

@@ -21,6 +21,7 @@ use http_body_util::Full;
 use hyper_util::client::legacy::ResponseFuture;
 use tokio::sync::{Mutex, Semaphore, broadcast, watch};
 
+use super::asking::Asking;
 use super::config::{Limits, origin};
 use super::error::{UpstreamError, means_other_era};
 use super::frame;
@@ -38,7 +39,7 @@ pub(super) use self::connect::connect;
 use self::exchange::Call;
 pub(super) use self::exchange::Exchange;
 use self::pool::Pool;
-use self::session::Session;
+pub(super) use self::session::Session;
 pub(super) use self::standalone::listen;
 
 /// A connection to one endpoint: a pool of sockets, and what the handshake fixed.
@@ -46,6 +47,9 @@ pub(super) struct Connection {
     server: Arc<str>,
     limits: Limits,
     capabilities: String,
+    /// Whether one client has it alone.
+    is_held: bool,
+    asking: Arc<Asking>,
     uri: Uri,
     pool: Pool,
     next_id: AtomicU64,
@@ -126,6 +130,10 @@ impl Connection {
             .deliver(&session, &headers, frame::write(None, method, params))
             .await;
         delivered.inspect_err(|error| self.log(error))
+    }
+
+    pub(super) const fn asking(&self) -> &Arc<Asking> {
+        &self.asking
     }
 
     pub(super) const fn life(&self) -> &Arc<Life> {

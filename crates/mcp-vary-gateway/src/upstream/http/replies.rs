@@ -12,10 +12,11 @@ use tokio::sync::Semaphore;
 use super::body::{BodyError, Collect, drain};
 use super::session::Session;
 use super::{Connection, chain};
+use crate::upstream::asking::{Back, ServerRequest};
 use crate::upstream::config::origin;
 use crate::upstream::error::UpstreamError;
 use crate::upstream::frame;
-use crate::upstream::message::{Event, Kind, cancel_params};
+use crate::upstream::message::{Event, cancel_params};
 use crate::upstream::text::excerpt;
 
 impl Connection {
@@ -70,11 +71,38 @@ impl Connection {
         });
     }
 
-    /// Answers what a server asks: a ping, or what was never declared.
-    pub(super) fn reply(self: &Arc<Self>, session: &Arc<Session>, id: &str, method: &str) {
-        let shown = excerpt(method.as_bytes(), 60);
-        tracing::debug!(server = %self.server, method = shown, "request from the server answered");
-        self.deliver_soon(&self.replying, session, frame::write_reply(id, method));
+    /// What a server asks, for the client that has this connection; a ping, and what nobody can answer, is
+    /// answered here.
+    pub(super) fn asked(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        parts: (&str, &str, Option<&str>),
+        message: &Bytes,
+    ) -> Option<ServerRequest> {
+        let (id, method, _) = parts;
+        let back = || Back::Http(Arc::downgrade(self), Arc::clone(session));
+        let reply = match self.asking.note(message, parts, self.is_held, back) {
+            Ok(request) => return Some(request),
+            Err(reply) => reply,
+        };
+        let (shown, id) = (excerpt(method.as_bytes(), 60), excerpt(id.as_bytes(), 60));
+        tracing::debug!(server = %self.server, id, method = shown, "request from the server answered");
+        self.deliver_soon(&self.replying, session, reply);
+        None
+    }
+
+    /// Posts a client's answer to what the server asked; as many are on their way as it may ask at once.
+    pub(in crate::upstream) fn answer(self: &Arc<Self>, session: &Arc<Session>, message: Bytes) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        let (connection, session) = (Arc::clone(self), Arc::clone(session));
+        runtime.spawn(async move {
+            let headers = HeaderMap::new();
+            if let Err(error) = connection.deliver(&session, &headers, message).await {
+                connection.log(&error);
+            }
+        });
     }
 
     /// Tells the server that the request `id` is not wanted any more.
@@ -89,10 +117,10 @@ impl Connection {
         self.deliver_soon(&self.withdrawing, session, message);
     }
 
-    /// Tells that a list changed.
-    pub(super) fn tell(&self, kind: Kind) {
+    /// Tells whoever listens.
+    pub(super) fn tell(&self, event: Event) {
         // Nobody listening is fine.
-        let _ = self.events.send(Event::ListChanged(kind));
+        let _ = self.events.send(event);
     }
 
     /// Why `response` is a refusal.

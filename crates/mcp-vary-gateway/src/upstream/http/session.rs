@@ -15,7 +15,7 @@ use crate::upstream::message::{Event, Kind};
 
 /// A session of the endpoint, or for a modern one the headers alone.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(in crate::upstream) struct Session {
     pub(super) era: Era,
     /// All headers that each request carries.
     pub(super) headers: HeaderMap,

@@ -17,7 +17,7 @@ use super::stream::{Bookmark, Read, Stream};
 use super::{Connection, LAST_EVENT_ID, STREAM};
 use crate::upstream::frame::{self, Frame};
 use crate::upstream::listen::may_pass;
-use crate::upstream::message::Kind;
+use crate::upstream::message::{Event, Kind};
 use crate::upstream::sse::TooLarge;
 use crate::upstream::text::excerpt;
 
@@ -92,7 +92,7 @@ async fn hear(connection: &Arc<Connection>, bookmark: &mut Bookmark) -> Heard {
     }
     if !is_resumed {
         for kind in Kind::ALL {
-            connection.tell(kind);
+            connection.tell(Event::ListChanged(kind));
         }
     }
     let began = Instant::now();
@@ -152,18 +152,26 @@ async fn listen_to(
 
 fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: &Bytes) {
     match Frame::read(message) {
-        Ok(Frame::Request { id, method }) => connection.reply(session, id, &method),
+        Ok(Frame::Request { id, method, params }) => {
+            let asked = connection.asked(session, (id, &*method, params), message);
+            if let Some(request) = asked {
+                connection.tell(Event::Asked(request));
+            }
+        }
         Ok(Frame::Notification { method, params }) => {
+            connection.asking.heed(&method, params);
             let is_taken = match Kind::changed_by(&method) {
                 Some(kind) => {
-                    connection.tell(kind);
+                    connection.tell(Event::ListChanged(kind));
                     true
                 }
                 None => {
                     method == "notifications/progress" && connection.asides.deliver(params, message)
                 }
             };
-            if !is_taken {
+            if !is_taken && connection.is_held {
+                connection.tell(Event::Told(Bytes::copy_from_slice(message)));
+            } else if !is_taken {
                 let method = excerpt(method.as_bytes(), 60);
                 tracing::debug!(server = %connection.server, method, "notification that belongs to no call dropped");
             }

@@ -153,7 +153,10 @@ async fn silence(upstream: &Upstream, asked: Instant) -> Duration {
         } else {
             (life.stirred(), hung)
         };
-        let (now, due) = (Instant::now(), since.max(asked) + limit);
+        let now = Instant::now();
+        // One that waits for its client may answer nothing else.
+        let calm = upstream.asking.calm().unwrap_or(now);
+        let due = since.max(asked).max(calm) + limit;
         if now >= due {
             return limit;
         }

@@ -93,6 +93,8 @@ fn start(
         server: Arc::clone(&server),
         limits: config.limits.clone(),
         capabilities: config.capabilities.clone(),
+        is_held: config.is_held,
+        asking: Arc::default(),
         next_id: AtomicU64::new(1),
         flights: Mutex::new(Flights::default()),
         outbox,

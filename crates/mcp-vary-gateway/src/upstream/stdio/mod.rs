@@ -19,6 +19,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use self::flights::{Flight, Flights};
 use self::oversize::Lost;
 use self::tasks::LastWords;
+use super::asking::{Asking, Back, ServerRequest};
 use super::config::Limits;
 use super::error::UpstreamError;
 use super::frame::{self, Frame};
@@ -40,10 +41,13 @@ pub(super) struct Connection {
 
 /// What the tasks of a connection have in common.
 #[derive(Debug)]
-struct Shared {
+pub(super) struct Shared {
     server: Arc<str>,
     limits: Limits,
     capabilities: String,
+    /// Whether one client has it alone.
+    is_held: bool,
+    asking: Arc<Asking>,
     next_id: AtomicU64,
     flights: Mutex<Flights>,
     outbox: mpsc::UnboundedSender<Outgoing>,
@@ -107,6 +111,10 @@ impl Connection {
         self.shared.send(message).await
     }
 
+    pub(super) fn asking(&self) -> &Arc<Asking> {
+        &self.shared.asking
+    }
+
     pub(super) fn life(&self) -> &Arc<Life> {
         &self.shared.life
     }
@@ -150,6 +158,23 @@ impl Shared {
         }
     }
 
+    /// Queues a message that must arrive, in the background if the process reads slowly.
+    pub(super) fn send_soon(self: &Arc<Self>, message: Bytes) {
+        let share = self.share(&message);
+        if let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(share) {
+            // An error means that the process is gone, and nobody waits for the message.
+            let _ = self.push(message, room);
+        } else if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let shared = Arc::clone(self);
+            runtime.spawn(async move {
+                if let Err(error) = shared.send(message).await {
+                    let (server, error) = (&shared.server, error.details());
+                    tracing::warn!(server = %server, error, "answer to the server not delivered");
+                }
+            });
+        }
+    }
+
     fn push(&self, message: Bytes, room: OwnedSemaphorePermit) -> Result<(), UpstreamError> {
         let outgoing = Outgoing {
             message,
@@ -185,7 +210,7 @@ impl Shared {
     }
 
     /// Takes one line of the process's output.
-    fn receive(&self, line: Bytes) {
+    fn receive(self: &Arc<Self>, line: Bytes) {
         if line.iter().all(u8::is_ascii_whitespace) {
             return;
         }
@@ -194,7 +219,7 @@ impl Shared {
         }
     }
 
-    fn receive_message(&self, message: Bytes) {
+    fn receive_message(self: &Arc<Self>, message: Bytes) {
         let frame = Frame::read(&message);
         if frame.is_ok() {
             self.life.hear();
@@ -218,13 +243,32 @@ impl Shared {
                 let said = excerpt(&message, 200);
                 tracing::debug!(server = %self.server, said, "answer without id dropped");
             }
-            Ok(Frame::Request { id, method }) => self.send_now(frame::write_reply(id, &method)),
+            Ok(Frame::Request { id, method, params }) => {
+                let back = || Back::Stdio(Arc::downgrade(self));
+                let parts = (id, &*method, params);
+                match self.asking.note(&message, parts, self.is_held, back) {
+                    Ok(request) => self.receive_request(request),
+                    Err(reply) => self.send_now(reply),
+                }
+            }
             Ok(Frame::Notification { method, params }) => {
+                self.asking.heed(&method, params);
                 let (method, route) = (method.into_owned(), Route::of(params));
                 self.receive_notification(&method, &route, &message);
             }
             Err(why) => self.skip(&why, &message),
         }
+    }
+
+    /// Gives what the process asks to the call that it must be about, else to whoever has the connection.
+    fn receive_request(&self, request: ServerRequest) {
+        let flights = self.flights();
+        if let Some(flight) = flights.by_rule(Instant::now()) {
+            return flight.mailbox.ask(request);
+        }
+        drop(flights);
+        // With nobody there it is dropped, and thereby answered.
+        let _ = self.events.send(Event::Asked(request));
     }
 
     fn receive_notification(&self, method: &str, route: &Route, message: &Bytes) {
@@ -239,7 +283,7 @@ impl Shared {
                 Some(token) => flights.by_token(token),
                 None => None,
             },
-            "notifications/cancelled" => {
+            "notifications/cancelled" if !self.is_held => {
                 let id = route.request.and_then(|id| flights.by_id(id));
                 id.filter(|flight| flight.is_background())
             }
@@ -256,6 +300,12 @@ impl Shared {
             return;
         }
         drop(flights);
+        if self.is_held {
+            let _ = self
+                .events
+                .send(Event::Told(Bytes::copy_from_slice(message)));
+            return;
+        }
         // It is kept for nobody: a log line, for example, may be about any of several clients.
         let method = excerpt(method.as_bytes(), 60);
         tracing::debug!(server = %self.server, method, "notification that belongs to no call dropped");
@@ -371,7 +421,12 @@ impl Exchange {
             .purpose
             .may_time_out()
             .then_some(self.shared.limits.idle);
-        let next = self.mailbox.next(idle).await;
+        let next = loop {
+            match self.mailbox.next(idle).await {
+                Ok(None) if self.waits_for_the_client() => self.mailbox.touch(),
+                next => break next,
+            }
+        };
         match next {
             Ok(Some(message)) => {
                 self.is_over = matches!(message, Message::Answer(_));
@@ -389,6 +444,12 @@ impl Exchange {
                 Err(error)
             }
         }
+    }
+
+    /// Whether the server is silent since it waits for the client, or has done so until lately.
+    fn waits_for_the_client(&self) -> bool {
+        let calm = self.shared.asking.calm();
+        calm.is_none_or(|calm| calm.elapsed() < self.shared.limits.idle)
     }
 
     /// Ends the exchange; tells the server unless it has answered.
