@@ -91,8 +91,8 @@ const UNNOTICED: Duration = Duration::from_millis(50);
 /// What the client gets next.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// A whole notification message.
-    Notification(Bytes),
+    /// A whole message that is not the answer: a notification, or a request to the client.
+    Message(Bytes),
     /// The response; nothing follows.
     Done(Reply),
     /// The client cancelled; there is no response.
@@ -179,7 +179,7 @@ impl Running {
                 Ok(Message::Notification(bytes)) => {
                     if let Some(passed) = self.finish.notification(bytes) {
                         self.again = None;
-                        return Step::Notification(passed);
+                        return Step::Message(passed);
                     }
                 }
                 // Nobody is asked yet; dropped, it is refused.

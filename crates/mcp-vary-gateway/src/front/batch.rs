@@ -166,7 +166,7 @@ async fn request(
     loop {
         match running.next().await {
             Step::Done(reply) => return Some(reply.body),
-            Step::Notification(notification) => drop(answers.send(notification).await),
+            Step::Message(message) => drop(answers.send(message).await),
             Step::Cancelled => return None,
         }
     }

@@ -184,13 +184,13 @@ impl Setup {
             Ok(session) => session,
             Err(failure) => return Ok(json(failure.reply(None, Era::Legacy))),
         };
-        let Some(place) = session.open_stream(self.config.limits.streams) else {
+        let Some(told) = session.open_stream(self.config.limits.streams) else {
             return Err(TurnedAway {
                 status: StatusCode::TOO_MANY_REQUESTS,
                 reason: "this session has too many open streams; close one".to_owned(),
             });
         };
-        Ok(event_stream(Stream::idle(place, stopping)))
+        Ok(event_stream(Stream::standalone(told, stopping)))
     }
 
     fn end_session(&self, head: &Parts) -> Response<Body> {

@@ -8,6 +8,8 @@ pub(crate) mod http;
 pub(crate) mod post;
 pub(crate) mod sse;
 pub(crate) mod stdio;
+#[cfg(test)]
+mod telling_tests;
 
 use std::sync::Arc;
 

@@ -214,7 +214,7 @@ fn begun(outcome: Outcome, place: Option<Place>) -> Begun {
 async fn conclude(mut running: Box<Running>) -> Response<Body> {
     match running.next().await {
         Step::Done(reply) => json(reply),
-        Step::Notification(first) => event_stream(Stream::of_request(running, &first)),
+        Step::Message(first) => event_stream(Stream::of_request(running, &first)),
         // A cancelled request has no answer, but its `POST` must end.
         Step::Cancelled => accepted(),
     }

@@ -79,10 +79,11 @@ enum Source {
     Request(Next),
     /// Messages of several requests of a batch.
     Channel(tokio::sync::mpsc::Receiver<Bytes>),
-    /// Nothing, until one of these; the stream of a `GET` that waits for what the server says on its own.
-    Idle {
-        ends: [Pin<Box<WaitForCancellationFutureOwned>>; 2],
-        _place: OpenStream,
+    /// What the client is told on its own, until its session ends or the listener stops; the stream of a
+    /// `GET`.
+    Told {
+        told: OpenStream,
+        stopping: Pin<Box<WaitForCancellationFutureOwned>>,
     },
     Over,
 }
@@ -105,14 +106,11 @@ impl Stream {
         Self::new(Source::Channel(messages), event(first))
     }
 
-    /// A stream without events, until the session is deleted or the listener stops.
-    pub(crate) fn idle(place: OpenStream, stopping: &CancellationToken) -> Box<Self> {
-        let ends = [place.ended(), stopping];
-        let idle = Source::Idle {
-            ends: ends.map(|end| Box::pin(end.clone().cancelled_owned())),
-            _place: place,
-        };
-        Self::new(idle, Bytes::from_static(b": open\n\n"))
+    /// What the client is told on its own, until its session ends or the listener stops.
+    pub(crate) fn standalone(told: OpenStream, stopping: &CancellationToken) -> Box<Self> {
+        let stopping = Box::pin(stopping.clone().cancelled_owned());
+        let source = Source::Told { told, stopping };
+        Self::new(source, Bytes::from_static(b": open\n\n"))
     }
 
     fn new(source: Source, first: Bytes) -> Box<Self> {
@@ -143,7 +141,7 @@ impl Source {
             Self::Request(waiting) => {
                 let (running, step) = ready!(waiting.as_mut().poll(cx));
                 let (message, after) = match step {
-                    Step::Notification(message) => (Some(message), Self::Request(next(running))),
+                    Step::Message(message) => (Some(message), Self::Request(next(running))),
                     Step::Done(reply) => (Some(reply.body), Self::Over),
                     Step::Cancelled => (None, Self::Over),
                 };
@@ -151,13 +149,15 @@ impl Source {
                 Poll::Ready(message)
             }
             Self::Channel(messages) => messages.poll_recv(cx),
-            Self::Idle { ends, .. } => {
-                let mut ends = ends.iter_mut();
-                if !ends.any(|end| end.as_mut().poll(cx).is_ready()) {
-                    return Poll::Pending;
+            Self::Told { told, stopping } => {
+                let message = match stopping.as_mut().poll(cx) {
+                    Poll::Ready(()) => None,
+                    Poll::Pending => ready!(told.poll_next(cx)),
+                };
+                if message.is_none() {
+                    *self = Self::Over;
                 }
-                *self = Self::Over;
-                Poll::Ready(None)
+                Poll::Ready(message)
             }
             Self::Over => Poll::Ready(None),
         }

@@ -10,7 +10,7 @@ use tokio::io::{
 };
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::batch;
@@ -52,9 +52,7 @@ impl Gateway {
         R: AsyncRead + Send + Unpin,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let (lines, to_write) = mpsc::channel(WAITING);
-        let writer = tokio::spawn(write(output, to_write));
-        let mut connection = Connection::new(self, lines);
+        let (mut connection, writer) = Connection::over(self, output);
         let mut input = BufReader::new(input);
         let limits = || self.current().config.limits;
         let reading = async {
@@ -85,7 +83,7 @@ async fn written(mut writer: JoinHandle<io::Result<()>>, drain: Duration) -> io:
 }
 
 /// What one client has going on.
-struct Connection {
+pub(super) struct Connection {
     gateway: Arc<Gateway>,
     /// Made by `initialize`.
     legacy: Option<Legacy>,
@@ -103,9 +101,21 @@ struct Legacy {
     session: Arc<Session>,
     /// The params of `initialize`, to begin once more when a variant of the session is gone.
     params: String,
+    /// Ends what writes what the client is told on its own.
+    silent: Option<DropGuard>,
 }
 
 impl Connection {
+    /// One that writes to `output`, and what does so.
+    pub(super) fn over<W>(gateway: &Arc<Gateway>, output: W) -> (Self, JoinHandle<io::Result<()>>)
+    where
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let (lines, to_write) = mpsc::channel(WAITING);
+        let writer = tokio::spawn(write(output, to_write));
+        (Self::new(gateway, lines), writer)
+    }
+
     fn new(gateway: &Arc<Gateway>, lines: mpsc::Sender<Bytes>) -> Self {
         let stateless = Fixed {
             revision: Revision::LATEST_MODERN,
@@ -192,11 +202,13 @@ impl Connection {
         }
         match setup.initialize(&Told::default(), params).await {
             Ok((fixed, result)) => {
+                self.say(reply::result(id, result.as_bytes()).body).await;
+                let session = setup.lasting.sessions.open_unnamed(fixed);
                 self.legacy = Some(Legacy {
-                    session: setup.lasting.sessions.open_unnamed(fixed),
+                    silent: self.pass_on(&session),
+                    session,
                     params: written.to_owned(),
                 });
-                self.say(reply::result(id, result.as_bytes()).body).await;
             }
             Err(failure) => self.say(failure.to_bytes(Some(id))).await,
         }
@@ -235,7 +247,7 @@ impl Connection {
     /// When a variant of it is gone. Over HTTP the client would begin a new session; here it has no way to, so
     /// that it is told once, and from then on served as if it had.
     async fn session(&mut self, setup: &Setup) -> Result<Option<Arc<Session>>, Failure> {
-        let Some(legacy) = &mut self.legacy else {
+        let Some(legacy) = &self.legacy else {
             return Ok(None);
         };
         if setup.order_of(&legacy.session).is_some() {
@@ -243,11 +255,39 @@ impl Connection {
         }
         let params = Params::read(Some(&legacy.params))?;
         let (fixed, _) = setup.initialize(&Told::default(), &params).await?;
-        let anew = legacy.session.anew(fixed);
-        let former = std::mem::replace(&mut legacy.session, anew);
+        let session = legacy.session.anew(fixed);
+        let anew = Legacy {
+            params: legacy.params.clone(),
+            silent: self.pass_on(&session),
+            session,
+        };
         self.former.retain(|session| Arc::strong_count(session) > 1);
-        self.former.push(former);
+        let former = self.legacy.replace(anew);
+        self.former.extend(former.map(|former| former.session));
         Err(Failure::invalid_request(BEGUN_ANEW))
+    }
+
+    /// Writes what the client of `session` is told on its own, until the guard is dropped.
+    fn pass_on(&self, session: &Arc<Session>) -> Option<DropGuard> {
+        let told = session.open_stream(1)?;
+        let (silent, gone) = (CancellationToken::new(), self.gone.clone());
+        let (lines, guard) = (self.lines.clone(), silent.clone().drop_guard());
+        let next = async move || {
+            tokio::select! {
+                biased;
+                message = told.next() => message,
+                () = silent.cancelled() => None,
+            }
+        };
+        self.tasks.spawn(async move {
+            while let Some(message) = next().await {
+                tokio::select! {
+                    _ = lines.send(message) => {}
+                    () = gone.cancelled() => return,
+                }
+            }
+        });
+        Some(guard)
     }
 
     /// Runs a request on the side; its answer is written when it comes.
@@ -327,7 +367,8 @@ impl Connection {
     }
 
     /// Lets what is in flight finish, for a while.
-    async fn finish(self) {
+    pub(super) async fn finish(mut self) {
+        drop(self.legacy.as_mut().map(|legacy| legacy.silent.take()));
         self.tasks.close();
         let drain = self.gateway.current().config.limits.drain;
         if tokio::time::timeout(drain, self.tasks.wait())
@@ -343,6 +384,18 @@ impl Connection {
         for session in self.sessions() {
             self.gateway.current().classes.forget(session.client);
         }
+    }
+}
+
+#[cfg(test)]
+impl Connection {
+    pub(super) async fn take_line(&mut self, line: &str) {
+        self.take(Line::Whole(line.into())).await;
+    }
+
+    pub(super) fn legacy_session(&self) -> Option<Arc<Session>> {
+        let legacy = self.legacy.as_ref()?;
+        Some(Arc::clone(&legacy.session))
     }
 }
 
@@ -364,7 +417,7 @@ async fn run(
     running.hold(place);
     loop {
         match running.next().await {
-            Step::Notification(notification) => drop(lines.send(notification).await),
+            Step::Message(message) => drop(lines.send(message).await),
             Step::Done(reply) => return drop(lines.send(reply.body).await),
             Step::Cancelled => return,
         }

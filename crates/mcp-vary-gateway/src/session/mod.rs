@@ -6,6 +6,7 @@
 //! This file is one session: the log level, and what exists only while a request or a stream is open.
 
 mod id;
+mod outbox;
 mod sessions;
 mod table;
 
@@ -18,6 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::id::keyed;
 use self::id::{Agreed, Own, Views};
+pub(crate) use self::outbox::OpenStream;
+use self::outbox::Outbox;
 pub(crate) use self::sessions::Sessions;
 use crate::deprecation::ClientName;
 use crate::revision::Revision;
@@ -65,7 +68,8 @@ pub(crate) struct Session {
 #[derive(Debug, Default)]
 struct Active {
     requests: Vec<Request>,
-    streams: Option<Box<Streams>>,
+    /// What the client is told beside its answers, and its streams for that.
+    outbox: Option<Box<Outbox>>,
 }
 
 #[derive(Debug)]
@@ -74,12 +78,13 @@ struct Request {
     cancelled: CancellationToken,
 }
 
-/// The `GET` streams that are open.
-#[derive(Debug, Default)]
-struct Streams {
-    open: usize,
-    /// Cancelled when the session is deleted.
-    ended: CancellationToken,
+impl Active {
+    /// Gives up what nobody needs at the moment.
+    fn shrink(&mut self) {
+        if self.outbox.as_ref().is_some_and(|outbox| outbox.is_idle()) {
+            self.outbox = None;
+        }
+    }
 }
 
 /// Tells the clients of a gateway apart, so that what belongs to one reaches no other. That of a session
@@ -186,33 +191,15 @@ impl Session {
         }
     }
 
-    /// A place for one more `GET` stream, given back when dropped.
-    pub(crate) fn open_stream(self: &Arc<Self>, limit: usize) -> Option<OpenStream> {
-        let mut active = lock(&self.active);
-        let open = active.streams.as_ref().map_or(0, |streams| streams.open);
-        if open >= limit {
-            return None;
-        }
-        let streams = active.streams.get_or_insert_default();
-        streams.open += 1;
-        if self.has_ended() {
-            streams.ended.cancel();
-        }
-        Some(OpenStream {
-            session: Arc::clone(self),
-            ended: streams.ended.clone(),
-        })
-    }
-
     /// Ends what is in flight and the streams that listen.
     pub(crate) fn end(&self) {
-        let active = lock(&self.active);
+        let mut active = lock(&self.active);
         self.ended.store(true, Ordering::Release);
         for request in &active.requests {
             request.cancelled.cancel();
         }
-        if let Some(streams) = &active.streams {
-            streams.ended.cancel();
+        if let Some(outbox) = &mut active.outbox {
+            outbox.wake_all();
         }
     }
 
@@ -272,42 +259,18 @@ impl Drop for Place {
     }
 }
 
-/// A standalone stream that is open; its place is free again when this is dropped.
-#[derive(Debug)]
-pub(crate) struct OpenStream {
-    session: Arc<Session>,
-    ended: CancellationToken,
-}
-
-impl OpenStream {
-    /// Cancelled when the session is deleted.
-    pub(crate) fn ended(&self) -> &CancellationToken {
-        &self.ended
-    }
-}
-
-impl Drop for OpenStream {
-    fn drop(&mut self) {
-        let mut active = lock(&self.session.active);
-        if let Some(streams) = &mut active.streams {
-            streams.open -= 1;
-            if streams.open == 0 {
-                active.streams = None;
-            }
-        }
-    }
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     // The tables hold no half-done change that a panic could leave behind.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use std::task::{Context, Poll, Waker};
+
     use super::*;
 
-    fn unnamed() -> Arc<Session> {
+    pub(super) fn unnamed() -> Arc<Session> {
         sessions::tests::sessions(9).open_unnamed(id::tests::fixed(&[]))
     }
 
@@ -344,18 +307,11 @@ mod tests {
         let after = session.begin("2", 9).unwrap();
         let late = session.open_stream(9).unwrap();
         assert!(before.cancelled.is_cancelled() && after.cancelled.is_cancelled());
-        assert!(stream.ended().is_cancelled() && late.ended().is_cancelled());
-    }
-
-    #[test]
-    fn as_many_streams_are_open_as_there_is_room_for() {
-        let session = unnamed();
-        let one = session.open_stream(2);
-        let two = session.open_stream(2);
-        assert!(one.is_some() && two.is_some());
-        assert!(session.open_stream(2).is_none());
-        drop(one);
-        assert!(session.open_stream(2).is_some());
+        let over = |stream: &OpenStream| stream.poll_next(&Context::from_waker(Waker::noop()));
+        assert_eq!(
+            [over(&stream), over(&late)],
+            [Poll::Ready(None), Poll::Ready(None)]
+        );
     }
 
     /// Ten thousand of these are kept, so that what is added to one is added ten thousand times.
@@ -369,6 +325,6 @@ mod tests {
             drop((places, stream));
         }
         let active = lock(&session.active);
-        assert!(active.streams.is_none() && active.requests.capacity() <= KEPT_ROOM);
+        assert!(active.outbox.is_none() && active.requests.capacity() <= KEPT_ROOM);
     }
 }

@@ -1,0 +1,325 @@
+//! What is said to a client beside the answers to its requests: a queue, and the streams that empty it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use super::{Session, lock};
+
+/// The messages that wait for a stream of one session, and its streams that are open.
+///
+/// # Properties
+///
+/// A message leaves by exactly one stream, in the order in which messages were told.
+///
+/// > The server MUST send each of its JSON-RPC messages on only one of the connected streams; that is, it
+/// > MUST NOT broadcast the same message across multiple streams. (MCP 2025-11-25, basic/transports,
+/// > "Multiple Connections")
+///
+/// It is that of the newest, since of several the older ones may belong to connections that are dead and do
+/// not know it.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    /// The newest last.
+    open: Vec<Reader>,
+    next: u64,
+    waiting: VecDeque<Waiting>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Reader {
+    number: u64,
+    waker: Option<Waker>,
+    /// It read too slowly.
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    since: Instant,
+    message: Bytes,
+}
+
+/// Messages and bytes that wait at most while a stream is open: it reads too slowly when there are more.
+const READ: (usize, usize) = (256, 1 << 20);
+/// The same while there is none; many clients never open any.
+const UNREAD: (usize, usize) = (16, 64 << 10);
+/// A message that found no stream for so long is of no use any more.
+const WAITS: Duration = Duration::from_secs(60);
+
+impl Outbox {
+    /// Whether the session has no need of this.
+    pub(super) fn is_idle(&self) -> bool {
+        self.open.is_empty() && self.waiting.is_empty()
+    }
+
+    pub(super) fn open(&self) -> usize {
+        self.open.len()
+    }
+
+    fn add_reader(&mut self) -> u64 {
+        self.next += 1;
+        self.open.push(Reader {
+            number: self.next,
+            waker: None,
+            closed: false,
+        });
+        self.next
+    }
+
+    fn remove_reader(&mut self, number: u64) {
+        self.open.retain(|reader| reader.number != number);
+        if !self.waiting.is_empty() {
+            self.wake_newest();
+        }
+    }
+
+    fn wake_newest(&mut self) {
+        if let Some(waker) = self.newest().and_then(|reader| reader.waker.take()) {
+            waker.wake();
+        }
+    }
+
+    /// The stream that what is told now leaves by.
+    fn newest(&mut self) -> Option<&mut Reader> {
+        self.open.iter_mut().rev().find(|reader| !reader.closed)
+    }
+
+    /// Wakes all streams, since the session has ended.
+    pub(super) fn wake_all(&mut self) {
+        let wakers = self
+            .open
+            .iter_mut()
+            .filter_map(|reader| reader.waker.take());
+        wakers.for_each(Waker::wake);
+    }
+
+    /// Takes a message on; `false` when there is no room. A stream that made it so by not reading is closed.
+    fn push(&mut self, message: Bytes) -> bool {
+        self.forget_old();
+        let listens = self.newest().is_some();
+        let (messages, bytes) = if listens { READ } else { UNREAD };
+        if self.waiting.len() >= messages || self.bytes + message.len() > bytes {
+            if let Some(slow) = self.newest() {
+                slow.closed = true;
+                slow.waker.take().into_iter().for_each(Waker::wake);
+            }
+            return false;
+        }
+        self.bytes += message.len();
+        self.waiting.push_back(Waiting {
+            since: Instant::now(),
+            message,
+        });
+        self.wake_newest();
+        true
+    }
+
+    fn pop(&mut self) -> Option<Bytes> {
+        let message = self.waiting.pop_front()?.message;
+        self.bytes -= message.len();
+        Some(message)
+    }
+
+    /// Drops what has waited for too long.
+    fn forget_old(&mut self) {
+        let is_old = |waiting: &Waiting| waiting.since.elapsed() > WAITS;
+        while self.waiting.front().is_some_and(is_old) {
+            self.pop();
+        }
+    }
+
+    fn poll(&mut self, number: u64, cx: &Context<'_>) -> Poll<Option<Bytes>> {
+        let newest = self.newest().map(|reader| reader.number);
+        if newest == Some(number)
+            && let Some(message) = self.pop()
+        {
+            return Poll::Ready(Some(message));
+        }
+        let Some(reader) = self.open.iter_mut().find(|reader| reader.number == number) else {
+            return Poll::Ready(None);
+        };
+        if reader.closed {
+            return Poll::Ready(None);
+        }
+        reader.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Session {
+    /// Says something to the client that belongs to none of its requests: a notification, or a request of
+    /// its own. Whether that can reach anybody.
+    ///
+    /// It leaves by one open `GET` stream, or by standard output, or waits a while for a stream to be opened.
+    /// Of a client that does not read what it is told nothing is kept without end: its stream is closed, and
+    /// this returns `false`.
+    #[must_use]
+    #[allow(dead_code, reason = "those who tell something come next")]
+    pub(crate) fn tell(&self, message: Bytes) -> bool {
+        let mut active = lock(&self.active);
+        if self.has_ended() {
+            return false;
+        }
+        let told = active.outbox.get_or_insert_default().push(message);
+        active.shrink();
+        told
+    }
+
+    /// Whether the client has a stream open, so that what it is told reaches it at once.
+    #[allow(dead_code, reason = "those who tell something come next")]
+    pub(crate) fn listens(&self) -> bool {
+        let mut active = lock(&self.active);
+        let outbox = active.outbox.as_mut();
+        !self.has_ended() && outbox.is_some_and(|outbox| outbox.newest().is_some())
+    }
+
+    /// A place for one more stream, given back when dropped.
+    pub(crate) fn open_stream(self: &Arc<Self>, limit: usize) -> Option<OpenStream> {
+        let mut active = lock(&self.active);
+        let outbox = active.outbox.get_or_insert_default();
+        if outbox.open() >= limit {
+            return None;
+        }
+        outbox.forget_old();
+        Some(OpenStream {
+            number: outbox.add_reader(),
+            session: Arc::clone(self),
+        })
+    }
+}
+
+/// A stream that is open, by which the client hears what it is told; its place is free again when this is
+/// dropped.
+#[derive(Debug)]
+pub(crate) struct OpenStream {
+    session: Arc<Session>,
+    number: u64,
+}
+
+impl OpenStream {
+    /// The next message for the client; none when its session has ended, or it read too slowly.
+    pub(crate) fn poll_next(&self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
+        let mut active = lock(&self.session.active);
+        match &mut active.outbox {
+            Some(outbox) if !self.session.has_ended() => outbox.poll(self.number, cx),
+            _ => Poll::Ready(None),
+        }
+    }
+
+    /// The same for whoever waits for it alone.
+    pub(crate) async fn next(&self) -> Option<Bytes> {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        let mut active = lock(&self.session.active);
+        if let Some(outbox) = &mut active.outbox {
+            outbox.remove_reader(self.number);
+        }
+        active.shrink();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::unnamed;
+    use super::*;
+
+    fn heard(stream: &OpenStream) -> Option<String> {
+        let polled = stream.poll_next(&Context::from_waker(Waker::noop()));
+        match polled {
+            Poll::Ready(Some(message)) => Some(String::from_utf8(message.to_vec()).unwrap()),
+            Poll::Ready(None) => Some("closed".to_owned()),
+            Poll::Pending => None,
+        }
+    }
+
+    #[track_caller]
+    fn hears(stream: &OpenStream, expected: &[&str]) {
+        for expected in expected {
+            assert_eq!(heard(stream).as_deref(), Some(*expected));
+        }
+        assert_eq!(heard(stream), None);
+    }
+
+    fn tell_all(session: &Session, messages: &[&'static str]) -> bool {
+        let mut messages = messages.iter();
+        messages.all(|message| session.tell(Bytes::from_static(message.as_bytes())))
+    }
+
+    #[tokio::test]
+    async fn what_is_told_leaves_by_the_newest_stream_alone_and_in_order() {
+        let session = unnamed();
+        let [older, newer] = [(); 2].map(|()| session.open_stream(9).unwrap());
+        assert!(tell_all(&session, &["a", "b"]));
+        hears(&older, &[]);
+        hears(&newer, &["a", "b"]);
+        assert!(tell_all(&session, &["c"]));
+        drop(newer);
+        hears(&older, &["c"]);
+    }
+
+    #[tokio::test]
+    async fn who_waits_is_woken_by_what_is_told_and_by_the_end() {
+        let session = unnamed();
+        let stream = session.open_stream(9).unwrap();
+        let telling = async { session.tell(Bytes::from_static(b"a")) };
+        let (heard, told) = tokio::join!(stream.next(), telling);
+        assert_eq!((heard.as_deref(), told), (Some(&b"a"[..]), true));
+        let ((), heard) = tokio::join!(async { session.end() }, stream.next());
+        assert_eq!(heard, None);
+        assert!(!tell_all(&session, &["b"]) && !session.listens());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_finds_no_stream_waits_a_while_for_one() {
+        let session = unnamed();
+        assert!(tell_all(&session, &["a"]) && !session.listens());
+        tokio::time::advance(WAITS / 2).await;
+        assert!(tell_all(&session, &["b"]));
+        tokio::time::advance(WAITS / 2 + Duration::from_secs(1)).await;
+        hears(&session.open_stream(9).unwrap(), &["b"]);
+        assert!(lock(&session.active).outbox.is_none());
+    }
+
+    #[tokio::test]
+    async fn where_nobody_listens_little_is_kept() {
+        let session = unnamed();
+        let told = (0..99).filter(|_| tell_all(&session, &["a"])).count();
+        assert_eq!(told, UNREAD.0);
+        let session = unnamed();
+        assert!(!session.tell(Bytes::from(vec![b'a'; UNREAD.1 + 1])));
+        assert!(lock(&session.active).outbox.is_none());
+    }
+
+    #[tokio::test]
+    async fn who_does_not_read_is_closed_and_may_come_back() {
+        let session = unnamed();
+        let stream = session.open_stream(9).unwrap();
+        let told = (0..999).filter(|_| tell_all(&session, &["a"])).count();
+        assert_eq!(told, READ.0);
+        assert_eq!(heard(&stream).as_deref(), Some("closed"));
+        assert!(!session.listens());
+        drop(stream);
+        hears(&session.open_stream(9).unwrap(), &["a"; READ.0]);
+    }
+
+    #[test]
+    fn as_many_streams_are_open_as_there_is_room_for() {
+        let session = unnamed();
+        let one = session.open_stream(2);
+        let two = session.open_stream(2);
+        assert!(one.is_some() && two.is_some());
+        assert!(session.open_stream(2).is_none());
+        drop(one);
+        assert!(session.open_stream(2).is_some());
+    }
+}
