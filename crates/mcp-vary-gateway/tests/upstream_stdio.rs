@@ -503,8 +503,8 @@ async fn held(limits: impl FnOnce(&mut Limits)) -> Arc<Upstream> {
     Upstream::connect(config).await.unwrap()
 }
 
-fn relay(arguments: Value) -> Request {
-    call("relay", &arguments)
+fn relay(arguments: &Value) -> Request {
+    call("relay", arguments)
 }
 
 /// What the server asks next.
@@ -519,7 +519,7 @@ async fn asked(exchange: &mut Exchange) -> ServerRequest {
 async fn who_has_a_connection_alone_is_asked_and_answers() {
     let upstream = held(|_| {}).await;
     let mut exchange = upstream
-        .request(relay(json!({"method": "elicitation/create", "n": 5})))
+        .request(relay(&json!({"method": "elicitation/create", "n": 5})))
         .await
         .unwrap();
     let request = asked(&mut exchange).await;
@@ -537,7 +537,7 @@ async fn who_has_a_connection_alone_is_asked_and_answers() {
 async fn what_nobody_answers_is_refused_once_it_is_let_go() {
     let upstream = held(|_| {}).await;
     let mut exchange = upstream
-        .request(relay(json!({"method": "roots/list"})))
+        .request(relay(&json!({"method": "roots/list"})))
         .await
         .unwrap();
     drop(asked(&mut exchange).await);
@@ -552,7 +552,7 @@ async fn what_nobody_answers_is_refused_once_it_is_let_go() {
 async fn a_call_does_not_time_out_while_the_client_is_asked() {
     let upstream = held(|limits| limits.idle = Duration::from_millis(50)).await;
     let mut exchange = upstream
-        .request(relay(json!({"method": "elicitation/create"})))
+        .request(relay(&json!({"method": "elicitation/create"})))
         .await
         .unwrap();
     let request = asked(&mut exchange).await;
