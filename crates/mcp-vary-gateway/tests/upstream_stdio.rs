@@ -570,7 +570,7 @@ async fn what_the_server_withdraws_is_not_answered() {
     let upstream = held(|_| {}).await;
     let mut exchange = upstream
         .request(relay(
-            json!({"method": "elicitation/create", "withdraw": true}),
+            &json!({"method": "elicitation/create", "withdraw": true}),
         ))
         .await
         .unwrap();
