@@ -268,3 +268,31 @@ fn what_was_told_otherwise_says_so() {
     assert_eq!(said.text, "It is 8 °C.\n\n{\"c\":8,\"log\":[]}");
     assert_eq!(Said::read(r#"{"content":[],"isError":true}"#, true), None);
 }
+
+/// CN-7, CN-14: what has nothing for a client leaves it what it gets without.
+#[test]
+fn hints_alone_are_nothing_to_who_does_not_sample() {
+    let hints = Alternative::default().with_hint("take a jacket");
+    for tags in [
+        &[][..],
+        &["x-a=1"],
+        &["mcp-capable", "format!=json"],
+        &["verbosity=standard"],
+    ] {
+        tells(&hints, WEATHER, &client(tags), "");
+    }
+    for tags in [&["agent", "format=json"][..], &["human"], &["format=text"]] {
+        let (features, _) = Features::from_tags(tags.iter().copied());
+        let (tool, policy) = Default::default();
+        let told = hints.apply(WEATHER, &features, tool, None, &policy);
+        let without = mcp_vary::shape::tool_result(WEATHER, &features, tool, &policy);
+        assert_eq!(told, without, "{tags:?}");
+        assert_ne!(told, Shaped::Unchanged, "{tags:?}");
+    }
+    tells(
+        &hints,
+        r#"{"content":[{"type":"text","text":"all is well"}]}"#,
+        &client(&["x-a=1", "sampling"]),
+        r#"{"content":[{"type":"text","text":"all is well"},{"type":"text","text":"take a jacket"}]}"#,
+    );
+}

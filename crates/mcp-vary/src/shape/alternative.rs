@@ -8,7 +8,7 @@ use super::answer::{Answer, HINTS};
 use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
 use super::content::{Block, array, blocks, texts};
 use super::repeat::{Relation, relations};
-use super::tool_result::{Policy, ToolFacts, document, is_shapeable};
+use super::tool_result::{Policy, ToolFacts, document, is_shapeable, tool_result};
 use crate::feature::{Features, Format};
 use crate::json::{Json, JsonError, Members, elements};
 
@@ -133,6 +133,8 @@ impl Alternative {
     /// bytes they were, in their order; the text stands where the first one stood. A value that `schema`
     /// does not take is told in `content` alone; `structuredContent` stays the server's there, and for a
     /// user interface. Errors, questions, promises, and results that say that they were shaped are unchanged.
+    /// Where it has nothing for a client, such as hints alone for one that does not sample, the result is
+    /// what [`tool_result`] makes of it.
     #[must_use]
     pub fn apply(
         &self,
@@ -142,6 +144,9 @@ impl Alternative {
         schema: Option<&dyn OutputSchema>,
         policy: &Policy<'_>,
     ) -> Shaped {
+        if self.is_silent(features) {
+            return tool_result(result, features, tool, policy);
+        }
         let telling = Telling {
             alternative: self,
             features,
@@ -155,6 +160,12 @@ impl Alternative {
             // A result that cannot be read is the client's to judge.
             Ok(None) | Err(_) => Shaped::Unchanged,
         }
+    }
+
+    /// Whether it says nothing to a client with `features` that the server does not say.
+    fn is_silent(&self, features: &Features) -> bool {
+        let hints = features.sampling() && !self.hints.is_empty();
+        !hints && self.value.is_none() && self.markdown.is_none() && self.text.is_none()
     }
 }
 
