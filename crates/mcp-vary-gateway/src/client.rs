@@ -8,13 +8,12 @@ use indexmap::IndexMap;
 use mcp_vary::extension::{Carrier, declared};
 use mcp_vary::feature::Features;
 use mcp_vary::hints::VariantHints;
-use mcp_vary::ignored::Ignored;
 use serde_json::Value;
-use tracing::debug;
 
 use crate::choose::{Offers, Told};
 use crate::class::ClassKey;
 use crate::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION};
+use crate::negotiated::Ignorings;
 use crate::params::Params;
 use crate::reply::Failure;
 use crate::revision::{Era, Revision};
@@ -35,25 +34,18 @@ pub(crate) struct Declared {
 
 impl Declared {
     /// Reads a client's capabilities. Bad settings are dropped alone, counted and logged (EXT-5).
-    pub(crate) fn read(capabilities: &Value) -> Self {
+    pub(crate) fn read(capabilities: &Value, ignorings: &Ignorings) -> Self {
         let features = declared::<Features>(capabilities);
         let hints = declared::<VariantHints>(capabilities);
-        log_ignored("content-negotiation", &features.ignored);
-        log_ignored("server-variants", &hints.ignored);
-        let declared = Self {
+        let declares = features.carrier.map(|_| &features.value);
+        ignorings.declared(declares, &features.ignored);
+        ignorings.hinted(&hints.value, &hints.ignored);
+        Self {
             features: features.carrier.is_some().then_some(features.value),
             hints: hints.value,
             negotiation: features.carrier,
             variants: hints.carrier,
-        };
-        debug!(features = ?declared.features, hints = ?declared.hints, "client declarations read");
-        declared
-    }
-}
-
-fn log_ignored(extension: &str, ignored: &Ignored) {
-    for entry in ignored.entries() {
-        debug!(extension, entry = %entry.what, reason = %entry.reason, "part of a client's declaration ignored");
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::config::{Config, Keys, Limits};
 use crate::deprecation::Deprecations;
 use crate::kept::Kept;
 use crate::links::Links;
+use crate::negotiated::Ignorings;
 use crate::session::{self, Sessions};
 
 /// What a gateway has from its start to its end, whatever it is configured to be in between.
@@ -25,6 +26,7 @@ pub(crate) struct Lasting {
     pub(crate) cursor_keys: CursorKeys,
     pub(crate) links: Links,
     pub(crate) deprecations: Deprecations,
+    pub(crate) ignorings: Ignorings,
     /// When the gateway was opened, in seconds since 1970-01-01 UTC.
     pub(crate) opened: u64,
     /// What results left out.
@@ -53,6 +55,7 @@ impl Lasting {
             cursor_keys: cursor_keys.with_previous(previous),
             links: Links::default(),
             deprecations: Deprecations::default(),
+            ignorings: Ignorings::default(),
             opened: (config.outside.now)(),
             kept: Arc::new(Kept::new(
                 config.limits.kept_results,

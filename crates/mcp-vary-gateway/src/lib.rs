@@ -23,6 +23,7 @@ mod links;
 mod log_level;
 mod mcp_header;
 mod meta;
+mod negotiated;
 mod params;
 mod rankings;
 mod reload;

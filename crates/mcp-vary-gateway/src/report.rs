@@ -90,6 +90,13 @@ impl Gateway {
         served
     }
 
+    /// How many declarations of clients had a part that was ignored, such as a feature tag that is none. A
+    /// declaration that a client repeats, word for word, is read again now and then only.
+    #[must_use]
+    pub fn ignored_declarations(&self) -> u64 {
+        self.lasting.ignorings.count()
+    }
+
     /// How many results were not told as configured, since a projection or template failed; clients got them
     /// as the server gave them. A new configuration begins at 0.
     #[must_use]

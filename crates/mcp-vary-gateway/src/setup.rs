@@ -142,7 +142,7 @@ impl Setup {
             let value: Value = serde_json::from_str(text).unwrap_or_default();
             let names = value.as_object().into_iter().flat_map(Map::keys);
             let names = names.cloned().collect();
-            let declared = Declared::read(&value);
+            let declared = Declared::read(&value, &self.lasting.ignorings);
             let lacks = self.lacking(&value, &declared);
             let known = self.knowledge_of(declared, names, self.classes.mirror(&value));
             Known { lacks, ..known }

@@ -13,10 +13,10 @@ use mcp_vary::shape::{
 use mcp_vary::variant::VariantId;
 use mcp_vary::view::{OutputCheck, ResultFields};
 use serde_json::Value;
-use tracing::debug;
 
 use crate::bridge::{STRUCTURE, is_text, without_structure};
 use crate::kept::Kept;
+use crate::negotiated;
 use crate::results::{
     Called, Output, PromptRule, Recipe, ResourceRule, told_prompt, told_resource,
 };
@@ -58,11 +58,13 @@ pub(crate) enum Shape {
 impl Shape {
     /// The shaped result; the same bytes when nothing is to be done.
     pub(crate) fn apply<'a>(&self, result: &'a str) -> Cow<'a, str> {
-        let shaped = match self {
+        let (what, listener, shaped) = match self {
             Self::Tool(shaping) => return shaping.apply(result),
-            Self::Resource(shaping) => shaping.apply(result),
-            Self::Prompt(shaping) => shaping.apply(result),
+            Self::Resource(shaping) => ("resource", &shaping.listener, shaping.apply(result)),
+            Self::Prompt(shaping) => ("prompt", &shaping.listener, shaping.apply(result)),
         };
+        let variant = listener.variant.as_ref().map(VariantId::as_str);
+        negotiated::chosen(what, &listener.features, variant, &shaped);
         match shaped {
             Shaped::Changed { result, .. } => Cow::Owned(result),
             _ => Cow::Borrowed(result),
@@ -183,12 +185,13 @@ impl Shaping {
             _ => None,
         };
         let shaped = shaped.or_else(|| tell(&policy));
-        match shaped.unwrap_or_else(|| tool_result(result, features, self.tool, &policy)) {
-            Shaped::Changed { result, applied } => {
-                debug!(?applied, "result shaped");
-                Cow::Owned(result)
-            }
-            _ => Cow::Borrowed(result),
+        let shaped = shaped.unwrap_or_else(|| tool_result(result, features, self.tool, &policy));
+        if let Some(features) = &self.features {
+            negotiated::chosen("result", features, policy.variant, &shaped);
+        }
+        match shaped {
+            Shaped::Changed { result, .. } => Cow::Owned(result),
+            Shaped::Unchanged => Cow::Borrowed(result),
         }
     }
 

@@ -13,12 +13,15 @@
 #[path = "../http_peer/mod.rs"]
 mod http_peer;
 
+mod applied;
 mod bad_input;
 mod batches;
 mod cancel;
 mod choosing;
 mod http;
 mod kept;
+mod log;
+mod logging;
 mod mapping;
 mod negotiation;
 mod offers;
@@ -27,6 +30,7 @@ mod reload;
 mod required;
 mod results;
 mod rules;
+mod seed;
 mod server;
 mod servers;
 mod sessions;

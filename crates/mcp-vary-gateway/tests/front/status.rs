@@ -1,65 +1,18 @@
 //! What the operator is told: how the gateway stands, who uses deprecated variants, how often it ranks.
 
-use std::fmt::{Debug, Write as _};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use mcp_vary::variant::{DeprecationInfo, ServerVariant};
 use mcp_vary_gateway::{Config, Outside, VariantConfig};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::Level;
 
+use crate::log::Log;
 use crate::support::{House, Http, Post, Way, hints, under};
-
-/// Hears the gateway's warnings, a line each.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<String>>>);
-
-impl Log {
-    fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap())
-    }
-}
-
-impl Subscriber for Log {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() <= Level::WARN && metadata.target().starts_with("mcp_vary_gateway")
-    }
-
-    fn new_span(&self, _span: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _span: &Id, _values: &Record<'_>) {}
-
-    fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        let mut line = Line::default();
-        event.record(&mut line);
-        if line.0.contains("deprecated") {
-            self.0.lock().unwrap().push(line.0);
-        }
-    }
-
-    fn enter(&self, _span: &Id) {}
-
-    fn exit(&self, _span: &Id) {}
-}
-
-#[derive(Default)]
-struct Line(String);
-
-impl Visit for Line {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        write!(self.0, "{}={value:?}; ", field.name()).unwrap();
-    }
-}
 
 /// Noon of 1970-01-12.
 const START: u64 = 11 * DAY + DAY / 2;
@@ -100,8 +53,7 @@ async fn the_use_of_a_deprecated_variant_is_counted_and_said_once_a_day() {
         config
     })
     .await;
-    let log = Log::default();
-    let _listening = tracing::subscriber::set_default(log.clone());
+    let (log, _listening) = Log::listen("mcp_vary_gateway::deprecation", Level::WARN);
     for way in Way::ALL {
         list(&house, way, "standard").await;
     }

@@ -1,0 +1,438 @@
+//! The test cases, scenarios and examples of the content negotiation extension, as it writes them, over HTTP
+//! and stdio, in both eras.
+//!
+//! Where the extension contradicts itself or MCP, `spec/requirements.yaml` says what holds (`MUST*`): a value
+//! stands bare, without `{type, properties}` around it; `structuredContent` is left out, never `null`; a value
+//! stands alone for clients that declared both `agent` and `format=json`; `instructions` and lists are the
+//! same for all; a prompt's message has one block.
+
+use mcp_vary_gateway::config::{PromptRules, ResourceRules, ResultRules};
+use serde_json::{Value, json};
+use tracing::Level;
+
+use crate::http_peer::{Peer, Reply, Seen};
+use crate::log::Log;
+use crate::support::{House, Pipe, Post, Way, features, modern, request, tool};
+
+pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/content-negotiation";
+const VALLEY: &str = "map://features/alpine-valley-1";
+const INSTRUCTIONS: &str = "Ask for one city at a time.";
+
+fn weather() -> Value {
+    json!({
+        "location": "Bern", "temperature_c": 8, "humidity_percent": 72, "precipitation_probability": 0.3,
+        "wind_speed_kmh": 15, "uv_index": 2,
+    })
+}
+
+/// What the server says to a call, as it writes it.
+fn served() -> String {
+    let value = weather();
+    let text = Value::from(value.to_string());
+    format!(
+        r#"{{"content": [ {{"type":"text","text":{text}}} ], "structuredContent":{value}, "x-served":1.0}}"#
+    )
+}
+
+fn feature() -> Value {
+    json!({
+        "type": "Feature", "geometry": {"type": "Point", "coordinates": [7.6586, 45.9763]},
+        "properties": {"name": "Alpine Valley", "elevation_m": 3200},
+    })
+}
+
+/// The weather service of the extension, which knows nothing of it.
+fn answer(seen: &Seen) -> Option<Reply> {
+    let result = match seen.method() {
+        "initialize" => json!({
+            "protocolVersion": "2025-11-25", "serverInfo": {"name": "Weather Service", "version": "2.0.0"},
+            "capabilities": {"logging": {}, "prompts": {}, "resources": {}, "tools": {}},
+            "instructions": INSTRUCTIONS,
+        }),
+        "tools/list" => {
+            json!({"tools": [{"name": "get_weather", "inputSchema": {"type": "object"}}]})
+        }
+        "tools/call" => {
+            let (id, result) = (seen.id(), served());
+            let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+            return Some(Reply::new(200, "application/json", body));
+        }
+        "resources/list" => json!({"resources": [{"uri": VALLEY, "name": "valley"}]}),
+        "resources/read" => json!({"contents": [
+            {"uri": VALLEY, "mimeType": "application/json", "text": feature().to_string()},
+        ]}),
+        "prompts/list" => json!({"prompts": [{"name": "check_weather"}]}),
+        "prompts/get" => json!({"messages": [
+            {"role": "user", "content": {"type": "text", "text": "Check the weather."}},
+        ]}),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+const RESULTS: &str = r#"
+- {tools: [get_weather], hints: ["Low UV index ({{ value.uv_index }}) means sunscreen not critical"]}
+"#;
+
+const RESOURCES: &str = r#"
+- {uris: ["map://*"], as: geo-markdown}
+- {uris: ["map://*"], when: agent & mcp-capable, as: served}
+"#;
+
+const PROMPTS: &str = r#"
+- {prompts: [check_weather], when: agent & mcp-capable & sampling, text: "Analyze step-by-step, then call the weather tool."}
+- {prompts: [check_weather], when: human & interactive, text: "What location interests you?"}
+"#;
+
+/// With what the operator of the weather service says of hints, maps and prompts.
+pub(crate) async fn operated() -> House {
+    House::behind_one(Peer::start(answer).await, |mut config| {
+        config.results = ResultRules::read(RESULTS).unwrap();
+        config.told_resources = ResourceRules::read(RESOURCES).unwrap();
+        config.told_prompts = PromptRules::read(PROMPTS).unwrap();
+        config
+    })
+    .await
+}
+
+/// Without a word of an operator.
+async fn unattended() -> House {
+    House::behind_one(Peer::start(answer).await, |config| config).await
+}
+
+const CALL: &str = "tools/call";
+const READ: &str = "resources/read";
+const GET: &str = "prompts/get";
+
+pub(crate) fn params(method: &str) -> Value {
+    match method {
+        CALL => tool("get_weather"),
+        READ => json!({"uri": VALLEY}),
+        _ => json!({"name": "check_weather"}),
+    }
+}
+
+/// One example of the extension: who asks for what, and what stands where in the result; `null` is nothing.
+struct Case {
+    name: &'static str,
+    tags: &'static [&'static str],
+    method: &'static str,
+    finds: Value,
+}
+
+/// Those that hold without a word of an operator.
+fn by_themselves() -> Vec<Case> {
+    let markdown = "- **location**: Bern\n- **temperature_c**: 8\n- **humidity_percent**: 72\n\
+                    - **precipitation_probability**: 0.3\n- **wind_speed_kmh**: 15\n- **uv_index**: 2";
+    vec![
+        Case {
+            name: "Test Case 1: Agent requesting JSON",
+            tags: &["agent", "format=json"],
+            method: CALL,
+            finds: json!({
+                "/content": [], "/structuredContent": weather(), "/_meta/vary~1applied/format": "json",
+            }),
+        },
+        Case {
+            name: "Test Case 2: Human requesting markdown",
+            tags: &["human", "format=markdown"],
+            method: CALL,
+            finds: json!({"/content": [{"type": "text", "text": markdown}], "/structuredContent": null}),
+        },
+        Case {
+            name: "Tool Results: Agent with `!interactive`",
+            tags: &["agent", "!interactive"],
+            method: CALL,
+            finds: json!({
+                "/content": [{"type": "text", "text": weather().to_string()}],
+                "/structuredContent": weather(),
+            }),
+        },
+        Case {
+            name: "Requirement 5: SHOULD Prefer Client-Declared Preferences",
+            tags: &["human", "sampling", "format=json"],
+            method: CALL,
+            finds: json!({"/structuredContent": weather()}),
+        },
+    ]
+}
+
+/// Those for which the operator has words of their own.
+fn in_the_operators_words() -> Vec<Case> {
+    let mut hinted = weather();
+    hinted["hints"] = json!(["Low UV index (2) means sunscreen not critical"]);
+    vec![
+        Case {
+            name: "Tool Results: Agent with `sampling` capability",
+            tags: &["agent", "sampling", "format=json"],
+            method: CALL,
+            finds: json!({"/content": [], "/structuredContent": hinted}),
+        },
+        Case {
+            name: "Resource Content: Agent with `mcp-capable`",
+            tags: &["agent", "mcp-capable"],
+            method: READ,
+            finds: json!({"/contents": [
+                {"uri": VALLEY, "mimeType": "application/json", "text": feature().to_string()},
+            ]}),
+        },
+        Case {
+            name: "Resource Content: Human with `format=markdown`",
+            tags: &["human", "format=markdown"],
+            method: READ,
+            finds: json!({"/contents": [{
+                "uri": VALLEY, "mimeType": "text/markdown",
+                "text": "## Alpine Valley\n\n- **coordinates**: 45.9763°N, 7.6586°E\n- **elevation_m**: 3200",
+            }]}),
+        },
+        Case {
+            name: "Prompt Templates: Agent with `mcp-capable` and `sampling`",
+            tags: &["agent", "mcp-capable", "sampling"],
+            method: GET,
+            finds: json!({"/messages": [{"role": "user", "content":
+                {"type": "text", "text": "Analyze step-by-step, then call the weather tool."},
+            }]}),
+        },
+        Case {
+            name: "Prompt Templates: Human with `interactive` and `!sampling`",
+            tags: &["human", "interactive", "!sampling"],
+            method: GET,
+            finds: json!({"/messages": [{"role": "user", "content":
+                {"type": "text", "text": "What location interests you?"},
+            }]}),
+        },
+    ]
+}
+
+async fn holds(house: &House, case: &Case) {
+    for way in Way::ALL {
+        let declared = features(case.tags);
+        let answer = way
+            .ask(house, &declared, case.method, params(case.method))
+            .await;
+        for (pointer, expected) in case.finds.as_object().unwrap() {
+            let found = answer["result"].pointer(pointer);
+            let expected = Some(expected).filter(|expected| !expected.is_null());
+            assert_eq!(
+                found, expected,
+                "{}: {pointer} {way:?}: {answer}",
+                case.name
+            );
+        }
+    }
+}
+
+/// CN-6, CN-9, CN-10: test cases 1 and 2.
+#[tokio::test]
+async fn each_case_holds_by_itself() {
+    let (alone, operated) = (unattended().await, operated().await);
+    for case in by_themselves() {
+        holds(&alone, &case).await;
+        if !case.tags.contains(&"sampling") {
+            holds(&operated, &case).await;
+        }
+    }
+}
+
+/// CN-14, CN-15, CN-20: what the extension's examples vary by capability is the operator's to say.
+#[tokio::test]
+async fn each_example_holds_in_the_operators_words() {
+    let house = operated().await;
+    for case in in_the_operators_words() {
+        holds(&house, &case).await;
+    }
+}
+
+/// What a client of `way` gets when it gets what the server said.
+fn unshaped(way: Way) -> String {
+    let served = served();
+    match way.is_modern() {
+        true => format!(r#"{{"resultType":"complete",{}"#, &served[1..]),
+        false => served,
+    }
+}
+
+/// CN-7, CN-11: "Test Case 3: Legacy client (no negotiation)", and "Test Case 4: Invalid feature syntax".
+#[tokio::test]
+async fn who_says_nothing_usable_gets_the_servers_default() {
+    let invalid = features(&["@#$%", "format==json"]);
+    for (declared, is_warned) in [
+        (json!({}), false),
+        (json!({"sampling": {}}), false),
+        (features(&[]), false),
+        (invalid, true),
+    ] {
+        for way in Way::ALL {
+            // Its own, since what was read once is not read again.
+            let house = operated().await;
+            let (log, _listening) = Log::listen("mcp_vary_gateway::negotiated", Level::WARN);
+            let answer = way.text(&house, &declared, CALL, params(CALL)).await;
+            let expected = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}}}"#, unshaped(way));
+            assert_eq!(answer, expected, "{way:?} {declared}");
+            let said = log.take().join("\n");
+            assert_eq!(
+                said.contains("`format==json`"),
+                is_warned,
+                "{way:?}: {said}"
+            );
+            assert_eq!(said.contains("`@#$%`"), is_warned, "{way:?}: {said}");
+        }
+    }
+}
+
+/// One of the "Three Initialize Scenarios".
+struct Scenario {
+    name: &'static str,
+    client: &'static str,
+    capabilities: Value,
+    /// What stands where in the results of a call, a read and a prompt.
+    finds: [Value; 3],
+}
+
+fn scenarios() -> [Scenario; 3] {
+    let full = [
+        "agent",
+        "mcp-capable",
+        "sampling",
+        "elicitation",
+        "roots",
+        "tasks",
+        "verbosity=compact",
+        "format=json",
+    ];
+    let chat = [
+        "human",
+        "!mcp-capable",
+        "interactive",
+        "verbosity=standard",
+        "format=markdown",
+    ];
+    let negotiating =
+        |tags: &[&str]| json!({"extensions": {EXTENSION: {"version": "1.0", "features": tags}}});
+    let mut agents = negotiating(&full);
+    for (name, value) in [
+        ("sampling", json!({})),
+        ("elicitation", json!({"form": {}, "url": {}})),
+        ("roots", json!({"listChanged": true})),
+        ("tasks", json!({})),
+    ] {
+        agents[name] = value;
+    }
+    let plan = |text: &str| json!({"/messages/0/content/text": text});
+    [
+        Scenario {
+            name: "Scenario 1: AI Agent with Full Capabilities",
+            client: "Claude Agent",
+            capabilities: agents,
+            finds: [
+                json!({
+                    "/content": [],
+                    "/structuredContent/temperature_c": 8,
+                    "/structuredContent/hints": ["Low UV index (2) means sunscreen not critical"],
+                    "/_meta/vary~1applied/format": "json",
+                }),
+                json!({"/contents/0/mimeType": "application/json"}),
+                plan("Analyze step-by-step, then call the weather tool."),
+            ],
+        },
+        Scenario {
+            name: "Scenario 2: Human User in Chat Interface",
+            client: "ChatGPT Web Client",
+            capabilities: negotiating(&chat),
+            finds: [
+                json!({
+                    "/content/0/type": "text",
+                    "/structuredContent": null,
+                    "/_meta/vary~1applied/format": "markdown",
+                    "/_meta/vary~1applied/verbosity": "standard",
+                }),
+                json!({"/contents/0/mimeType": "text/markdown"}),
+                plan("What location interests you?"),
+            ],
+        },
+        Scenario {
+            name: "Scenario 3: Legacy Client (No Content Negotiation)",
+            client: "OldAgent v0.9",
+            capabilities: json!({"sampling": {}}),
+            finds: [
+                json!({
+                    "/content/0/text": weather().to_string(),
+                    "/structuredContent": weather(),
+                    "/x-served": 1.0,
+                    "/_meta": null,
+                }),
+                json!({"/contents/0/mimeType": "application/json", "/_meta": null}),
+                plan("Check the weather."),
+            ],
+        },
+    ]
+}
+
+/// What a client is answered first: to `initialize`, or to `server/discover`.
+async fn begun(way: Way, house: &House, scenario: &Scenario) -> Value {
+    let info = json!({"name": scenario.client, "version": "1.0.0"});
+    let begin = match way.is_modern() {
+        true => {
+            let params = json!({"_meta": {"io.modelcontextprotocol/clientInfo": info}});
+            modern(json!(1), "server/discover", params, &scenario.capabilities)
+        }
+        false => request(
+            json!(1),
+            "initialize",
+            json!({
+                "protocolVersion": "2025-11-25", "capabilities": scenario.capabilities, "clientInfo": info,
+            }),
+        ),
+    };
+    match way {
+        Way::HttpLegacy => house
+            .connect()
+            .await
+            .ask(&Post::new(begin.to_string()))
+            .await
+            .json(),
+        Way::HttpModern => house
+            .connect()
+            .await
+            .ask(&Post::modern(&begin))
+            .await
+            .json(),
+        Way::StdioLegacy | Way::StdioModern => Pipe::open(&house.gateway).ask(&begin).await,
+    }
+}
+
+/// CN-8, CN-11, CN-17: the "Three Initialize Scenarios".
+#[tokio::test]
+async fn each_scenario_begins_and_goes_on_as_written() {
+    let house = operated().await;
+    for scenario in scenarios() {
+        for way in Way::ALL {
+            let at = format!("{} {way:?}", scenario.name);
+            let begun = begun(way, &house, &scenario).await;
+            let told = &begun["result"];
+            let capabilities = &told["capabilities"];
+            // "An empty settings object indicates support", for whoever asks.
+            assert_eq!(capabilities["extensions"][EXTENSION], json!({}), "{at}");
+            for offered in ["logging", "prompts", "resources", "tools"] {
+                assert!(capabilities[offered].is_object(), "{at}: {offered}");
+            }
+            // MUST*: they are the server's for all.
+            assert_eq!(told["instructions"], INSTRUCTIONS, "{at}");
+            if !way.is_modern() {
+                let server = json!({"name": "Weather Service", "version": "2.0.0"});
+                assert_eq!(told["serverInfo"], server, "{at}");
+                assert_eq!(told["protocolVersion"], "2025-11-25", "{at}");
+            }
+            for (method, finds) in [CALL, READ, GET].into_iter().zip(&scenario.finds) {
+                let answer = way
+                    .ask(&house, &scenario.capabilities, method, params(method))
+                    .await;
+                for (pointer, expected) in finds.as_object().unwrap() {
+                    let found = answer["result"].pointer(pointer);
+                    let expected = Some(expected).filter(|expected| !expected.is_null());
+                    assert_eq!(found, expected, "{at}: {pointer}: {answer}");
+                }
+            }
+        }
+    }
+}
