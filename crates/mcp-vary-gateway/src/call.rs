@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use http::{HeaderName, HeaderValue};
 use mcp_vary::error::{Error, Identifier};
 use mcp_vary::json;
-use mcp_vary::view::{Candidate, Fault, PreparedPrompt, Selection};
+use mcp_vary::view::{Candidate, Fault, PreparedPrompt, Selection, UriMap};
 
 use crate::bridge::{self, Caching, Upward};
 use crate::catalog::Catalog;
@@ -199,7 +199,7 @@ impl Call<'_> {
         }
     }
 
-    pub(crate) async fn read(self) -> Result<Outcome, Failure> {
+    pub(crate) async fn read(mut self) -> Result<Outcome, Failure> {
         let uri = self.asked.params.string("uri").unwrap_or_default();
         if Kept::is_uri(&uri) {
             return self.read_kept(uri);
@@ -212,10 +212,14 @@ impl Call<'_> {
         } else {
             Caching::AsTold
         };
-        let server = self.server_of_resource(variant, &uri).await?;
+        let own = self.own_uri(variant, &uri)?;
+        let server = self.server_of_resource(variant, &uri, &own).await?;
+        if own != uri {
+            self.asked.params.members.set("uri", json::string(&own));
+        }
         let forwarding = Forwarding {
             server,
-            name: Some(uri),
+            name: Some(own.into_owned()),
             shape: self.resource_shape(variant, server),
             of: Some(ListKind::Resources),
             caching: Some(caching),
@@ -277,9 +281,21 @@ impl Call<'_> {
         self.forward(variant, forwarding).await
     }
 
-    /// The server to read `uri` from: the one that lists it, whose template may stand for it, or that pointed
-    /// to it. Of a single server a variant that does not select among resources shows whatever there is.
-    async fn server_of_resource(&self, variant: usize, uri: &str) -> Result<usize, Failure> {
+    /// What its server calls the resource or template `uri` of the variant.
+    fn own_uri<'u>(&self, variant: usize, uri: &'u str) -> Result<Cow<'u, str>, Failure> {
+        let own = self.gateway.faces.uris(variant).own(uri);
+        own.ok_or_else(|| self.not_found(variant, Identifier::Resource(uri.to_owned())))
+    }
+
+    /// The server to read `uri` from, which it calls `own`: the one that lists it, whose template may stand for
+    /// it, or that pointed to it. Of a single server a variant that does not select among resources shows
+    /// whatever there is.
+    async fn server_of_resource(
+        &self,
+        variant: usize,
+        uri: &str,
+        own: &str,
+    ) -> Result<usize, Failure> {
         let face = &self.gateway.faces.all[variant];
         if self.is_before_one_server() && !face.selects_resources() {
             return Ok(0);
@@ -287,21 +303,18 @@ impl Call<'_> {
         let servers = &self.gateway.config.servers;
         let shows = |server: &usize| {
             let candidate = Candidate {
-                name: uri,
-                own: uri,
+                name: own,
+                own,
                 server: &servers[*server].name,
                 hints: None,
             };
             face.resources.shows(candidate)
         };
         let find = |catalog: &Catalog| {
-            let listed = catalog.view(ListKind::Resources, variant);
-            let listed = listed.and_then(|view| view.place(uri));
-            let found = listed.map(|place| place.server);
             // What is not listed must be selected by its own URI, too.
-            found.or_else(|| {
-                let template = catalog.resource(variant, uri).filter(shows);
-                template.or_else(|| self.linked(catalog, variant, uri, shows))
+            catalog.listed_resource(variant, own).or_else(|| {
+                let template = catalog.resource(variant, own).filter(shows);
+                template.or_else(|| self.linked(catalog, variant, own, shows))
             })
         };
         self.find(ListKind::Resources, find, || {
@@ -310,12 +323,13 @@ impl Call<'_> {
         .await
     }
 
-    /// The first server that `may` have `uri` and of which something that the variant shows pointed to it.
+    /// The first server that `may` have what it calls `own`, and of which something that the variant shows
+    /// pointed to it.
     fn linked(
         &self,
         catalog: &Catalog,
         variant: usize,
-        uri: &str,
+        own: &str,
         may: impl Fn(&usize) -> bool,
     ) -> Option<usize> {
         let (links, servers) = (&self.gateway.lasting.links, &self.gateway.config.servers);
@@ -331,13 +345,13 @@ impl Call<'_> {
         };
         let mut servers = servers.iter().enumerate();
         let found = servers.find(|(at, server)| {
-            may(at) && links.leads(&server.name, uri, |origin| shows(*at, origin))
+            may(at) && links.leads(&server.name, own, |origin| shows(*at, origin))
         });
         found.map(|(at, _)| at)
     }
 
     /// The server of the prompt or template whose argument is to be completed, and what the view calls
-    /// otherwise there; a prompt's name becomes the server's own.
+    /// otherwise there; a prompt's name, or a template, becomes the server's own.
     async fn server_of_reference(
         &mut self,
         variant: usize,
@@ -362,13 +376,18 @@ impl Call<'_> {
             }
             return Ok((place.server, prompt.words.clone()));
         }
+        let uri = text("uri").unwrap_or_default();
+        let own = self.own_uri(variant, &uri)?;
+        if own != uri {
+            let renamed = splice::set(&reference, "uri", &json::string(&own)).into_owned();
+            self.asked.params.members.set("ref", renamed);
+        }
         if self.is_before_one_server() && !face.selects_resources() {
             return Ok((0, None));
         }
-        let uri = text("uri").unwrap_or_default();
         let find = |catalog: &Catalog| {
-            let listed = catalog.template(variant, &uri);
-            listed.or_else(|| catalog.resource(variant, &uri))
+            let listed = catalog.template(variant, &own);
+            listed.or_else(|| catalog.resource(variant, &own))
         };
         let server = self.find(ListKind::Templates, find, || {
             self.not_found(variant, Identifier::Resource(uri.clone()))
@@ -432,6 +451,12 @@ impl Call<'_> {
             Some(id) => failure.with_data(mcp_vary::error::with_active_variant(None, &id)),
             None => failure,
         }
+    }
+
+    /// What the variant calls resources, where that is not what the servers do.
+    fn changed_uris(&self, variant: usize) -> Option<Arc<UriMap>> {
+        let uris = self.gateway.faces.uris(variant);
+        (!uris.is_empty()).then(|| Arc::clone(uris))
     }
 
     fn repeats(&self, server: usize) -> bool {
@@ -533,6 +558,7 @@ impl Call<'_> {
             action: self.action,
             links_of,
             words: forwarding.words,
+            uris: self.changed_uris(variant),
             upstream: upstream.hello().era(),
             progress,
         };

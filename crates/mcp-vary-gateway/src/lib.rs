@@ -42,6 +42,7 @@ mod splice;
 mod status;
 mod telling;
 pub mod upstream;
+mod uris;
 pub mod wire;
 mod words;
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp_vary::json::Members;
 use mcp_vary::variant::VariantId;
+use mcp_vary::view::UriMap;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +29,7 @@ use crate::session::Place;
 use crate::shape::Shape;
 use crate::splice;
 use crate::upstream::{Exchange, Line, Message, Request, Upstream, UpstreamError};
+use crate::uris;
 use crate::wire;
 use crate::words::Words;
 
@@ -113,6 +115,8 @@ pub(crate) struct Finish {
     pub(crate) links_of: Option<(Arc<str>, Origin)>,
     /// What the view calls otherwise than the server.
     pub(crate) words: Option<Arc<Words>>,
+    /// What the view calls resources, where that is not what the servers do.
+    pub(crate) uris: Option<Arc<UriMap>>,
     /// The era of the server, whose results the client may not be able to read.
     pub(crate) upstream: Era,
     pub(crate) progress: Option<Progress>,
@@ -338,6 +342,10 @@ impl Finish {
             (Some(words), Action::Call) => words.of_a_failed_call(result),
             _ => Cow::Borrowed(result),
         };
+        let told = match &self.uris {
+            Some(uris) => Cow::Owned(uris::of_the_view(uris, &told).into_owned()),
+            None => told,
+        };
         let shaped = match &self.shape {
             Some(shape) => shape.apply(&told),
             None => told,
@@ -356,6 +364,9 @@ impl Finish {
             && let Cow::Owned(message) = words.of_the_view(failure.message())
         {
             failure.set_message(message);
+        }
+        if let Some(uris) = &self.uris {
+            uris::of_a_failure(uris, &mut failure);
         }
         let named = !matches!(self.action, Action::Call) || failure.code() == RESOURCE_NOT_FOUND;
         let not_found = named && mcp_vary::error::is_about_an_identifier(failure.code());

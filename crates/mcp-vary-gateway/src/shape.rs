@@ -11,7 +11,7 @@ use mcp_vary::shape::{
     compact_tool_result, tool_result,
 };
 use mcp_vary::variant::VariantId;
-use mcp_vary::view::{OutputCheck, ResultFields};
+use mcp_vary::view::{OutputCheck, ResultFields, UriMap};
 use serde_json::Value;
 
 use crate::bridge::{STRUCTURE, is_text, without_structure};
@@ -93,6 +93,8 @@ impl Listener {
 pub(crate) struct ResourceShaping {
     pub(crate) rules: Arc<[ResourceRule]>,
     pub(crate) server: Arc<str>,
+    /// What the variant calls resources.
+    pub(crate) uris: Arc<UriMap>,
     pub(crate) listener: Listener,
 }
 
@@ -101,7 +103,7 @@ impl ResourceShaping {
         let Listener { features, .. } = &self.listener;
         told_resource(
             &self.rules,
-            &self.server,
+            (&self.server, &self.uris),
             result,
             features,
             self.listener.report(),

@@ -59,6 +59,7 @@ impl Call<'_> {
         Some(Shape::Resource(ResourceShaping {
             rules: Arc::clone(rules),
             server: self.server_name(server),
+            uris: Arc::clone(self.gateway.faces.uris(variant)),
             listener: self.listener(variant)?,
         }))
     }

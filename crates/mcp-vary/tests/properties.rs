@@ -18,6 +18,7 @@ use mcp_vary::predicate::{Predicate, choose};
 use mcp_vary::rank::{Ranked, Ranking, Weights, rank};
 use mcp_vary::state::{self, Parameters, StateError};
 use mcp_vary::variant::{Date, ServerVariant, Status, VariantId};
+use mcp_vary::view::UriMap;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -39,6 +40,11 @@ fn tag() -> impl Strategy<Value = (String, Form, String, Option<String>)> {
             Some(value),
         ),
     })
+}
+
+/// A URI or template over few words, so that one stands for another.
+fn common_uri() -> impl Strategy<Value = String> {
+    "[ab]:(1|2|/|-|\\{x\\}|\\{\\+y\\}){0,5}"
 }
 
 /// A tag over few words, so that tags meet.
@@ -390,6 +396,22 @@ proptest! {
         let mut weights = Weights::default().with("useCase", first, step).with("modelFamily", step, first);
         (weights.any, weights.stable, weights.deprecated) = (any, stable, deprecated);
         prop_assert_eq!(rank(&variants, &hints, &weights).entries().len(), variants.len());
+    }
+
+    /// SV-11, SV-12: what a view's URI is to the server has no other URI in the view.
+    #[test]
+    fn uris_of_a_view_are_one_to_one(moves in vec((common_uri(), common_uri()), 0..5), uris in vec(common_uri(), 20)) {
+        let map = UriMap::new(moves.iter().map(|(own, shown)| (own.as_str(), shown.as_str())));
+        for uri in uris.iter().chain(moves.iter().flat_map(|(own, shown)| [own, shown])) {
+            if let Some(own) = map.own(uri) {
+                let back = map.shown(&own);
+                prop_assert_eq!(back.as_deref(), Some(uri.as_str()));
+            }
+            if let Some(shown) = map.shown(uri) {
+                let back = map.own(&shown);
+                prop_assert_eq!(back.as_deref(), Some(uri.as_str()));
+            }
+        }
     }
 
     /// SV-13: a cursor opens under its own binding, whatever is in it.

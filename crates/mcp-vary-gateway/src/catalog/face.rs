@@ -10,7 +10,7 @@ use mcp_vary::rank::Weights;
 use mcp_vary::variant::{Date, Mistakes, ServerVariant, VariantId, Variants};
 use mcp_vary::view::{
     ArgumentOverride, Candidate, Mistake, PreparedPrompt, PreparedTool, PromptOverride,
-    ResourceOverride, Selection, Style, ToolOverride, derive,
+    ResourceOverride, Selection, Style, ToolOverride, UriMap, derive,
 };
 
 use super::item::Item;
@@ -171,9 +171,17 @@ impl VariantConfig {
         }
     }
 
-    /// The item as this variant shows it; `None` when it does not.
+    /// What it calls resources and templates, and back. Names that it gives are nobody else's, whether or not
+    /// there is what it gives them to.
+    pub(crate) fn uris(&self) -> UriMap {
+        let moves = self.resource_overrides.iter();
+        UriMap::new(moves.filter_map(|(own, change)| Some((own.as_str(), change.uri.as_deref()?))))
+    }
+
+    /// The item as this variant, whose `uris` these are, shows it; `None` when it does not.
     pub(crate) fn show<'a>(
         &self,
+        uris: &UriMap,
         kind: ListKind,
         item: &'a Item,
         server: &str,
@@ -193,7 +201,9 @@ impl VariantConfig {
         match kind {
             ListKind::Tools => self.show_tool(&mut shown, mistakes)?,
             ListKind::Prompts => self.show_prompt(&mut shown, mistakes)?,
-            ListKind::Resources | ListKind::Templates => self.show_resource(&mut shown),
+            ListKind::Resources | ListKind::Templates => {
+                self.show_resource(uris, &mut shown, mistakes)?
+            }
         }
         Some(shown)
     }
@@ -241,19 +251,51 @@ impl VariantConfig {
         Some(())
     }
 
-    fn show_resource(&self, shown: &mut Shown<'_>) {
-        let change = self.resource_overrides.get(&*shown.item.id);
-        if change.is_none() && self.style == Style::default() {
-            return;
+    fn show_resource(
+        &self,
+        uris: &UriMap,
+        shown: &mut Shown<'_>,
+        mistakes: &mut Vec<Mistake>,
+    ) -> Option<()> {
+        let own = &*shown.item.id;
+        let change = self.resource_overrides.get(own);
+        if change.is_none() && uris.is_empty() && self.style == Style::default() {
+            return Some(());
         }
-        let unchanged = ResourceOverride::default();
-        let prepared = change
-            .unwrap_or(&unchanged)
-            .prepare(&shown.json, self.style);
-        if let Ok(Some(json)) = prepared {
-            shown.json = Cow::Owned(json);
+        let mut change = change.cloned().unwrap_or_default();
+        mistakes.extend(unfit_uri(own, change.uri.as_deref()));
+        let Some(uri) = uris.shown(own) else {
+            mistakes.extend(without_place(uris, own));
+            return None;
+        };
+        change.uri = (uri != own).then(|| uri.clone().into_owned());
+        match change.prepare(&shown.json, self.style) {
+            Ok(Some(json)) => shown.json = Cow::Owned(json),
+            Ok(None) => {}
+            // It would be listed as what it is not called.
+            Err(_) if change.uri.is_some() => return None,
+            Err(_) => {}
         }
+        if let Some(uri) = change.uri {
+            shown.id = uri.into();
+        }
+        Some(())
     }
+}
+
+fn unfit_uri(own: &str, uri: Option<&str>) -> Option<Mistake> {
+    let why = UriMap::check(own, uri?).err()?.to_string();
+    let key = format!("resources.{own}.uri");
+    Some(Mistake::UnfitUri { key, why })
+}
+
+fn without_place(uris: &UriMap, own: &str) -> Option<Mistake> {
+    let (by, uri) = uris.obstacle(own)?;
+    Some(Mistake::UriTaken {
+        key: format!("resources.{by}.uri"),
+        own: own.to_owned(),
+        uri: uri.into_owned(),
+    })
 }
 
 /// What cannot be read is listed as it is, unless the variant lets nobody give one of its arguments.
@@ -279,8 +321,14 @@ pub(crate) struct Faces {
     pub(crate) variants: Variants,
     /// In the order of [`variants`](Self::variants), then the same in manners that rules for clients ask for.
     pub(crate) all: Vec<VariantConfig>,
+    /// What each of all calls resources and templates.
+    uris: Vec<Arc<UriMap>>,
     /// Of each such manner which of all each variant is.
     manners: Vec<(Manner, Vec<usize>)>,
+}
+
+fn uris_of(all: &[VariantConfig]) -> Vec<Arc<UriMap>> {
+    all.iter().map(|face| Arc::new(face.uris())).collect()
 }
 
 impl Faces {
@@ -297,6 +345,7 @@ impl Faces {
         }
         Ok(Self {
             variants,
+            uris: uris_of(&all),
             all,
             manners: Vec::new(),
         })
@@ -332,6 +381,7 @@ impl Faces {
         let manners = manners.collect();
         Arc::new(Self {
             variants: faces.variants.clone(),
+            uris: uris_of(&all),
             all,
             manners,
         })
@@ -341,6 +391,11 @@ impl Faces {
     pub(crate) fn in_manner(&self, index: usize, manner: Manner) -> usize {
         let faces = self.manners.iter().find(|(known, _)| *known == manner);
         faces.map_or(index, |(_, faces)| faces[index])
+    }
+
+    /// What the variant at `index` calls resources and templates, and what that is to their servers.
+    pub(crate) fn uris(&self, index: usize) -> &Arc<UriMap> {
+        &self.uris[index]
     }
 
     /// The variants that exist without any configuration.

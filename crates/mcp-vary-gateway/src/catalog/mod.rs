@@ -9,7 +9,6 @@ mod page;
 pub(crate) mod shown;
 mod slips;
 pub(crate) mod source;
-mod template;
 #[cfg(test)]
 mod tests;
 pub(crate) mod view;
@@ -139,18 +138,23 @@ impl Catalog {
         self.view(ListKind::Prompts, variant)?.prompt(name)
     }
 
-    /// The server that lists the resource `uri`, or else one whose template may stand for it.
-    pub(crate) fn resource(&self, variant: usize, uri: &str) -> Option<usize> {
-        let listed = self.view(ListKind::Resources, variant);
-        let listed = listed.and_then(|view| view.place(uri));
-        let templates = || self.view(ListKind::Templates, variant)?.stands_for(uri);
-        listed.or_else(templates).map(|place| place.server)
+    /// The server that lists the resource that it calls `own`, or else one whose template may stand for it.
+    pub(crate) fn resource(&self, variant: usize, own: &str) -> Option<usize> {
+        let listed = self.listed_resource(variant, own);
+        let templates = || self.view(ListKind::Templates, variant)?.stands_for(own);
+        let template = || templates().map(|place| place.server);
+        listed.or_else(template)
     }
 
-    pub(crate) fn template(&self, variant: usize, uri_template: &str) -> Option<usize> {
-        let place = self
-            .view(ListKind::Templates, variant)?
-            .place(uri_template)?;
+    /// The server that lists the resource that it calls `own`.
+    pub(crate) fn listed_resource(&self, variant: usize, own: &str) -> Option<usize> {
+        let place = self.view(ListKind::Resources, variant)?.place_of(own)?;
+        Some(place.server)
+    }
+
+    /// The server that lists the template that it calls `own`.
+    pub(crate) fn template(&self, variant: usize, own: &str) -> Option<usize> {
+        let place = self.view(ListKind::Templates, variant)?.place_of(own)?;
         Some(place.server)
     }
 

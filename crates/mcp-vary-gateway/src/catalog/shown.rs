@@ -4,12 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_vary::shape::ToolFacts;
-use mcp_vary::view::{Mistake, PreparedPrompt, PreparedTool};
+use mcp_vary::view::{Mistake, PreparedPrompt, PreparedTool, UriMap, UriTemplate};
 
 use super::face::{Prepared, VariantConfig, candidate};
 use super::item::{Item, Place, headers_of};
 use super::listing::ListKind;
-use super::template::Template;
 use crate::mcp_header::ParamHeader;
 use crate::results::{Output, ResultRule, ToolResults};
 use crate::revision::Era;
@@ -44,7 +43,7 @@ pub(crate) enum What {
     Prompt(Arc<Prompt>),
     Resource,
     /// What it stands for is the server's, whatever the variant calls it.
-    Template(Template),
+    Template(UriTemplate),
 }
 
 /// What a call needs to know of a tool, as a variant lists it.
@@ -81,16 +80,17 @@ pub(crate) struct Prompt {
 }
 
 impl Showing {
-    /// What `face` makes of `item`, which the server called `server` has.
+    /// What `face`, which calls resources as `uris` say, makes of `item`, which the server called `server` has.
     pub(crate) fn new(
         face: &VariantConfig,
+        uris: &UriMap,
         kind: ListKind,
         item: &Arc<Item>,
         server: &str,
         results: &[ResultRule],
     ) -> Self {
         let mut mistakes = Vec::new();
-        let shown = face.show(kind, item, server, &mut mistakes);
+        let shown = face.show(uris, kind, item, server, &mut mistakes);
         let listed = shown.map(|shown| {
             let json = match shown.json {
                 Cow::Borrowed(_) => Arc::clone(&item.json),
@@ -154,7 +154,7 @@ impl What {
                 }))
             }
             ListKind::Resources => Self::Resource,
-            ListKind::Templates => Self::Template(Template::new(&item.place.own)),
+            ListKind::Templates => Self::Template(UriTemplate::new(&item.place.own)),
         }
     }
 }

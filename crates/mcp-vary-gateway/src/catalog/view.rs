@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
-use mcp_vary::view::{self, Mistake};
+use mcp_vary::view::{self, Mistake, UriMap};
 use tracing::warn;
 
 use super::bookmark::Marks;
@@ -26,6 +26,8 @@ pub(crate) struct View {
     showings: Vec<Arc<Showing>>,
     contents: Contents,
     pages: Result<Pages, Failure>,
+    /// What the variant calls resources and templates, and back.
+    uris: UriMap,
     places: BTreeMap<Arc<str>, Place>,
     tools: BTreeMap<Arc<str>, Arc<Tool>>,
     prompts: BTreeMap<Arc<str>, Arc<Prompt>>,
@@ -69,7 +71,8 @@ impl View {
         before: Option<&Arc<Self>>,
     ) -> Arc<Self> {
         let before = before.filter(|view| view.servers == merged.servers);
-        let showings = showings(face, merged, layout, before.map(AsRef::as_ref));
+        let uris = face.uris();
+        let showings = showings((face, &uris), merged, layout, before.map(AsRef::as_ref));
         let is_whole = face.is_plain() && layout.page_size.is_none();
         let whole = merged.whole.as_ref().filter(|_| is_whole);
         if let Some(view) = before.filter(|view| view.is_made_of(&showings, merged, whole)) {
@@ -91,6 +94,7 @@ impl View {
         };
         let mut view = Self {
             showings,
+            uris,
             places: BTreeMap::new(),
             tools: BTreeMap::new(),
             prompts: BTreeMap::new(),
@@ -162,13 +166,18 @@ impl View {
         self.places.get(id)
     }
 
+    /// Where the resource or template that servers call `own` comes from, if the view lists it.
+    pub(crate) fn place_of(&self, own: &str) -> Option<&Place> {
+        self.place(&self.uris.shown(own)?)
+    }
+
     /// Whether the view lists what comes from `place`, whatever it calls it.
     pub(crate) fn lists(&self, place: &Place) -> bool {
         let items = self.contents.items.iter();
         items.map(|item| &item.item.place).any(|it| it == place)
     }
 
-    /// The first template that may stand for `uri`.
+    /// The first template that may stand for what its server calls `uri`.
     pub(crate) fn stands_for(&self, uri: &str) -> Option<&Place> {
         let may = |listed: &Listed| matches!(&listed.what, What::Template(template) if template.matches(uri));
         let mut items = self.contents.items.iter();
@@ -216,7 +225,7 @@ impl View {
 
 /// What `face` makes of every item; of those that are what they were `before` the same.
 fn showings(
-    face: &VariantConfig,
+    (face, uris): (&VariantConfig, &UriMap),
     merged: &Merged,
     layout: &Layout,
     before: Option<&View>,
@@ -230,7 +239,7 @@ fn showings(
         None => {
             let server = &merged.servers[item.place.server];
             let results = &layout.results;
-            Arc::new(Showing::new(face, merged.kind, item, server, results))
+            Arc::new(Showing::new(face, uris, merged.kind, item, server, results))
         }
     });
     showings.collect()

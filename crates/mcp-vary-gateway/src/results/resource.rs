@@ -6,7 +6,7 @@ use mcp_vary::predicate::Predicate;
 use mcp_vary::shape::{
     MediaType, Rendering, Report, Representation, Representations, Shaped, resource_result,
 };
-use mcp_vary::view::{Candidate, Selection};
+use mcp_vary::view::{Candidate, Selection, UriMap};
 
 use super::{Failures, Scope, Template};
 
@@ -31,11 +31,11 @@ pub(crate) enum ToldResource {
     Words(Template, MediaType),
 }
 
-/// The result of `resources/read` of the server called `server`, as `rules` have it told to a client with
-/// `features`.
+/// The result of `resources/read` of the server called `server`, in which resources are called as in a view, as
+/// `rules` have it told to a client with `features`. Rules are about the server's own URIs.
 pub(crate) fn told_resource(
     rules: &[ResourceRule],
-    server: &str,
+    (server, uris): (&str, &UriMap),
     result: &str,
     features: &Features,
     report: Option<Report<'_>>,
@@ -43,7 +43,7 @@ pub(crate) fn told_resource(
     if features.is_empty() {
         return Shaped::Unchanged;
     }
-    let known = representations(rules, server, result);
+    let known = representations(rules, (server, uris), result);
     let of = |uri: &str| {
         let mut known = known.iter();
         known.find(|(known, _)| known == uri).map(|(_, all)| all)
@@ -54,7 +54,7 @@ pub(crate) fn told_resource(
 /// What there is of each of the contents.
 fn representations(
     rules: &[ResourceRule],
-    server: &str,
+    (server, uris): (&str, &UriMap),
     result: &str,
 ) -> Vec<(String, Representations)> {
     let result = Members::parse(result).unwrap_or_default();
@@ -63,9 +63,10 @@ fn representations(
     let known = contents.into_iter().filter_map(|content| {
         let content = Members::parse(content).ok()?;
         let (uri, text) = (content.get_str("uri")?, content.get_str("text")?);
+        let own = uris.own(&uri).unwrap_or_else(|| uri.as_str().into());
         let candidate = Candidate {
-            name: &uri,
-            own: &uri,
+            name: &own,
+            own: &own,
             server,
             hints: None,
         };

@@ -69,6 +69,22 @@ pub enum Mistake {
         /// The nearest name that it takes.
         instead: String,
     },
+    /// A URI that no resource or template can have.
+    UnfitUri {
+        /// `resources.docs://a.uri`
+        key: String,
+        /// Why, and what to write.
+        why: String,
+    },
+    /// A URI that a view gives is that of another resource or template, too, or could be.
+    UriTaken {
+        /// `resources.docs://a.uri`
+        key: String,
+        /// What the server calls the one that is not listed.
+        own: String,
+        /// What the view would call it.
+        uri: String,
+    },
     /// A rule of a selection holds for nothing.
     Idle {
         /// `tools.include[0]`
@@ -90,6 +106,8 @@ impl Mistake {
             | Self::Contradiction { key, .. }
             | Self::UnfitValue { key, .. }
             | Self::UnfitName { key, .. }
+            | Self::UnfitUri { key, .. }
+            | Self::UriTaken { key, .. }
             | Self::Idle { key, .. } => key,
             Self::Collision { keys, .. } => &keys[1],
         }
@@ -141,6 +159,13 @@ impl fmt::Display for Mistake {
                 f,
                 "`{key}` is no name for the dialect `{}`; write `{instead}`",
                 dialect.as_str()
+            ),
+            Self::UnfitUri { key, why } => write!(f, "`{key}`: {why}"),
+            Self::UriTaken { key, own, uri } => write!(
+                f,
+                "`{key}` leaves no URI to `{}`: `{}` is another's in this view; give one of them another `uri`",
+                shown(own),
+                shown(uri)
             ),
             Self::Idle { key, rule } => write!(f, "`{key}`: `{rule}` holds for nothing"),
         }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | which items does the view show? | [`Selection`], [`Rule`], [`Pattern`], [`Hints`] |
 //! | how does it show one, and what becomes of a call to it? | [`PreparedTool`], [`PreparedPrompt`], [`ResourceOverride`] |
+//! | what does it call a resource, and what is that to the server? | [`UriMap`], [`UriTemplate`] |
 //! | which keywords may its schemas have? | [`Dialect`] |
 //! | what is wrong with a call's arguments? | [`Fault`] |
 //! | what is wrong with the view? | [`Mistake`], [`collisions`], [`unknown_items`] |
@@ -25,6 +26,7 @@ mod prompt;
 mod resource;
 mod select;
 mod tool;
+mod uri;
 
 pub use arguments::ArgumentOverride;
 pub use dialect::Dialect;
@@ -36,3 +38,4 @@ pub use prompt::{PreparedPrompt, PromptOverride};
 pub use resource::ResourceOverride;
 pub use select::{Candidate, MAX_PATTERN, Pattern, PatternError, Rule, Selection};
 pub use tool::{Description, PreparedTool, ResultFields, SchemaStyle, Style, ToolOverride};
+pub use uri::{UriError, UriMap, UriTemplate};

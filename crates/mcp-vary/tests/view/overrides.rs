@@ -424,19 +424,37 @@ fn a_prompt_is_listed_and_asked_for_as_the_view_says() {
     assert_eq!(prompt.json(), None);
 }
 
-/// SV-11: a resource is named, described and annotated as the view says, under the server's URI.
+/// SV-11: a resource is named, described, typed and found as the view says.
 #[test]
-fn a_resource_keeps_its_uri() {
+fn a_resource_is_listed_as_the_view_says() {
     let change = ResourceOverride {
         name: Some("guide".into()),
         annotations: [("priority".to_owned(), Json::parse("1.0").unwrap())].into(),
         ..ResourceOverride::default()
     };
     let resource = r#"{"uri": "docs://a", "name": "a", "size": 1e3}"#;
+    let listed = |change: &ResourceOverride, resource| {
+        let listed = change.prepare(resource, Style::default()).unwrap();
+        listed.unwrap_or_else(|| "as it was".into())
+    };
     assert_eq!(
-        change.prepare(resource, Style::default()).unwrap().unwrap(),
+        listed(&change, resource),
         r#"{"uri":"docs://a","name":"guide","size":1e3,"annotations":{"priority":1.0}}"#
     );
+    let change = ResourceOverride {
+        uri: Some("guide:{+path}".into()),
+        mime_type: Some("text/markdown".into()),
+        ..ResourceOverride::default()
+    };
+    assert_eq!(
+        listed(
+            &change,
+            r#"{"uriTemplate":"docs://{+path}","mimeType":"text/plain"}"#
+        ),
+        r#"{"uriTemplate":"guide:{+path}","mimeType":"text/markdown"}"#
+    );
+    let same = r#"{"mimeType":"text/markdown", "uri":"guide:{+path}"}"#;
+    assert_eq!(listed(&change, same), "as it was");
 }
 
 /// SV-11: with a dialect, overrides come first, and faults are told in the view's names.
