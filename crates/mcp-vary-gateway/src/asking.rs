@@ -3,8 +3,6 @@
 //! Source: MCP 2025-11-25, client/elicitation, client/sampling and client/roots; 2026-07-28 has the same requests
 //! as parts of results.
 
-#![allow(dead_code, reason = "who carries what servers ask comes next")]
-
 use mcp_vary::json::Members;
 use serde_json::{Map, Value, json};
 
@@ -41,11 +39,6 @@ impl Askable {
             tools: sampling.is_some_and(|it| object(it, "tools").is_some()),
             roots: object(capabilities, "roots").is_some(),
         }
-    }
-
-    /// Whether the client can be shown an address to visit.
-    pub(crate) const fn visits(self) -> bool {
-        self.url
     }
 
     /// Refuses a request that the client did not say it can answer, as the client would.

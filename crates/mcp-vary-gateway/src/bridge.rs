@@ -20,7 +20,7 @@ pub(crate) const PROGRESS_TOKEN: &str = "progressToken";
 pub(crate) struct Upward<'a> {
     /// The revision that the upstream speaks.
     pub(crate) revision: Revision,
-    /// The client capabilities that the gateway declares to a modern upstream, JSON text.
+    /// The client capabilities that a modern upstream is told of, JSON text.
     pub(crate) capabilities: &'a str,
     /// The token that progress is asked for with, when the client asked for progress.
     pub(crate) progress_token: Option<&'a str>,
@@ -62,7 +62,7 @@ pub(crate) fn params_upward(params: &mut Params<'_>, upward: &Upward<'_>) -> Str
     members.to_json()
 }
 
-/// Capabilities are the gateway's, not the client's: what it cannot carry back it does not declare.
+/// Of the client's capabilities the server is told what the gateway can carry back.
 fn make_modern(meta: &mut Members<'_>, upward: &Upward<'_>) {
     meta.set(PROTOCOL_VERSION, json::string(upward.revision.as_str()));
     meta.set(CLIENT_CAPABILITIES, upward.capabilities.to_owned());

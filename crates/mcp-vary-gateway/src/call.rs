@@ -24,12 +24,14 @@ use crate::mcp_header;
 use crate::meta;
 use crate::reply::{self, Failure};
 use crate::revision::Era;
+use crate::rounds::Subject;
 use crate::route::{Action, Asked, Outcome, unknown};
 use crate::running::{Again, Finish, Progress, Running};
+use crate::session::NO_CLASS;
 use crate::setup::Setup;
 use crate::shape::Shape;
 use crate::splice;
-use crate::upstream::{Owner, Repeat, Request};
+use crate::upstream::{Owner, Repeat, Request, Upstream};
 use crate::wire;
 use crate::words::Words;
 
@@ -71,6 +73,8 @@ struct Forwarding {
     headers: Vec<(HeaderName, HeaderValue)>,
     caching: Option<Caching>,
     shape: Option<Shape>,
+    /// What the states of its rounds are bound to.
+    subject: Option<Subject>,
     /// Whether it may be sent once more when the server is lost.
     repeatable: bool,
 }
@@ -153,6 +157,7 @@ impl Call<'_> {
         let name = self.asked.params.string("name")?;
         let variant = self.active()?;
         let tool = self.known_tool(variant, &name).await?;
+        let subject = self.subject(&name);
         let arguments = self.arguments()?;
         if let Some(headers) = self.asked.headers {
             mcp_header::check_params(&tool.headers, headers, arguments)?;
@@ -178,6 +183,7 @@ impl Call<'_> {
             words: tool.words.clone(),
             headers,
             shape: self.tool_shape(variant, &tool),
+            subject,
             repeatable: tool.idempotent && self.repeats(tool.place.server),
             ..Forwarding::default()
         };
@@ -219,6 +225,7 @@ impl Call<'_> {
         }
         let forwarding = Forwarding {
             server,
+            subject: self.subject(&uri),
             name: Some(own.into_owned()),
             shape: self.resource_shape(variant, server),
             of: Some(ListKind::Resources),
@@ -248,6 +255,7 @@ impl Call<'_> {
         let variant = self.active()?;
         let prompt = self.known_prompt(variant, &name).await?;
         let place = &prompt.place;
+        let subject = self.subject(&name);
         if let Some(prepared) = &prompt.prepared {
             let own = prepared.arguments(self.arguments()?);
             let own = own.map_err(|faults| Failure::invalid_params(sentence(&faults)))?;
@@ -261,6 +269,7 @@ impl Call<'_> {
             of: Some(ListKind::Prompts),
             words: prompt.words.clone(),
             shape: self.prompt_shape(variant, &prompt),
+            subject,
             ..Forwarding::default()
         };
         self.forward(variant, forwarding).await
@@ -446,7 +455,7 @@ impl Call<'_> {
     }
 
     /// The failure with the active variant in its data.
-    fn about_the_variant(&self, variant: usize, failure: Failure) -> Failure {
+    pub(crate) fn about_the_variant(&self, variant: usize, failure: Failure) -> Failure {
         match self.active_variant(variant) {
             Some(id) => failure.with_data(mcp_vary::error::with_active_variant(None, &id)),
             None => failure,
@@ -514,7 +523,7 @@ impl Call<'_> {
 
     async fn forward(mut self, variant: usize, forwarding: Forwarding) -> Result<Outcome, Failure> {
         let gateway = self.gateway;
-        let source = &self.class.sources()[forwarding.server];
+        let source = Arc::clone(&self.class.sources()[forwarding.server]);
         let progress = self.progress()?;
         let level = self.log_level()?;
         if let Some(level) = level {
@@ -522,9 +531,12 @@ impl Call<'_> {
         }
         let turn = source.line.place().await?;
         let upstream = source.line.ready().await?;
+        let seal = self.seal_of_rounds(variant, forwarding.server, forwarding.subject);
+        self.open_round(variant, seal.as_ref(), upstream.hello().era())?;
+        let told = self.told_to(forwarding.server, &upstream);
         let upward = Upward {
             revision: upstream.hello().revision,
-            capabilities: upstream.capabilities(),
+            capabilities: &told,
             progress_token: progress.as_ref().map(|progress| progress.ours.as_str()),
             log_level: level.map(level_name),
         };
@@ -559,6 +571,7 @@ impl Call<'_> {
             links_of,
             words: forwarding.words,
             uris: self.changed_uris(variant),
+            seal,
             upstream: upstream.hello().era(),
             progress,
         };
@@ -568,6 +581,16 @@ impl Call<'_> {
             running.repeat_with(again);
         }
         Ok(Outcome::Running(Box::new(running)))
+    }
+
+    /// What the server is told of what the client can do: a class may hold more clients than one that can do the
+    /// same, and a server without sessions is told of each.
+    fn told_to(&self, server: usize, upstream: &Upstream) -> Arc<str> {
+        let mirrored = self.client.mirrored();
+        if upstream.hello().era() == Era::Legacy || mirrored == NO_CLASS {
+            return upstream.capabilities().into();
+        }
+        self.gateway.classes.told_of(server, mirrored)
     }
 
     fn progress(&self) -> Result<Option<Progress>, Failure> {

@@ -20,6 +20,7 @@ use crate::asking;
 use crate::catalog::source::{self, Source};
 use crate::catalog::view::Layout;
 use crate::catalog::{self, LiveCatalog};
+use crate::client::Memo;
 use crate::reply::Failure;
 use crate::session::{ClientId, NO_CLASS};
 use crate::upstream::{Isolation, Line, Places, UpstreamConfig};
@@ -101,6 +102,8 @@ pub(crate) struct Classes {
     /// The extensions that some server may be told of.
     mirrored: BTreeSet<String>,
     is_isolated: bool,
+    /// What each server is told of clients, by what may be known of them.
+    told: Memo<Vec<Arc<str>>>,
     /// Whether there was no room for the last class that was asked for.
     is_full: AtomicBool,
     stop: CancellationToken,
@@ -124,6 +127,8 @@ type LineKey = (String, Option<ClientId>);
 const MAX_SHARED: usize = 8;
 /// Classes of one session each, over all servers; what a server allows is checked before.
 const MAX_OWN: usize = 4096;
+/// Bytes for what servers are told of clients, in each of two generations.
+const REMEMBERED: usize = 1 << 20;
 const TOO_MANY_OWN: &str =
     "too many sessions use servers that are not shared; end a session, or try again later";
 
@@ -164,6 +169,7 @@ impl Classes {
             inherited: Mutex::default(),
             mirrored,
             is_isolated,
+            told: Memo::new(REMEMBERED),
             is_full: AtomicBool::new(false),
             stop,
             tasks,
@@ -230,6 +236,17 @@ impl Classes {
     /// What servers may know of a client's capabilities.
     pub(crate) fn mirror(&self, capabilities: &Value) -> Arc<str> {
         mirror(capabilities, &self.mirrored)
+    }
+
+    /// What a server is told of a client of which it may know `mirrored`.
+    pub(crate) fn told_of(&self, server: usize, mirrored: &str) -> Arc<str> {
+        self.told.get_or_read(mirrored, |mirrored| {
+            let servers = self.servers.iter().map(|server| &server.config);
+            let told = servers
+                .map(|config| declared(&config.capabilities, mirrored, &config.mirrored).into());
+            told.collect::<Vec<Arc<str>>>()
+        })[server]
+            .clone()
     }
 
     /// The key of a client's class; `None` for [`base`](Self::base).

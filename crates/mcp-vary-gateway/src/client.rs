@@ -10,6 +10,7 @@ use mcp_vary::feature::Features;
 use mcp_vary::hints::VariantHints;
 use serde_json::Value;
 
+use crate::asking::Askable;
 use crate::choose::{Offers, Told};
 use crate::class::ClassKey;
 use crate::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION};
@@ -18,7 +19,7 @@ use crate::params::Params;
 use crate::reply::Failure;
 use crate::revision::{Era, Revision};
 use crate::rules::Manner;
-use crate::session::{ClientId, Session};
+use crate::session::{ClientId, NO_CLASS, Session};
 use crate::setup::Setup;
 
 /// What a client's capabilities declare of the two extensions.
@@ -74,6 +75,27 @@ pub(crate) struct Client {
 impl Client {
     pub(crate) fn era(&self) -> Era {
         self.revision.era()
+    }
+
+    /// On whose behalf it asks: nobody's in particular, since no client is asked who it is.
+    #[expect(
+        clippy::unused_self,
+        reason = "what differs between clients is asked of the client"
+    )]
+    pub(crate) fn principal(&self) -> &'static str {
+        ""
+    }
+
+    /// What servers are told of its capabilities, JSON text.
+    pub(crate) fn mirrored(&self) -> &str {
+        self.class
+            .as_ref()
+            .map_or(NO_CLASS, |class| &class.capabilities)
+    }
+
+    /// What it can be asked.
+    pub(crate) fn askable(&self) -> Askable {
+        Askable::of(self.mirrored())
     }
 }
 

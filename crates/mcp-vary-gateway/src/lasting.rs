@@ -9,7 +9,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::config::{Config, Keys, Limits};
+use crate::config::{Config, Keys, Limits, Outside};
 use crate::deprecation::Deprecations;
 use crate::kept::Kept;
 use crate::links::Links;
@@ -31,6 +31,7 @@ pub(crate) struct Lasting {
     pub(crate) opened: u64,
     /// What results left out.
     pub(crate) kept: Arc<Kept>,
+    outside: Outside,
     tokens: AtomicU64,
     /// Places for requests that run on although their client is gone.
     pub(crate) unheard: Arc<Semaphore>,
@@ -62,6 +63,7 @@ impl Lasting {
                 config.limits.kept_for,
                 config.outside,
             )),
+            outside: config.outside,
             // Some servers take 0 for no token.
             tokens: AtomicU64::new(1),
             unheard: Arc::new(Semaphore::new(config.limits.unheard)),
@@ -75,6 +77,11 @@ impl Lasting {
     /// A token for progress that no other request to a server uses.
     pub(crate) fn new_progress_token(&self) -> u64 {
         self.tokens.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Seconds since 1970-01-01 UTC.
+    pub(crate) fn now(&self) -> u64 {
+        (self.outside.now)()
     }
 
     /// What `config` would change and what holds until the end, by its keys in a file.

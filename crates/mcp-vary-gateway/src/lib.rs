@@ -31,6 +31,7 @@ mod reply;
 mod report;
 mod results;
 pub mod revision;
+mod rounds;
 mod route;
 mod rules;
 mod running;

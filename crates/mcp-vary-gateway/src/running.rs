@@ -24,6 +24,7 @@ use crate::reply::{
     Reply, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED,
 };
 use crate::revision::Era;
+use crate::rounds::{self, Seal, asks_for_input};
 use crate::route::Action;
 use crate::session::Place;
 use crate::shape::Shape;
@@ -117,6 +118,8 @@ pub(crate) struct Finish {
     pub(crate) words: Option<Arc<Words>>,
     /// What the view calls resources, where that is not what the servers do.
     pub(crate) uris: Option<Arc<UriMap>>,
+    /// Seals the states of its rounds; none for a client or a method that knows no rounds.
+    pub(crate) seal: Option<Seal>,
     /// The era of the server, whose results the client may not be able to read.
     pub(crate) upstream: Era,
     pub(crate) progress: Option<Progress>,
@@ -238,7 +241,7 @@ impl Running {
                 if let Some((server, origin)) = &self.finish.links_of {
                     self.lasting.links.note(server, origin, result);
                 }
-                self.finish.result(result)
+                self.finish.result(result, &self.lasting)
             }
             Err(error) => self.finish.error(error),
         })
@@ -329,14 +332,12 @@ impl Finish {
         }
     }
 
-    fn result(&self, result: &str) -> Reply {
+    fn result(&self, result: &str, lasting: &Lasting) -> Reply {
         if !result.starts_with('{') {
             return self.failed(&Failure::internal("the server's result is no object"));
         }
         if asks_for_input(result) {
-            return self.failed(&Failure::internal(
-                "the server asks for input from the client, which this gateway does not carry yet",
-            ));
+            return self.input_required(result, lasting);
         }
         let told = match (&self.words, self.action) {
             (Some(words), Action::Call) => words.of_a_failed_call(result),
@@ -356,6 +357,18 @@ impl Finish {
         };
         let sent = bridge::result_downward(&readable, self.client.era(), self.caching);
         reply::result(&self.id, sent.as_bytes())
+    }
+
+    /// What a server asks of the client in a result.
+    fn input_required(&self, result: &str, lasting: &Lasting) -> Reply {
+        let Some(seal) = &self.seal else {
+            let why = "the server asks for input where a request cannot have a second round";
+            return self.failed(&Failure::internal(why));
+        };
+        match rounds::passed_on(result, seal, self.client.askable(), lasting) {
+            Ok(result) => reply::result(&self.id, result.as_bytes()),
+            Err(failure) => self.failed(&failure),
+        }
     }
 
     fn error(&self, error: &str) -> Reply {
@@ -463,14 +476,4 @@ impl Finish {
             (_, _, Era::Modern) => false,
         }
     }
-}
-
-/// Whether a result is no result yet (MCP 2026-07-28, basic/patterns/mrtr).
-fn asks_for_input(result: &str) -> bool {
-    // Few results hold the word, and an escape could hide it.
-    if !result.contains("input_required") && !result.contains("\\u") {
-        return false;
-    }
-    let kind = splice::get(result, "resultType").and_then(|kind| serde_json::from_str(kind).ok());
-    kind.is_some_and(|kind: String| kind == "input_required")
 }

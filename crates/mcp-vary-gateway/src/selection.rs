@@ -83,7 +83,7 @@ impl Call<'_> {
         Binding {
             variant: self.gateway.variant_id(variant),
             method: kind.method(),
-            principal: "",
+            principal: self.client.principal(),
         }
     }
 

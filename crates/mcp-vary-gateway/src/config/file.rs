@@ -570,6 +570,13 @@ connection is closed",
         shape: Schema::duration,
         read: |reader, field, limits| reader.duration(field, &mut limits.kept_for),
     },
+    Setting {
+        key: "state-lifetime",
+        about: "how long a client may take to come back with what a server asked for in a result",
+        default: "1h",
+        shape: Schema::duration,
+        read: |reader, field, limits| reader.duration(field, &mut limits.state_lifetime),
+    },
 ];
 
 const NAMINGS: &[(&str, Naming)] = &[

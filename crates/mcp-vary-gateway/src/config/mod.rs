@@ -325,6 +325,8 @@ pub struct Limits {
     pub kept_results: usize,
     /// How long such a result can be read; 10 minutes.
     pub kept_for: Duration,
+    /// How long a client may take to come back with what a server asked for in a result; an hour.
+    pub state_lifetime: Duration,
 }
 
 impl Default for Limits {
@@ -342,6 +344,7 @@ impl Default for Limits {
             drain: Duration::from_secs(10),
             kept_results: 64 << 20,
             kept_for: Duration::from_secs(600),
+            state_lifetime: Duration::from_secs(3600),
         }
     }
 }

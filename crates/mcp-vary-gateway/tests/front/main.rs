@@ -29,6 +29,7 @@ mod pages;
 mod reload;
 mod required;
 mod results;
+mod rounds;
 mod rules;
 mod seed;
 mod server;

@@ -125,9 +125,9 @@ async fn a_resource_that_was_not_found_has_the_code_of_the_clients_era() {
     crosses(Era::Legacy, "prompts/get", CALL, prompt, prompt).await;
 }
 
-/// A request for input cannot be carried back yet; nobody must take it for a result.
+/// What a client did not say it can be asked is no result for it, and what it did say passes as it was written.
 #[tokio::test]
-async fn a_request_for_input_is_refused_to_either_era() {
+async fn a_request_for_input_is_for_those_who_can_be_asked() {
     let said = r#"{"inputRequests":{"a":{"method":"roots/list"}},"result\u0054ype":"input_\u0072equired"}"#;
     for (front, behind, era) in [
         (Front::Http, Behind::Json, Era::Legacy),
@@ -143,7 +143,11 @@ async fn a_request_for_input_is_refused_to_either_era() {
         let heard = client.ask("tools/call", CALL).await;
         let told = members(heard.error());
         assert_eq!(told["code"], "-32603");
-        assert!(told["message"].contains("asks for input"), "{told:?}");
+        assert!(told["message"].contains("asks for"), "{told:?}");
+        if era == Era::Modern {
+            client.capabilities = r#"{"roots":{}}"#.to_owned();
+            assert_eq!(client.ask("tools/call", CALL).await.result(), said);
+        }
     }
 }
 
@@ -314,7 +318,8 @@ async fn members_of_the_protocol_stay_where_their_era_is() {
     }
 }
 
-/// What the operator lets the gateway declare is said with every request, calls and lists alike.
+/// What the operator lets the gateway declare is said with every request, calls and lists alike, and so is what
+/// the client can be asked.
 #[tokio::test]
 async fn a_modern_server_hears_the_same_capabilities_with_every_request() {
     let configure = |mut config: mcp_vary_gateway::Config| {
@@ -324,12 +329,17 @@ async fn a_modern_server_hears_the_same_capabilities_with_every_request() {
     let script = answers("tools/call", |_| result("{}"));
     let house = House::build_with(Behind::Json, Era::Modern, configure, script).await;
     let mut client = house.client(Front::Http, Era::Modern).await;
-    client.capabilities = r#"{"sampling":{}}"#.to_owned();
-    client.ask("tools/call", CALL).await.result();
-    for method in ["server/discover", "tools/list", "tools/call"] {
-        let seen = house.last(method);
-        let told = seen.meta("io.modelcontextprotocol/clientCapabilities");
-        assert_eq!(told, Some(r#"{"roots":{ }}"#), "{method}");
+    for (declared, expected) in [
+        (r#"{"experimental":{}}"#, r#"{"roots":{ }}"#),
+        (r#"{"sampling":{"x":1}}"#, r#"{"roots":{},"sampling":{}}"#),
+    ] {
+        client.capabilities = declared.to_owned();
+        client.ask("tools/call", CALL).await.result();
+        for method in ["server/discover", "tools/list", "tools/call"] {
+            let seen = house.last(method);
+            let told = seen.meta("io.modelcontextprotocol/clientCapabilities");
+            assert_eq!(told, Some(expected), "{method}");
+        }
     }
 }
 

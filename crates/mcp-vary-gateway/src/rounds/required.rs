@@ -1,0 +1,141 @@
+//! A result that asks for input, read from what a server wrote.
+
+use mcp_vary::json::Members;
+
+use super::{INPUT_REQUESTS, REQUEST_STATE};
+use crate::asking::Askable;
+use crate::splice;
+
+/// Whether a result is no result yet (MCP 2026-07-28, basic/patterns/mrtr).
+pub(crate) fn asks_for_input(result: &str) -> bool {
+    // Few results hold the word, and an escape could hide it.
+    if !result.contains("input_required") && !result.contains("\\u") {
+        return false;
+    }
+    let kind = splice::get(result, "resultType").and_then(|kind| serde_json::from_str(kind).ok());
+    kind.is_some_and(|kind: String| kind == "input_required")
+}
+
+/// What a server asks in a result.
+#[derive(Debug)]
+pub(crate) struct Required {
+    /// Each request under the server's key.
+    pub(crate) requests: Vec<(String, Asked)>,
+    pub(crate) state: Option<String>,
+}
+
+/// One request of a server.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Asked {
+    pub(crate) method: String,
+    /// JSON text of an object.
+    pub(crate) params: String,
+}
+
+impl Required {
+    /// Reads a result that [asks for input](asks_for_input).
+    ///
+    /// # Errors
+    ///
+    /// What the server does wrong, to be said after its name.
+    ///
+    /// > Servers MUST include at least one of `inputRequests` or `requestState` in every `InputRequiredResult`
+    /// > response. (MCP 2026-07-28, basic/patterns/mrtr, "Server Requirements")
+    pub(crate) fn read(result: &str) -> Result<Self, String> {
+        let requests = match splice::get(result, INPUT_REQUESTS) {
+            Some(text) => requests(text).ok_or("asks for input that cannot be read")?,
+            None => Vec::new(),
+        };
+        let state = match splice::get(result, REQUEST_STATE) {
+            Some(text) => {
+                let state = serde_json::from_str(text);
+                Some(state.map_err(|_| "asks for input with a state that is no string")?)
+            }
+            None => None,
+        };
+        if requests.is_empty() && state.is_none() {
+            return Err("asks for input without saying which".to_owned());
+        }
+        Ok(Self { requests, state })
+    }
+
+    /// > Servers MUST NOT send an `inputRequests` that the client has not declared support for in its
+    /// > capabilities. (MCP 2026-07-28, basic/patterns/mrtr, "Server Requirements")
+    pub(crate) fn check(&self, askable: Askable) -> Result<(), String> {
+        for (_, asked) in &self.requests {
+            askable.check(&asked.method, &asked.params).map_err(|why| {
+                let cut: String = asked.method.chars().take(60).collect();
+                format!("asks for `{cut}`: {}", why.message())
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn requests(text: &str) -> Option<Vec<(String, Asked)>> {
+    let members = Members::parse(text).ok()?;
+    let requests = members.iter().map(|(key, request)| {
+        let request = Members::parse(request).ok()?;
+        let params = request.get("params").unwrap_or("{}");
+        let asked = Asked {
+            method: request.get_str("method")?,
+            params: params.starts_with('{').then(|| params.to_owned())?,
+        };
+        Some((key.to_owned(), asked))
+    });
+    requests.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn is_faulty(result: &str, expected: &str) {
+        assert!(asks_for_input(result));
+        let read =
+            Required::read(result).and_then(|read| read.check(Askable::of(r#"{"roots":{}}"#)));
+        assert_eq!(read.unwrap_err(), expected);
+    }
+
+    #[test]
+    fn a_server_that_asks_badly_is_told_from_one_that_asks() {
+        let plain = r#"{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}},"requestState":"\u0041"}"#;
+        let read = Required::read(plain).unwrap();
+        assert_eq!(read.state.as_deref(), Some("A"));
+        assert_eq!(read.requests[0].1.params, "{}");
+        assert!(read.check(Askable::of(r#"{"roots":{}}"#)).is_ok());
+        is_faulty(
+            r#"{"resultType":"input_required"}"#,
+            "asks for input without saying which",
+        );
+        is_faulty(
+            r#"{"resultType":"input\u005frequired","inputRequests":{}}"#,
+            "asks for input without saying which",
+        );
+        is_faulty(
+            r#"{"resultType":"input_required","requestState":7}"#,
+            "asks for input with a state that is no string",
+        );
+        for bad in [
+            "7",
+            r#"{"a":7}"#,
+            r#"{"a":{}}"#,
+            r#"{"a":{"method":7}}"#,
+            r#"{"a":{"method":"roots/list","params":[]}}"#,
+            r#"{"a":{"method":"roots/list"},"a":{"method":"roots/list"}}"#,
+        ] {
+            is_faulty(
+                &format!(r#"{{"resultType":"input_required","inputRequests":{bad}}}"#),
+                "asks for input that cannot be read",
+            );
+        }
+        is_faulty(
+            r#"{"resultType":"input_required","inputRequests":{"a":{"method":"sampling/createMessage"}}}"#,
+            "asks for `sampling/createMessage`: the client declared no `sampling`",
+        );
+        assert!(!asks_for_input(
+            r#"{"content":[{"text":"input_required"}]}"#
+        ));
+    }
+}

@@ -1,0 +1,103 @@
+//! The states that clients carry from one round to the next: sealed, and bound to where they were made (SV-26).
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_vary::state::{Binding, Parameters, StateError, open, seal};
+use mcp_vary::variant::VariantId;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::lasting::Lasting;
+use crate::reply::Failure;
+
+/// What a sealed state says.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum State {
+    /// The state of a modern server.
+    Told { server: String, state: String },
+}
+
+/// What a request is about, as the client wrote it.
+#[derive(Clone)]
+pub(crate) struct Subject {
+    /// The name of a tool or prompt, or a URI.
+    pub(crate) name: String,
+    /// JSON text.
+    pub(crate) arguments: Option<String>,
+}
+
+/// Without the arguments, which may hold secrets.
+impl fmt::Debug for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subject")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Subject {
+    fn parameters(&self) -> Parameters {
+        let arguments = self.arguments.as_deref();
+        let arguments = arguments.map(|text| match serde_json::from_str(text) {
+            Ok(Value::Object(arguments)) => arguments,
+            // What cannot be read is the same only if it is written the same.
+            _ => Map::from_iter([(String::new(), Value::String(text.to_owned()))]),
+        });
+        Parameters::of(&self.name, arguments.as_ref())
+    }
+}
+
+/// Seals the states of one request.
+#[derive(Clone, Debug)]
+pub(crate) struct Seal {
+    pub(super) variant: VariantId,
+    pub(super) method: &'static str,
+    pub(super) principal: &'static str,
+    pub(super) subject: Subject,
+    /// The server that is asked.
+    pub(super) server: Arc<str>,
+    /// How long the client may take.
+    pub(super) lifetime: Duration,
+}
+
+impl Seal {
+    pub(super) fn seal(&self, lasting: &Lasting, state: &State) -> String {
+        let text = serde_json::to_string(state).unwrap_or_default();
+        let expires = lasting.now().saturating_add(self.lifetime.as_secs());
+        let parameters = self.subject.parameters();
+        seal(
+            &lasting.cursor_keys,
+            &self.binding(&parameters),
+            &text,
+            expires,
+        )
+    }
+
+    /// Opens what a client sent back, JSON text.
+    pub(super) fn open(&self, lasting: &Lasting, written: &str) -> Result<State, Failure> {
+        let sealed: String = serde_json::from_str(written)
+            .map_err(|_| Failure::invalid_params("`requestState` must be a string"))?;
+        let parameters = self.subject.parameters();
+        let binding = self.binding(&parameters);
+        let opened = open(&lasting.cursor_keys, &binding, &sealed, lasting.now());
+        let opened = opened.map_err(|error| {
+            Failure::invalid_params(match error {
+                StateError::Expired => "Request state has expired; send the request without it",
+                _ => "Invalid request state",
+            })
+        })?;
+        serde_json::from_str(&opened).map_err(|_| Failure::invalid_params("Invalid request state"))
+    }
+
+    fn binding<'a>(&'a self, parameters: &'a Parameters) -> Binding<'a> {
+        Binding {
+            variant: &self.variant,
+            method: self.method,
+            principal: self.principal,
+            parameters,
+        }
+    }
+}
