@@ -94,6 +94,25 @@ fn an_alternative_is_told_in_the_form_of_the_client() {
     );
 }
 
+/// TR-4: what was promised stays where what the operator makes of it is no object, which older clients cannot have.
+#[test]
+fn a_promised_value_stays_beside_one_that_is_no_object() {
+    let told = Alternative::default().with_value("[8]");
+    let mut client = client(&["format=json"]);
+    client.tool.output_schema = true;
+    client.schema = Some(r#"{"type":"object","required":["c"]}"#);
+    let promised = r#"{"content":[{"type":"image"},{"type":"text","text":"[8]"},{"type":"audio"}],"structuredContent":{"c":8,"log":[]},"x":1}"#;
+    tells(&told, WEATHER, &client, promised);
+    client.schema = None;
+    client.tool.output_schema = false;
+    client.tool.ui = true;
+    tells(&told, WEATHER, &client, promised);
+    client.tool.ui = false;
+    let alone =
+        r#"{"content":[{"type":"image"},{"type":"text","text":"[8]"},{"type":"audio"}],"x":1}"#;
+    tells(&told, WEATHER, &client, alone);
+}
+
 /// CN-10: without words of the operator the author's own stay, but not the value in other words.
 #[test]
 fn an_author_keeps_the_word_where_the_operator_has_none() {

@@ -248,13 +248,13 @@ impl Telling<'_> {
         let texts = texts.into_iter().map(str::to_owned).collect();
         let new = told.get("structuredContent");
         let structure = if is_structured {
-            new.map(|new| {
-                if self.tool.ui || !self.takes(new) {
-                    own
-                } else {
-                    new
-                }
-            })
+            let is_promised = self.tool.output_schema || self.tool.ui;
+            match new {
+                Some(new) if !self.tool.ui && self.takes(new) => Some(new),
+                Some(_) => Some(own),
+                // A value that is no object has no place there before 2026-07-28.
+                None => is_promised.then_some(own),
+            }
         } else {
             // What the server did not give is given to those who asked for it.
             let is_json = self.features.choose_format(&Format::ALL) == Some(Format::Json);
