@@ -139,26 +139,36 @@ pub(crate) fn without_foreign_structure(result: &str) -> Cow<'_, str> {
 /// The result without `structuredContent`. What it says stands in `content` then: as the server's own text, or
 /// as JSON where there is none.
 pub(crate) fn without_structure(result: &str) -> Cow<'_, str> {
-    let Some(value) = splice::get(result, STRUCTURE) else {
+    match splice::get(result, STRUCTURE) {
+        Some(_) => Cow::Owned(splice::cut(&with_words(result), STRUCTURE).into_owned()),
+        None => Cow::Borrowed(result),
+    }
+}
+
+/// The result with what its `structuredContent` says in `content`, too: as the server's own text, or as JSON where
+/// there is none.
+pub(crate) fn with_words(result: &str) -> Cow<'_, str> {
+    let structure = splice::get(result, STRUCTURE).filter(|value| *value != "null");
+    let Some(value) = structure else {
         return Cow::Borrowed(result);
     };
     let content = splice::get(result, "content").unwrap_or("[]");
     let blocks = json::elements(content).unwrap_or_default();
-    let cut = splice::cut(result, STRUCTURE);
-    if value == "null" || blocks.iter().any(|block| is_text(block)) {
-        return cut;
+    if blocks.iter().any(|block| is_text(block)) {
+        return Cow::Borrowed(result);
     }
     let text = format!(r#"{{"type":"text","text":{}}}"#, json::string(value));
     let blocks: Vec<_> = blocks.into_iter().chain([text.as_str()]).collect();
     let content = format!("[{}]", blocks.join(","));
-    Cow::Owned(splice::set(&cut, "content", &content).into_owned())
+    splice::set(result, "content", &content)
 }
 
 pub(crate) const STRUCTURE: &str = "structuredContent";
 
-/// Whether a block of content is text.
+/// Whether a block of content is a text that can be read.
 pub(crate) fn is_text(block: &str) -> bool {
-    splice::get(block, "type") == Some("\"text\"")
+    let text = |key| splice::get(block, key).and_then(|it| serde_json::from_str::<String>(it).ok());
+    text("type").as_deref() == Some("text") && text("text").is_some()
 }
 
 /// The notification with the client's own progress token in place of the gateway's.

@@ -14,7 +14,7 @@ use mcp_vary::variant::VariantId;
 use mcp_vary::view::{OutputCheck, ResultFields, UriMap};
 use serde_json::Value;
 
-use crate::bridge::{STRUCTURE, is_text, without_structure};
+use crate::bridge::{STRUCTURE, is_text, with_words, without_structure};
 use crate::kept::Kept;
 use crate::negotiated;
 use crate::results::{
@@ -151,11 +151,16 @@ pub(crate) struct Keeping {
 
 impl Shaping {
     fn apply<'a>(&self, result: &'a str) -> Cow<'a, str> {
-        let shaped = self.negotiated(result);
         match self.fields {
-            ResultFields::Both => shaped,
-            ResultFields::Content => Cow::Owned(without_structure(&shaped).into_owned()),
-            ResultFields::Structured => Cow::Owned(structure_alone(&shaped).into_owned()),
+            ResultFields::Both => self.negotiated(result),
+            ResultFields::Content => {
+                // In words from the start: a notice of what is missing is one, and says nothing of the rest.
+                let shaped = self.negotiated(&with_words(result)).into_owned();
+                Cow::Owned(without_structure(&shaped).into_owned())
+            }
+            ResultFields::Structured => {
+                Cow::Owned(structure_alone(&self.negotiated(result)).into_owned())
+            }
         }
     }
 
@@ -163,7 +168,8 @@ impl Shaping {
         let none = Features::default();
         let features = self.features.as_deref().unwrap_or(&none);
         let policy = Policy {
-            always_both: self.always_both,
+            // A client that gets the text alone has no use for the value alone.
+            always_both: self.always_both || self.fields == ResultFields::Content,
             lift: self.lift_json_text,
             non_object_structured: self.era == Era::Modern,
             report: self.report,

@@ -1,10 +1,12 @@
 //! Results in few words, and where the rest of them is read.
 
-use mcp_vary_gateway::Config;
+use mcp_vary::variant::ServerVariant;
+use mcp_vary::view::ResultFields;
+use mcp_vary_gateway::{Config, VariantConfig};
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
-use crate::support::{House, Legacy, Post, Way, features, modern, tool};
+use crate::support::{House, Legacy, Post, Way, features, modern, tool, under};
 
 /// So many rows that not all of them go out.
 const ROWS: usize = 1_000;
@@ -25,10 +27,14 @@ fn answer(seen: &Seen) -> Option<Reply> {
         }),
         "tools/list" => json!({"tools": [
             {"name": "rows", "inputSchema": {"type": "object"}},
+            {"name": "bare", "inputSchema": {"type": "object"}},
             {"name": "bound", "inputSchema": {"type": "object"}, "outputSchema": {
                 "type": "object", "required": ["rows"],
                 "properties": {"rows": {"type": "array", "minItems": ROWS}}}},
         ]}),
+        "tools/call" if seen.body["params"]["name"] == "bare" => {
+            json!({"content": [], "structuredContent": rows()})
+        }
         "tools/call" => json!({
             "content": [{"type": "text", "text": rows().to_string()}], "structuredContent": rows(),
         }),
@@ -98,6 +104,36 @@ async fn an_agent_is_told_what_is_missing() {
         .as_array()
         .unwrap();
     assert_eq!(rows.len(), ROWS, "the listed schema asks for all of them");
+}
+
+/// CN-13: a client that gets the text alone reads what is left of the value there, and not merely what is missing,
+/// even where it asked for the value, or the server gave no text.
+#[tokio::test]
+async fn who_gets_the_text_alone_reads_more_than_what_is_missing() {
+    let variant = |id: &str| VariantConfig::new(ServerVariant::new(id.parse().unwrap(), "x"));
+    let house = house(|config| {
+        let mut words = variant("words");
+        words.style.result = ResultFields::Content;
+        config
+            .with_variants_of(vec![variant("all"), words])
+            .unwrap()
+    })
+    .await;
+    for tags in [
+        &["verbosity=compact"][..],
+        &["agent", "format=json", "verbosity=compact"],
+    ] {
+        for name in ["rows", "bare"] {
+            let params = under("words", tool(name));
+            let way = Way::HttpModern;
+            let call = way.ask(&house, &features(tags), "tools/call", params).await;
+            let result = &call["result"];
+            assert_eq!(result.get("structuredContent"), None, "{tags:?} {name}");
+            let text = result["content"][0]["text"].as_str().unwrap();
+            assert!(text.contains("row-499"), "{tags:?} {name}: {text:.200}");
+            link(result);
+        }
+    }
 }
 
 /// What a session got is that session's; whoever has none goes by the URI, which nobody guesses.
