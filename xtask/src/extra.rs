@@ -27,6 +27,7 @@ const SLOW: &[&str] = &[
     "no_recorded_list_has_a_refused_keyword",
     "nothing_panics_whatever_is_listed_and_sent",
     "renamed_arguments_of_every_recorded_list_arrive",
+    "the_laws_hold_for_every_fixture",
     "valid_arguments",
     "whatever_is_derived_is_json",
 ];

@@ -20,6 +20,7 @@ mod cancel;
 mod choosing;
 mod http;
 mod kept;
+mod laws;
 mod log;
 mod logging;
 mod mapping;

@@ -1,0 +1,157 @@
+//! The same of every fixture: what real servers answered, and sets of rows.
+
+use mcp_vary::json::{Members, elements};
+use mcp_vary::render::Limits;
+use mcp_vary::shape::{Policy, ToolFacts};
+use serde_json::{Value, json};
+
+use crate::case::Case;
+use crate::given::Served;
+use crate::{
+    is_other, is_told_once, keeps_what_is_no_text, meets_its_schema, parts, says_something,
+};
+
+const RECORDINGS: &[&str] = &[
+    include_str!("../fixtures/tool-results/budget.json"),
+    include_str!("../fixtures/tool-results/everything.json"),
+    include_str!("../fixtures/tool-results/filesystem.json"),
+    include_str!("../fixtures/tool-results/git.json"),
+    include_str!("../fixtures/tool-results/memory.json"),
+    include_str!("../fixtures/tool-results/sqlite.json"),
+    include_str!("../fixtures/tool-results/time.json"),
+];
+
+const ROWS: &[&str] = &[
+    include_str!("../fixtures/rows/connections.json"),
+    include_str!("../fixtures/rows/issues.json"),
+    include_str!("../fixtures/rows/logs.json"),
+    include_str!("../fixtures/rows/staff.json"),
+    include_str!("../fixtures/rows/stations.json"),
+];
+
+const TAGS: &[&[&str]] = &[
+    &[],
+    &["agent", "format=json"],
+    &["format=json", "verbosity=compact"],
+    &["agent", "format=json", "verbosity=compact"],
+    &["human"],
+    &["human", "verbosity=compact"],
+    &["format=text"],
+    &["verbosity=compact"],
+    &["agent", "sampling", "verbosity=verbose"],
+];
+
+/// The results of every fixture; of the rows so many that not all stay.
+fn results() -> Vec<String> {
+    let mut all = Vec::new();
+    for recording in RECORDINGS {
+        for call in elements(recording).unwrap() {
+            let call = Members::parse(call).unwrap();
+            let reply = Members::parse(call.get("reply").unwrap()).unwrap();
+            all.push(reply.get("result").unwrap().to_owned());
+        }
+    }
+    for set in ROWS {
+        let set: Value = serde_json::from_str(set).unwrap();
+        let mut value = set["structuredContent"].clone();
+        let rows = value[set["rows"].as_str().unwrap()].as_array_mut();
+        rows.unwrap().truncate(30);
+        let text = json!({"type": "text", "text": value.to_string()});
+        all.push(json!({"content": [text], "structuredContent": value}).to_string());
+        all.push(json!({"content": [text]}).to_string());
+        all.push(json!({"content": [], "structuredContent": value}).to_string());
+    }
+    all
+}
+
+/// What is known of a recorded result.
+fn read(result: &str) -> Served {
+    let members = Members::parse(result).unwrap();
+    let mut served = Served {
+        result: result.to_owned(),
+        is_error: members.get("isError") == Some("true"),
+        value: members.get("structuredContent").map(str::to_owned),
+        ..Served::default()
+    };
+    for block in elements(members.get("content").unwrap()).unwrap() {
+        match is_other(block) {
+            true => served.others.push(block.to_owned()),
+            false => {
+                let block = Members::parse(block).unwrap();
+                served.texts.push(block.get_str("text").unwrap());
+            }
+        }
+    }
+    let value = served.value.as_deref().unwrap_or("{}");
+    served.schema = schema_of(&serde_json::from_str(value).unwrap());
+    served
+}
+
+/// A schema that `value` meets, with what real ones say: types, and which members there must be.
+fn schema_of(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let properties = members.iter().map(|(key, of)| (key.clone(), schema_of(of)));
+            let properties: serde_json::Map<_, _> = properties.collect();
+            // Half of them, which is all of a single one.
+            let required: Vec<_> = members.keys().step_by(2).collect();
+            json!({"type": "object", "properties": properties, "required": required})
+        }
+        Value::Array(elements) => match elements.first() {
+            Some(Value::Object(_)) => json!({"type": "array", "items": {"type": "object"}}),
+            _ => json!({"type": "array"}),
+        },
+        Value::String(_) => json!({"type": "string"}),
+        Value::Bool(_) => json!({"type": "boolean"}),
+        Value::Number(_) => json!({"type": "number"}),
+        Value::Null => json!({}),
+    }
+}
+
+/// CN-7, CN-8, CN-13, CN-19, TR-3, TR-4: what holds of generated results holds of every fixture.
+#[test]
+fn the_laws_hold_for_every_fixture() {
+    let mut kept = 0;
+    for result in results() {
+        let served = read(&result);
+        for (at, tags) in TAGS.iter().enumerate() {
+            for schema in [false, true] {
+                let case = Case {
+                    served: served.clone(),
+                    tags: tags.to_vec(),
+                    tool: ToolFacts {
+                        output_schema: schema,
+                        ui: at % 4 == 3,
+                    },
+                    policy: Policy {
+                        report: at % 2 == 0,
+                        ..Policy::default()
+                    },
+                    limits: Limits::default().with_detailed(20),
+                    kept: Some(true),
+                    told: None,
+                };
+                kept += usize::from(holds(&case));
+            }
+        }
+    }
+    assert!(kept > 50, "{kept} results in few words");
+}
+
+/// Whether something of the result is kept; fails when a law is broken.
+#[track_caller]
+fn holds(case: &Case) -> bool {
+    let told = case.tell(&case.served.result);
+    keeps_what_is_no_text(case, &told.result);
+    meets_its_schema(case, &told.result);
+    says_something(case, &told.result);
+    is_told_once(case);
+    if case.tags.is_empty() {
+        assert_eq!(told.result, case.served.result);
+    }
+    let Some(whole) = told.whole else {
+        return false;
+    };
+    parts::leads_to_what_is_missing(&whole, &told.left_out);
+    true
+}

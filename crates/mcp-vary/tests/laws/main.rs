@@ -1,0 +1,161 @@
+//! What holds of every result, whoever asks and however the operator has it told: of generated ones, each with a
+//! schema that it meets, and of every fixture.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a case that cannot be read fails its test"
+)]
+
+mod case;
+mod fixtures;
+mod given;
+mod parts;
+mod resources;
+
+use mcp_vary::json::{Members, elements};
+use mcp_vary::shape::META_APPLIED;
+use proptest::prelude::*;
+use serde_json::Value;
+
+use case::{Case, WHOLE, case};
+
+/// What a client gets is a result, in which all that is no text is as it was.
+#[track_caller]
+fn keeps_what_is_no_text(case: &Case, told: &str) {
+    if case.served.is_error || case.served.is_twice {
+        assert_eq!(
+            told, case.served.result,
+            "errors and what has no one meaning"
+        );
+        return;
+    }
+    let members = Members::parse(told).unwrap();
+    let blocks = elements(members.get("content").unwrap_or("[]")).unwrap();
+    let others: Vec<_> = blocks.into_iter().filter(|block| is_other(block)).collect();
+    assert_eq!(others, case.served.others, "of {}", case.served.result);
+    for (key, value) in &case.served.unknown {
+        assert_eq!(members.get(key), Some(value.as_str()), "{key}");
+    }
+    let meta = |result: &Members<'_>| {
+        let meta = Members::parse(result.get("_meta").unwrap_or("{}")).unwrap();
+        let all = meta.iter().filter(|(key, _)| *key != META_APPLIED);
+        all.map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .collect::<Vec<_>>()
+    };
+    let served = Members::parse(&case.served.result).unwrap();
+    assert_eq!(meta(&members), meta(&served));
+}
+
+/// Whether a block is the server's, and no text.
+fn is_other(block: &str) -> bool {
+    let Ok(members) = Members::parse(block) else {
+        return true;
+    };
+    let is_text = members.get_str("type").as_deref() == Some("text");
+    let is_link = members.get_str("uri").as_deref() == Some(WHOLE);
+    !(is_link || is_text && members.get_str("text").is_some())
+}
+
+/// The structured value stays where it was promised, and meets what was promised.
+#[track_caller]
+fn meets_its_schema(case: &Case, told: &str) {
+    let value = Members::parse(told)
+        .ok()
+        .and_then(|members| members.get("structuredContent").map(str::to_owned));
+    if !case.tool.output_schema || case.served.value.is_none() || case.served.is_twice {
+        return;
+    }
+    let value = value.unwrap_or_else(|| panic!("no value in {told}"));
+    match serde_json::from_str::<Value>(&value) {
+        Ok(value) => assert!(case.accepts(&value), "{value} under {}", case.served.schema),
+        // Nobody here reads numbers like `1e400`.
+        Err(_) => assert_eq!(Some(value), case.served.value),
+    }
+}
+
+/// Who is told what was applied gets nothing else the second time; who is not is told no differently.
+#[track_caller]
+fn is_told_once(case: &Case) {
+    let mut case = case.clone();
+    case.policy.report = true;
+    let once = case.tell(&case.served.result).result;
+    assert_eq!(case.tell(&once).result, once);
+}
+
+/// A result that said something still does.
+#[track_caller]
+fn says_something(case: &Case, told: &str) {
+    let Ok(members) = Members::parse(told) else {
+        return;
+    };
+    let has_value = members
+        .get("structuredContent")
+        .is_some_and(|it| it != "null");
+    let blocks = elements(members.get("content").unwrap_or("[]")).unwrap();
+    let said = case.served.value.is_some() || !case.served.texts.is_empty();
+    assert!(
+        !said || has_value || blocks.len() > case.served.others.len(),
+        "{told} of {}",
+        case.served.result
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 384, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// CN-8: images, audio, links, resources, errors and what nobody here knows are as they were, byte for byte and
+    /// in their order, whoever asks and whatever the operator says.
+    #[test]
+    fn no_image_link_or_error_is_lost(case in case()) {
+        keeps_what_is_no_text(&case, &case.tell(&case.served.result).result);
+    }
+
+    /// TR-4, CN-13, CN-14: a structured value that was promised is there, and meets the schema, in whatever words.
+    #[test]
+    fn a_promise_is_kept(case in case()) {
+        meets_its_schema(&case, &case.tell(&case.served.result).result);
+    }
+
+    /// CN-19: nothing is shaped twice.
+    #[test]
+    fn what_was_told_is_told_no_differently(case in case()) {
+        is_told_once(&case);
+    }
+
+    /// TR-3: a result that said something says something to everybody.
+    #[test]
+    fn nobody_is_left_without_a_word(case in case()) {
+        says_something(&case, &case.tell(&case.served.result).result);
+    }
+
+    /// CN-7, CN-11: who declares nothing that can be used gets every byte, few words configured or not.
+    #[test]
+    fn who_asks_for_nothing_gets_every_byte(mut case in case(), tags in prop::sample::subsequence(&["!agent", "format=xml", "format!=text", "x-acme=1", "verbosity=verbose", "sampling"][..], 0..4)) {
+        case.tags = tags;
+        case.told = None;
+        prop_assert_eq!(&case.tell(&case.served.result).result, &case.served.result);
+    }
+
+    /// CN-13: the whole that is kept is what the server wrote, and all that is missing is in it.
+    #[test]
+    fn what_is_kept_is_what_the_server_wrote(mut case in case()) {
+        case.told = None;
+        let told = case.tell(&case.served.result);
+        if let Some(whole) = told.whole {
+            let written = case.served.value.iter().cloned();
+            let texts = case.served.texts.iter();
+            let texts = texts.flat_map(|text| [text.clone(), mcp_vary::json::string(text)]);
+            prop_assert!(written.chain(texts).any(|one| one == whole), "{}", whole);
+            parts::leads_to_what_is_missing(&whole, &told.left_out);
+        }
+    }
+
+    /// CN-8: what is cut off, or no result at all, is shaped without a panic.
+    #[test]
+    fn no_bytes_bring_a_panic(case in case(), cut in any::<prop::sample::Index>(), text in "\\PC*") {
+        let result = &case.served.result;
+        let cut = (0..=cut.index(result.len())).rev().find(|at| result.is_char_boundary(*at)).unwrap();
+        case.tell(&result[..cut]);
+        case.tell(&text);
+    }
+}
