@@ -284,7 +284,7 @@ impl VariantConfig {
 }
 
 fn unfit_uri(own: &str, uri: Option<&str>) -> Option<Mistake> {
-    let why = UriMap::check(own, uri?).err()?.to_string();
+    let why = UriMap::check(own, uri?).err()?;
     let key = format!("resources.{own}.uri");
     Some(Mistake::UnfitUri { key, why })
 }

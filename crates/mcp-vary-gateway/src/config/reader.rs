@@ -362,9 +362,11 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("httpUrl", "url"),
     ("mcp-servers", "servers"),
     ("mcp_servers", "servers"),
+    ("mime-type", "mimeType"),
     ("port", "listen"),
     ("serverUrl", "url"),
     ("transport", "type"),
+    ("uriTemplate", "uri"),
     ("workdir", "cwd"),
     ("workingDirectory", "cwd"),
 ];

@@ -276,7 +276,12 @@ impl Schema {
 
     /// A day, or a time of which the day counts.
     pub(super) fn date(&mut self) -> Value {
-        json!({"anyOf": [{"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}"}, self.variable()]})
+        self.pattern("^[0-9]{4}-[0-9]{2}-[0-9]{2}")
+    }
+
+    /// A text of that form, or one in which a variable stands.
+    pub(super) fn pattern(&mut self, pattern: &str) -> Value {
+        json!({"anyOf": [{"type": "string", "pattern": pattern}, self.variable()]})
     }
 }
 

@@ -40,5 +40,6 @@ mod status;
 mod stdio;
 mod support;
 mod told;
+mod uris;
 mod variants;
 mod views;

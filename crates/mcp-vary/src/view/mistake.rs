@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::dialect::Dialect;
 use super::fault::nearest;
+use super::uri::UriError;
 use crate::ignored::shown;
 
 /// One thing that is wrong with a view as it is configured.
@@ -73,8 +74,8 @@ pub enum Mistake {
     UnfitUri {
         /// `resources.docs://a.uri`
         key: String,
-        /// Why, and what to write.
-        why: String,
+        /// What is wrong with it.
+        why: UriError,
     },
     /// A URI that a view gives is that of another resource or template, too, or could be.
     UriTaken {
@@ -160,7 +161,7 @@ impl fmt::Display for Mistake {
                 "`{key}` is no name for the dialect `{}`; write `{instead}`",
                 dialect.as_str()
             ),
-            Self::UnfitUri { key, why } => write!(f, "`{key}`: {why}"),
+            Self::UnfitUri { key, why } => write!(f, "`{key}` {why}"),
             Self::UriTaken { key, own, uri } => write!(
                 f,
                 "`{key}` leaves no URI to `{}`: `{}` is another's in this view; give one of them another `uri`",

@@ -99,19 +99,14 @@ impl UriTemplate {
     }
 }
 
-/// Why a view cannot call a resource or template so.
+/// Why a view cannot call a resource or template so: to be read after its key.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{}; {}", self.what(), self.fix())]
 #[non_exhaustive]
 pub enum UriError {
     /// There is no scheme, or a character that no URI has.
-    #[error("it is no URI; begin with a scheme, such as `docs:`, and leave out white space")]
     NoUri,
     /// What it is for has other expressions.
-    #[error(
-        "{} are not its expressions; write {}, in this order and nothing else in braces",
-        listed(found),
-        listed(expected)
-    )]
     Expressions {
         /// The expressions of the server's template.
         expected: Vec<String>,
@@ -119,18 +114,51 @@ pub enum UriError {
         found: Vec<String>,
     },
     /// Nothing stands between two expressions where the server's template has something.
-    #[error(
-        "nothing stands between `{{{0}}}` and `{{{1}}}`, so that nobody can tell where one ends; put something between them"
-    )]
     SideBySide(String, String),
 }
 
+impl UriError {
+    /// What is wrong.
+    #[must_use]
+    pub fn what(&self) -> String {
+        match self {
+            Self::NoUri => "is no URI".to_owned(),
+            Self::Expressions { expected, found } => {
+                let instead = listed(expected);
+                format!(
+                    "has {} instead of {instead} of the server's template",
+                    listed(found)
+                )
+            }
+            Self::SideBySide(one, other) => {
+                format!(
+                    "has nothing between `{{{one}}}` and `{{{other}}}`, so that nobody can tell where one ends"
+                )
+            }
+        }
+    }
+
+    /// What to write.
+    #[must_use]
+    pub fn fix(&self) -> String {
+        let fix = match self {
+            Self::NoUri => "begin with a scheme, such as `docs:`, and leave out white space",
+            Self::Expressions { expected, .. } if expected.is_empty() => {
+                "write no braces: what the server lists is no template"
+            }
+            Self::Expressions { .. } => {
+                "write the same in braces, in the same order, and change what stands around them"
+            }
+            Self::SideBySide(..) => "put something between them",
+        };
+        fix.to_owned()
+    }
+}
+
 fn listed(expressions: &[String]) -> String {
-    let quoted = expressions
-        .iter()
-        .map(|expression| format!("`{{{}}}`", cut(expression)));
+    let quoted = expressions.iter().map(|it| format!("`{{{}}}`", cut(it)));
     match expressions {
-        [] => "no expressions".to_owned(),
+        [] => "nothing in braces".to_owned(),
         _ => quoted.collect::<Vec<_>>().join(", "),
     }
 }
@@ -288,8 +316,7 @@ fn read(own: &str, shown: &str) -> Result<(UriTemplate, UriTemplate), UriError> 
         .split_once(':')
         .is_some_and(|(scheme, _)| is_scheme(scheme));
     let is_odd = |c: char| c.is_whitespace() || c.is_control();
-    let is_free = from.literals[0].is_empty() && shown.starts_with('{');
-    if !(has_scheme || is_free) || shown.contains(is_odd) {
+    if !has_scheme || shown.contains(is_odd) {
         return Err(UriError::NoUri);
     }
     if from.expressions != to.expressions {
@@ -483,31 +510,38 @@ mod tests {
             assert_eq!(UriMap::check(own, shown).unwrap_err().to_string(), why);
             assert!(UriMap::new([(own, shown)]).is_empty());
         }
-        let no_uri =
-            "it is no URI; begin with a scheme, such as `docs:`, and leave out white space";
+        let no_uri = "is no URI; begin with a scheme, such as `docs:`, and leave out white space";
         for shown in [
-            "", "guide", "/a", "1a:b", "a b:c", "a: b", "a:\u{7}", "{x}:a", "ä:b",
+            "", "guide", "/a", "1a:b", "a b:c", "a: b", "a:\u{7}", "{x}:a", "{+any}/x", "ä:b",
         ] {
             refused("doc:a", shown, no_uri);
         }
         refused(
             "doc:{name}",
             "a:b",
-            "no expressions are not its expressions; write `{name}`, in this order and nothing else in braces",
+            "has nothing in braces instead of `{name}` of the server's template; \
+             write the same in braces, in the same order, and change what stands around them",
         );
         refused(
             "doc:{a}/{+b}",
             "doc:{+b}/{a}",
-            "`{+b}`, `{a}` are not its expressions; write `{a}`, `{+b}`, in this order and nothing else in braces",
+            "has `{+b}`, `{a}` instead of `{a}`, `{+b}` of the server's template; \
+             write the same in braces, in the same order, and change what stands around them",
+        );
+        refused(
+            "doc:a",
+            "doc:{a}",
+            "has `{a}` instead of nothing in braces of the server's template; \
+             write no braces: what the server lists is no template",
         );
         refused(
             "doc:{a}/{b}",
             "doc:{a}{b}",
-            "nothing stands between `{a}` and `{b}`, so that nobody can tell where one ends; put something between them",
+            "has nothing between `{a}` and `{b}`, so that nobody can tell where one ends; put something between them",
         );
         for (own, shown) in [
             ("doc:{a}{?b}", "d:{a}{?b}"),
-            ("{+any}", "{+any}/x"),
+            ("{+any}", "x:{+any}"),
             ("a", "x-1.b+c:"),
         ] {
             assert_eq!(UriMap::check(own, shown), Ok(()));

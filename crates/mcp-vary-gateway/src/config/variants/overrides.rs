@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use mcp_vary::json::Json;
-use mcp_vary::view::ArgumentOverride;
+use mcp_vary::shape::MediaType;
+use mcp_vary::view::{ArgumentOverride, UriMap};
 
 use crate::catalog::face::VariantConfig;
 use crate::config::reader::{Field, Reader, Setting};
 use crate::config::schema::Schema;
 use crate::config::tree::{Node, Value};
+use crate::kept::Kept;
 
 /// What is said of single items, by their names.
 #[derive(Default)]
@@ -24,6 +26,8 @@ struct Change {
     name: Option<String>,
     title: Option<String>,
     description: Option<String>,
+    uri: Option<String>,
+    mime_type: Option<String>,
     annotations: BTreeMap<String, Json<'static>>,
     arguments: BTreeMap<String, Argument>,
 }
@@ -62,6 +66,8 @@ impl Overrides {
             replace(&mut resource.name, &change.name);
             replace(&mut resource.title, &change.title);
             replace(&mut resource.description, &change.description);
+            replace(&mut resource.uri, &change.uri);
+            replace(&mut resource.mime_type, &change.mime_type);
             resource.annotations.extend(change.annotations.clone());
         }
     }
@@ -134,9 +140,26 @@ const OVERRIDES: &[Setting<Overrides>] = &[
         about: "resources and templates by URI",
         default: "",
         shape: |schema| schema.items(RESOURCE),
-        read: |reader, field, all| items(reader, field, RESOURCE, &mut all.resources),
+        read: resources,
     },
 ];
+
+/// Overrides by URI, each of which can be what the variant says.
+fn resources(reader: &mut Reader<'_>, field: &Field<'_>, all: &mut Overrides) {
+    let mut said = BTreeMap::new();
+    items(reader, field, RESOURCE, &mut said);
+    for (own, change) in &said {
+        let Some(uri) = &change.uri else { continue };
+        let at = field.deepest(&[own, "uri"]);
+        if let Err(why) = UriMap::check(own, uri) {
+            reader.wrong(&at, why.what(), &why.fix());
+        } else if Kept::is_uri(uri) {
+            let what = "is a URI of the gateway's own";
+            reader.wrong(&at, what, "begin with another scheme");
+        }
+    }
+    all.resources.extend(said);
+}
 
 /// Overrides by the names of items.
 fn items<T: Default>(
@@ -245,6 +268,20 @@ const RESOURCE: &[Setting<Change>] = &[
         read: |reader, field, resource| resource.description = reader.word(field),
     },
     Setting {
+        key: "uri",
+        about: "its URI in the variant; of a template the template, with the same in braces",
+        default: "",
+        shape: |schema| schema.pattern(r"^[A-Za-z][A-Za-z0-9+.-]*:\S*$"),
+        read: |reader, field, resource| resource.uri = reader.word(field),
+    },
+    Setting {
+        key: "mimeType",
+        about: "its MIME type as it is listed; what is read says its own",
+        default: "",
+        shape: |schema| schema.pattern(r"^[^/\s]+/[^/\s]+"),
+        read: |reader, field, resource| resource.mime_type = media_type(reader, field),
+    },
+    Setting {
         key: "annotations",
         about: "MCP's hints: what is said here replaces what the server says",
         default: "",
@@ -297,6 +334,14 @@ const ARGUMENT: &[Setting<Argument>] = &[
         read: |reader, field, argument| argument.required = switch(reader, field),
     },
 ];
+
+fn media_type(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<String> {
+    let word = reader.word(field)?;
+    if word.parse::<MediaType>().is_err() {
+        reader.wrong(field, "is no media type", "write one like `text/markdown`");
+    }
+    Some(word)
+}
 
 fn switch(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<bool> {
     let mut on = false;

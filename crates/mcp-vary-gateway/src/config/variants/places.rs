@@ -128,6 +128,11 @@ fn said(mistake: &view::Mistake) -> (String, String) {
             let what = format!("is no name for the dialect `{}`", dialect.as_str());
             return (what, format!("write `{instead}`"));
         }
+        Is::UnfitUri { why, .. } => return (why.what(), why.fix()),
+        Is::UriTaken { own, uri, .. } => (
+            format!("leaves no URI to `{own}`: `{uri}` is another's in this view"),
+            "give one of them another `uri`",
+        ),
         Is::Idle { rule, .. } => (
             format!("holds for nothing: `{rule}`"),
             "look for a slip in it, or take it out",
