@@ -245,7 +245,9 @@ impl Shaping {
             self.keeping.kept.keep(uri, whole, self.keeping.client);
         }
         match compacted.shaped {
-            Shaped::Changed { result, applied } if applied.verbosity.is_some() => {
+            Shaped::Changed { result, applied }
+                if applied.verbosity == Some(Verbosity::Compact) =>
+            {
                 Some(Shaped::Changed { result, applied })
             }
             _ => None,

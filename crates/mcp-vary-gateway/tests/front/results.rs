@@ -246,3 +246,27 @@ async fn what_fails_fails_once() {
     assert_eq!(texts(&prose), ["all is well"]);
     assert_eq!(house.gateway.failed_results(), 1);
 }
+
+/// CN-13, TR-4: a result that few words make no shorter keeps the operator's, beside a value that is bound to a
+/// schema.
+#[tokio::test]
+async fn few_words_leave_the_operators_where_they_save_nothing() {
+    let house =
+        house("- {tools: [bound], project: '{ids: [.stations[].id]}', hints: ['Look twice.']}")
+            .await;
+    for tags in [
+        &["format=json", "sampling"][..],
+        &["format=json", "sampling", "verbosity=compact"],
+    ] {
+        let told = result(&house, tags, "bound").await;
+        assert_eq!(
+            texts(&told),
+            [r#"{"ids":[1,2]}"#, "- Look twice."],
+            "{tags:?}"
+        );
+        assert!(
+            told["structuredContent"]["stations"][0]["log"].is_string(),
+            "{tags:?}"
+        );
+    }
+}
