@@ -1,5 +1,5 @@
 //! Official clients in front of official servers, with Vary between them, in front of the library's
-//! examples, and of the example configurations.
+//! examples, of the example configurations, and of a server with every kind of result.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::phases::Outcome;
 use crate::server::Server;
 use crate::workspace::Workspace;
-use crate::{layout, npm, process, python};
+use crate::{layout, npm, process, python, shaped};
 
 /// One client against one server; the Inspector starts a process for each of its requests.
 const LIMIT: Duration = Duration::from_secs(5 * 60);
@@ -92,6 +92,25 @@ const OF_EXAMPLES: &[Client] = &[
     },
 ];
 
+/// The clients that take every shaped result, and the script that has them do it.
+const OF_SHAPED: &[Client] = &[
+    Client {
+        name: "typescript-1",
+        script: "shaped.mjs",
+        eras: &["legacy"],
+    },
+    Client {
+        name: "typescript-2",
+        script: "shaped.mjs",
+        eras: &["legacy", "modern"],
+    },
+    Client {
+        name: "python",
+        script: "shaped.py",
+        eras: &["legacy", "modern"],
+    },
+];
+
 /// Where the example configurations are.
 const EXAMPLES: &str = "examples/configurations";
 
@@ -159,6 +178,13 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
     running.extend(examples);
     let there = json!({"targets": targets});
     jobs.extend(of_clients("examples", OF_EXAMPLES, &there));
+    let (there, server) = shaped::begun(workspace, &vary)?;
+    running.push(server);
+    for mut job in of_clients("shaped", OF_SHAPED, &there) {
+        let way = job.argument["way"].as_str().unwrap_or_default();
+        job.argument["sets"] = shaped::sets(way).into();
+        jobs.push_back(job);
+    }
     // The longest comes first.
     jobs.push_front(Job {
         name: "examples page".to_owned(),

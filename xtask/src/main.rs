@@ -18,6 +18,7 @@ mod process;
 mod python;
 mod requirements;
 mod server;
+mod shaped;
 mod tokens;
 mod workspace;
 

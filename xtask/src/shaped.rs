@@ -1,0 +1,209 @@
+//! The matrix of shaped results: what `tests/interop/shaped.json` records, for every set of feature tags.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::server::Server;
+use crate::workspace::Workspace;
+use crate::{npm, process};
+
+const RECORDING: &str = "tests/interop/shaped.json";
+const CONFIGURATION: &str = "tests/interop/shaped.yaml";
+const ROWS: &str = "crates/mcp-vary/tests/fixtures/rows";
+
+/// The tools that answer with the first [`FEW`] rows of this set; what a list says of each tells them apart.
+const OF_FEW_ROWS: [&str; 3] = ["rows", "rows_bound", "rows_strict"];
+const SET: &str = "issues";
+const FEW: usize = 20;
+
+/// What may be declared of one thing, each a list of tags.
+const AUDIENCES: &[&[&str]] = &[
+    &[],
+    &["agent"],
+    &["human"],
+    &["agent", "human"],
+    &["agent", "sampling"],
+];
+const FORMATS: &[&[&str]] = &[
+    &[],
+    &["format=json"],
+    &["format=markdown"],
+    &["format=text"],
+];
+const VERBOSITIES: &[&[&str]] = &[
+    &[],
+    &["verbosity=compact"],
+    &["verbosity=standard"],
+    &["verbosity=verbose"],
+];
+
+/// A gateway before the recorded server, and what the scripts are told of it.
+pub(crate) fn begun(workspace: &Workspace, vary: &Path) -> Result<(Value, Server), String> {
+    let rows = rows(workspace)?;
+    let recording = workspace.scratch("interop/shaped.json")?;
+    write(&recording, &recorded(workspace, &rows)?.to_string())?;
+    let configuration = workspace.scratch("interop/shaped.yaml")?;
+    let replay_server = workspace.binary("replay-server")?;
+    let text = workspace.read(CONFIGURATION)?;
+    let text = text.replace("${REPLAY_SERVER}", &quoted(&replay_server));
+    write(
+        &configuration,
+        &text.replace("\"${RECORDING}\"", &quoted(&recording)),
+    )?;
+    let log = workspace.scratch("interop/shaped-vary.log")?;
+    let mut command = process::command(vary);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--config"]);
+    npm::with_packages(workspace, command.arg(&configuration))?;
+    let server = Server::start(&mut command, &log)?;
+    let rows: Vec<Value> = rows.iter().map(Rows::told).collect();
+    let argument = json!({
+        "recording": recording,
+        "url": server.url,
+        "command": [vary, "serve", "--stdio", "--config", configuration],
+        "rows": rows,
+    });
+    Ok((argument, server))
+}
+
+/// The sets of tags that a client declares over a way; `null` is a client that declares nothing.
+///
+/// Over HTTP all of them; a client on stdio has a process of its own for each, so that it declares each thing
+/// once.
+pub(crate) fn sets(way: &str) -> Vec<Value> {
+    let mut sets = vec![Value::Null];
+    for (a, audience) in AUDIENCES.iter().enumerate() {
+        for (f, format) in FORMATS.iter().enumerate() {
+            for (v, verbosity) in VERBOSITIES.iter().enumerate() {
+                if way == "http" || a == f && (f + 1) % VERBOSITIES.len() == v {
+                    sets.push(json!([*audience, *format, *verbosity].concat()));
+                }
+            }
+        }
+    }
+    sets
+}
+
+/// One of the sets of rows among the fixtures.
+struct Rows {
+    name: String,
+    key: String,
+    list: String,
+    value: Value,
+}
+
+impl Rows {
+    fn tool(&self) -> String {
+        format!("rows_of_{}", self.name)
+    }
+
+    fn told(&self) -> Value {
+        json!({"tool": self.tool(), "key": self.key, "list": self.list})
+    }
+
+    /// The value with as many of its rows.
+    fn first(&self, count: usize) -> Value {
+        let mut value = self.value.clone();
+        if let Some(rows) = value[&self.list].as_array_mut() {
+            rows.truncate(count);
+        }
+        value
+    }
+}
+
+/// What a tool answers that gives `value`.
+fn result(value: &Value) -> Value {
+    let text = value.to_string();
+    json!({"content": [{"type": "text", "text": text}], "structuredContent": value})
+}
+
+fn rows(workspace: &Workspace) -> Result<Vec<Rows>, String> {
+    let mut all = Vec::new();
+    for file in crate::layout::files(workspace, ROWS)? {
+        let name = Path::new(&file).file_stem().unwrap_or_default();
+        let mut set: Value = serde_json::from_str(&workspace.read(&file)?)
+            .map_err(|error| format!("{file}: {error}"))?;
+        let text = |key: &str| set[key].as_str().map(str::to_owned);
+        let (Some(key), Some(list)) = (text("key"), text("rows")) else {
+            return Err(format!("{file}: names no `key`, or no list of `rows`"));
+        };
+        all.push(Rows {
+            name: name.display().to_string(),
+            key,
+            list,
+            value: set["structuredContent"].take(),
+        });
+    }
+    Ok(all)
+}
+
+/// The recording with the rows in it.
+fn recorded(workspace: &Workspace, rows: &[Rows]) -> Result<Value, String> {
+    let mut recording: Value = serde_json::from_str(&workspace.read(RECORDING)?)
+        .map_err(|error| format!("{RECORDING}: {error}"))?;
+    let mut results = recording["results"]["tools"].take();
+    for set in rows {
+        if set.name == SET {
+            let few = result(&set.first(FEW));
+            for tool in OF_FEW_ROWS {
+                results[tool] = few.clone();
+            }
+        }
+        results[set.tool()] = result(&set.value);
+        let tool = json!({"name": set.tool(), "inputSchema": {"type": "object"}});
+        if let Some(tools) = recording["tools"].as_array_mut() {
+            tools.push(tool);
+        }
+    }
+    recording["results"]["tools"] = results;
+    Ok(recording)
+}
+
+fn write(path: &PathBuf, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+/// A path as YAML and JSON write it.
+fn quoted(path: &Path) -> String {
+    json!(path).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_set_of_tags_is_declared_over_http() {
+        let sets = sets("http");
+        assert_eq!(sets.len(), 1 + 5 * 4 * 4);
+        assert_eq!(sets[0], Value::Null);
+        assert_eq!(sets[1], json!([]));
+        assert!(sets.contains(&json!(["agent", "format=json", "verbosity=compact"])));
+    }
+
+    #[test]
+    fn on_stdio_each_thing_is_declared_once() {
+        let expected = json!([
+            null,
+            ["verbosity=compact"],
+            ["agent", "format=json", "verbosity=standard"],
+            ["human", "format=markdown", "verbosity=verbose"],
+            ["agent", "human", "format=text"],
+        ]);
+        assert_eq!(Value::from(sets("stdio")), expected);
+    }
+
+    #[test]
+    fn the_recording_has_the_rows() {
+        let workspace = Workspace::here();
+        let rows = rows(&workspace).unwrap();
+        let recording = recorded(&workspace, &rows).unwrap();
+        assert_eq!(rows.len(), 5);
+        for tool in recording["tools"].as_array().unwrap() {
+            let name = tool["name"].as_str().unwrap();
+            let result = &recording["results"]["tools"][name];
+            assert!(result["content"].is_array(), "{name}");
+        }
+    }
+}
