@@ -183,3 +183,26 @@ fn an_answer_is_a_value_that_can_be_read() {
     );
     assert!(result.ends_with(r#""structuredContent":{"n":1.10}}"#));
 }
+
+/// CN-10: `null` is no structured value, but where a schema may ask for it; then it is said in words.
+#[test]
+fn an_answer_of_nothing_is_no_structured_value() {
+    let answer = Answer::new(&Value::Null).unwrap();
+    let (features, _) = Features::from_tags(["agent", "format=json"]);
+    let told = |tool: ToolFacts, non_object_structured: bool| {
+        let policy = Policy {
+            non_object_structured,
+            ..Policy::default()
+        };
+        answer.to_result(&features, tool, None, &policy)
+    };
+    let bound = ToolFacts {
+        output_schema: true,
+        ui: false,
+    };
+    let words = r#"{"content":[{"type":"text","text":"null"}]}"#;
+    assert_eq!(told(ToolFacts::default(), true), words);
+    assert_eq!(told(bound, false), words);
+    let value = r#"{"content":[],"structuredContent":null}"#;
+    assert_eq!(told(bound, true), value);
+}

@@ -181,7 +181,10 @@ impl Answer {
         let alternative = choose(&self.alternatives, features);
         let answer = alternative.filter(|_| !features.is_empty()).unwrap_or(self);
         let format = features.choose_format(&Format::ALL);
-        let may_be_structured = answer.value.starts_with('{') || policy.non_object_structured;
+        // A `null` stands for nothing, unless a schema may ask for it.
+        let is_something = answer.value != "null" || tool.output_schema;
+        let may_be_structured =
+            answer.value.starts_with('{') || policy.non_object_structured && is_something;
         let is_prose = matches!(format, Some(Format::Markdown | Format::Text));
         let telling = Telling {
             answer,
