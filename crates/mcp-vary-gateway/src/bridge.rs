@@ -167,8 +167,10 @@ pub(crate) const STRUCTURE: &str = "structuredContent";
 
 /// Whether a block of content is a text that can be read.
 pub(crate) fn is_text(block: &str) -> bool {
-    let text = |key| splice::get(block, key).and_then(|it| serde_json::from_str::<String>(it).ok());
-    text("type").as_deref() == Some("text") && text("text").is_some()
+    let Ok(block) = Members::parse(block) else {
+        return false;
+    };
+    block.get_str("type").as_deref() == Some("text") && block.get_str("text").is_some()
 }
 
 /// The notification with the client's own progress token in place of the gateway's.
