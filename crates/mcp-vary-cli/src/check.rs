@@ -53,7 +53,9 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
         let slip = file.places.slip(&variant, &slip);
         (variant, slip)
     });
-    let slips: Vec<_> = slips.collect();
+    let mut slips: Vec<_> = slips.collect();
+    // What is said of every server's item of one name is one mistake of the file.
+    slips.dedup();
     let shown = if args.json {
         report::connected(&name, &file, &servers, &slips, &collisions)
     } else {

@@ -2,7 +2,7 @@
 //! without any configuration.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mcp_vary::feature::Features;
@@ -15,6 +15,7 @@ use mcp_vary::view::{
 
 use super::item::Item;
 use super::listing::ListKind;
+use super::merge::Merged;
 use crate::rules::Manner;
 
 /// One variant: who it is for, what it shows, and as what.
@@ -126,6 +127,25 @@ pub(crate) struct Shown<'a> {
     pub(crate) call: Option<Prepared>,
 }
 
+/// What a variant knows of a list as a whole.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    /// What it calls resources and templates, and back.
+    pub(crate) uris: UriMap,
+    /// The names of overrides that clients see.
+    pub(crate) seen: BTreeSet<String>,
+}
+
+impl Names {
+    /// What `changes` make of `item`: by the name that clients see; where they see nothing of a name, by that which
+    /// servers give. What an override fixes or hides stays so when another server puts names before it.
+    fn change<'c, T>(&self, changes: &'c BTreeMap<String, T>, item: &Item) -> Option<&'c T> {
+        let own = &*item.place.own;
+        let by_own = || changes.get(own).filter(|_| !self.seen.contains(own));
+        changes.get(&*item.id).or_else(by_own)
+    }
+}
+
 /// What becomes of a call of a tool or prompt that a variant shows otherwise.
 #[derive(Debug)]
 pub(crate) enum Prepared {
@@ -178,10 +198,24 @@ impl VariantConfig {
         UriMap::new(moves.filter_map(|(own, change)| Some((own.as_str(), change.uri.as_deref()?))))
     }
 
-    /// The item as this variant, whose `uris` these are, shows it; `None` when it does not.
+    /// What showing an item of `merged` takes to know of the rest.
+    pub(crate) fn names(&self, merged: &Merged) -> Names {
+        let overridden = self.overridden(merged.kind).into_iter();
+        let mut overridden: BTreeSet<&str> = overridden.collect();
+        if !overridden.is_empty() {
+            let ids: BTreeSet<&str> = merged.items().iter().map(|item| &*item.id).collect();
+            overridden.retain(|name| ids.contains(name));
+        }
+        Names {
+            uris: self.uris(),
+            seen: overridden.into_iter().map(str::to_owned).collect(),
+        }
+    }
+
+    /// The item as this variant shows it; `None` when it does not.
     pub(crate) fn show<'a>(
         &self,
-        uris: &UriMap,
+        names: &Names,
         kind: ListKind,
         item: &'a Item,
         server: &str,
@@ -199,17 +233,22 @@ impl VariantConfig {
             call: None,
         };
         match kind {
-            ListKind::Tools => self.show_tool(&mut shown, mistakes)?,
-            ListKind::Prompts => self.show_prompt(&mut shown, mistakes)?,
+            ListKind::Tools => self.show_tool(names, &mut shown, mistakes)?,
+            ListKind::Prompts => self.show_prompt(names, &mut shown, mistakes)?,
             ListKind::Resources | ListKind::Templates => {
-                self.show_resource(uris, &mut shown, mistakes)?
+                self.show_resource(&names.uris, &mut shown, mistakes)?
             }
         }
         Some(shown)
     }
 
-    fn show_tool(&self, shown: &mut Shown<'_>, mistakes: &mut Vec<Mistake>) -> Option<()> {
-        let change = self.tool_overrides.get(&*shown.item.id);
+    fn show_tool(
+        &self,
+        names: &Names,
+        shown: &mut Shown<'_>,
+        mistakes: &mut Vec<Mistake>,
+    ) -> Option<()> {
+        let change = names.change(&self.tool_overrides, shown.item);
         if change.is_none() && self.style == Style::default() {
             return Some(());
         }
@@ -229,8 +268,13 @@ impl VariantConfig {
         Some(())
     }
 
-    fn show_prompt(&self, shown: &mut Shown<'_>, mistakes: &mut Vec<Mistake>) -> Option<()> {
-        let change = self.prompt_overrides.get(&*shown.item.id);
+    fn show_prompt(
+        &self,
+        names: &Names,
+        shown: &mut Shown<'_>,
+        mistakes: &mut Vec<Mistake>,
+    ) -> Option<()> {
+        let change = names.change(&self.prompt_overrides, shown.item);
         if change.is_none() && self.style == Style::default() {
             return Some(());
         }

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_vary::shape::ToolFacts;
-use mcp_vary::view::{Mistake, PreparedPrompt, PreparedTool, UriMap, UriTemplate};
+use mcp_vary::view::{Mistake, PreparedPrompt, PreparedTool, UriTemplate};
 
-use super::face::{Prepared, VariantConfig, candidate};
+use super::face::{Names, Prepared, VariantConfig, candidate};
 use super::item::{Item, Place, headers_of};
 use super::listing::ListKind;
 use crate::mcp_header::ParamHeader;
@@ -80,17 +80,17 @@ pub(crate) struct Prompt {
 }
 
 impl Showing {
-    /// What `face`, which calls resources as `uris` say, makes of `item`, which the server called `server` has.
+    /// What `face` makes of `item`, which the server called `server` has.
     pub(crate) fn new(
         face: &VariantConfig,
-        uris: &UriMap,
+        names: &Names,
         kind: ListKind,
         item: &Arc<Item>,
         server: &str,
         results: &[ResultRule],
     ) -> Self {
         let mut mistakes = Vec::new();
-        let shown = face.show(uris, kind, item, server, &mut mistakes);
+        let shown = face.show(names, kind, item, server, &mut mistakes);
         let listed = shown.map(|shown| {
             let json = match shown.json {
                 Cow::Borrowed(_) => Arc::clone(&item.json),

@@ -87,7 +87,10 @@ fn missing(
     let Some(kind) = kinds.first() else {
         return Vec::new();
     };
-    let names: Vec<_> = items.iter().map(|(item, _)| &*item.id).collect();
+    let ids = items.iter().map(|(item, _)| &*item.id);
+    let names: Vec<_> = ids
+        .chain(items.iter().map(|(item, _)| &*item.place.own))
+        .collect();
     let mut mistakes = view::unknown_items(key, face.overridden(*kind), &names);
     let candidates = items.iter().map(|(item, server)| candidate(item, server));
     let candidates: Vec<_> = candidates.collect();

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
-use mcp_vary::view::{self, Mistake, UriMap};
+use mcp_vary::view::{self, Mistake};
 use tracing::warn;
 
 use super::bookmark::Marks;
-use super::face::{Faces, VariantConfig};
+use super::face::{Faces, Names, VariantConfig};
 use super::item::{Item, Place};
 use super::listing::ListKind;
 use super::merge::{Merged, Naming};
@@ -26,8 +26,8 @@ pub(crate) struct View {
     showings: Vec<Arc<Showing>>,
     contents: Contents,
     pages: Result<Pages, Failure>,
-    /// What the variant calls resources and templates, and back.
-    uris: UriMap,
+    /// What the variant knew of the list as a whole.
+    names: Names,
     places: BTreeMap<Arc<str>, Place>,
     tools: BTreeMap<Arc<str>, Arc<Tool>>,
     prompts: BTreeMap<Arc<str>, Arc<Prompt>>,
@@ -71,8 +71,9 @@ impl View {
         before: Option<&Arc<Self>>,
     ) -> Arc<Self> {
         let before = before.filter(|view| view.servers == merged.servers);
-        let uris = face.uris();
-        let showings = showings((face, &uris), merged, layout, before.map(AsRef::as_ref));
+        let names = face.names(merged);
+        let same = before.filter(|view| view.names.seen == names.seen);
+        let showings = showings((face, &names), merged, layout, same.map(AsRef::as_ref));
         let is_whole = face.is_plain() && layout.page_size.is_none();
         let whole = merged.whole.as_ref().filter(|_| is_whole);
         if let Some(view) = before.filter(|view| view.is_made_of(&showings, merged, whole)) {
@@ -94,7 +95,7 @@ impl View {
         };
         let mut view = Self {
             showings,
-            uris,
+            names,
             places: BTreeMap::new(),
             tools: BTreeMap::new(),
             prompts: BTreeMap::new(),
@@ -168,7 +169,7 @@ impl View {
 
     /// Where the resource or template that servers call `own` comes from, if the view lists it.
     pub(crate) fn place_of(&self, own: &str) -> Option<&Place> {
-        self.place(&self.uris.shown(own)?)
+        self.place(&self.names.uris.shown(own)?)
     }
 
     /// Whether the view lists what comes from `place`, whatever it calls it.
@@ -225,7 +226,7 @@ impl View {
 
 /// What `face` makes of every item; of those that are what they were `before` the same.
 fn showings(
-    (face, uris): (&VariantConfig, &UriMap),
+    (face, names): (&VariantConfig, &Names),
     merged: &Merged,
     layout: &Layout,
     before: Option<&View>,
@@ -239,7 +240,14 @@ fn showings(
         None => {
             let server = &merged.servers[item.place.server];
             let results = &layout.results;
-            Arc::new(Showing::new(face, uris, merged.kind, item, server, results))
+            Arc::new(Showing::new(
+                face,
+                names,
+                merged.kind,
+                item,
+                server,
+                results,
+            ))
         }
     });
     showings.collect()
@@ -378,6 +386,51 @@ mod tests {
             face.tool_overrides.insert("x".into(), change);
             assert_eq!(shown(&face), expected);
         }
+    }
+
+    /// SV-11: an override holds for what servers call so where clients see nothing of that name.
+    #[test]
+    fn an_override_by_the_servers_own_name_holds_behind_a_prefix() {
+        let item = |own: &str, id: &str, server| {
+            let json = format!(r#"{{"name":"{own}"}}"#);
+            let (own, json) = (own.into(), json.into());
+            let listed = listing::Item { id: own, json };
+            Arc::new(Item::new(
+                ListKind::Tools,
+                server,
+                Era::Legacy,
+                &listed,
+                id.into(),
+            ))
+        };
+        let layout = layout();
+        let mut face = layout.faces.all[0].clone();
+        let change = ToolOverride {
+            title: Some("ours".into()),
+            ..ToolOverride::default()
+        };
+        face.tool_overrides.insert("search".into(), change);
+        let shown = |items: &[Arc<Item>], before| {
+            let mut merged = merged(&[]);
+            merged.servers = vec!["a".into(), "b".into()];
+            merged.items = Ok(items.to_vec());
+            let view = View::new(&face, &merged, &layout, before);
+            let items = view.contents.items.iter().map(|it| {
+                let listed = it.listed.as_ref().unwrap();
+                let is_ours = listed.text(Era::Legacy).contains("ours");
+                format!("{} {is_ours}", listed.id)
+            });
+            (items.collect::<Vec<_>>(), Arc::clone(&view))
+        };
+        let both = [item("search", "a_search", 0), item("search", "b_search", 1)];
+        let (items, view) = shown(&both, None);
+        assert_eq!(items, ["a_search true", "b_search true"]);
+        // What clients see by the name is what is meant, from when there is such a thing.
+        let three = [both[0].clone(), both[1].clone(), item("x", "search", 1)];
+        let (items, view) = shown(&three, Some(&view));
+        assert_eq!(items, ["a_search false", "b_search false", "search true"]);
+        let (items, _) = shown(&both, Some(&view));
+        assert_eq!(items, ["a_search true", "b_search true"]);
     }
 
     /// SV-11: the name that the operator gives is the operator's, wherever a server lists another of it.

@@ -6,11 +6,12 @@ use mcp_vary::view::{
     ArgumentOverride, Description, Dialect, PromptOverride, ResourceOverride, ResultFields,
     SchemaStyle, ToolOverride,
 };
-use mcp_vary_gateway::{Base, VariantConfig};
+use mcp_vary_gateway::config::Source;
+use mcp_vary_gateway::{Base, Target, UpstreamConfig, VariantConfig};
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
-use crate::support::{House, Way, features, names, tool, under};
+use crate::support::{House, Way, config, features, limits, names, tool, under};
 
 /// A server with issues, that says what it was asked.
 async fn issues() -> Peer {
@@ -417,4 +418,60 @@ async fn slips_of_a_configuration_are_found_when_the_lists_are_there() {
     // Of two with one name the first is shown and reached.
     let list = ask(&house, "all", "tools/list", json!({})).await;
     assert_eq!(names(&list), ["search_issues", "admin_purge"]);
+}
+
+/// What the file's `variants` make of two servers with issues: the names of the tools in `v`, and the slips.
+async fn behind_two(variants: &str) -> ((House, Peer), Vec<String>, Vec<String>) {
+    let text =
+        format!("servers: {{a: {{command: x}}, b: {{command: x}}}}\nvariants:\n  v: {variants}\n");
+    let file = Source::new("vary.yaml", &text).read(&|_| None).unwrap();
+    let (one, two) = (issues().await, issues().await);
+    let outside = config(Target::command("none", [])).outside;
+    let mut config = file.clone().into_config(outside).with_limits(limits());
+    let targets = [("a", &one), ("b", &two)];
+    config.servers = targets
+        .map(|(name, peer)| UpstreamConfig::new(name, Target::http(peer.url.clone())))
+        .into();
+    let house = House::behind(one, config).await;
+    let list = ask(&house, "v", "tools/list", json!({})).await;
+    let names = names(&list).into_iter().map(str::to_owned).collect();
+    let slips = house.gateway.slips().into_iter();
+    let slips = slips.map(|(id, slip)| file.places.slip(&id, &slip).to_string());
+    let slips = slips.collect();
+    ((house, two), names, slips)
+}
+
+/// SV-11: what a variant takes away or fixes holds for the servers' own names; what it shows is meant by the
+/// names that clients see, and a pattern that is not says so with its line and the fix.
+#[tokio::test]
+async fn names_of_the_servers_narrow_and_never_widen() {
+    let (_servers, shown, slips) = behind_two("{tools: [search_*]}").await;
+    assert_eq!(shown, [""; 0]);
+    let said = "3:15: `variants.v.tools[0]` holds for nothing that clients see: server `a` calls it `search_issues`, and they see \
+                `a_search_issues`; say whose it is, as in `{server: a, name: search_*}`, or `server: \"*\"` for every server's";
+    assert_eq!(slips, [said]);
+    let all = "{tools: [{name: search_*, server: \"*\"}]}";
+    let (_servers, shown, slips) = behind_two(all).await;
+    assert_eq!(shown, ["a_search_issues", "b_search_issues"]);
+    assert_eq!(slips, [""; 0]);
+    let (_servers, shown, slips) = behind_two("{tools: {exclude: [\"*_issue*\"]}}").await;
+    assert_eq!(shown, ["a_admin_purge", "b_admin_purge"]);
+    assert_eq!(slips, [""; 0]);
+
+    let fixed =
+        "{overrides: {tools: {search_issues: {arguments: {owner: {fixed: acme}, ownr: {}}}}}}";
+    let ((house, _two), shown, slips) = behind_two(fixed).await;
+    assert_eq!(shown.len(), 6);
+    let said = "3:77: `variants.v.overrides.tools.search_issues.arguments.ownr` is no argument; did you mean `owner`?";
+    assert_eq!(slips, [said, said]);
+    for name in ["a_search_issues", "b_search_issues"] {
+        let call = |arguments: Value| json!({"name": name, "arguments": arguments});
+        let given = call(json!({"query": "xy"}));
+        let answer = ask(&house, "v", "tools/call", given).await;
+        let sent = &answer["result"]["said"]["arguments"];
+        assert_eq!(sent, &json!({"query": "xy", "owner": "acme"}), "{answer}");
+        let given = call(json!({"query": "xy", "owner": "evil"}));
+        let answer = ask(&house, "v", "tools/call", given).await;
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+    }
 }

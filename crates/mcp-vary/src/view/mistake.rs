@@ -86,6 +86,19 @@ pub enum Mistake {
         /// What the view would call it.
         uri: String,
     },
+    /// A rule about what is shown holds for names that servers give, and for none that clients see.
+    OwnName {
+        /// `tools.include[0]`
+        key: String,
+        /// The rule, as it is written.
+        rule: String,
+        /// A server that has something of that name.
+        server: String,
+        /// What the server calls it.
+        own: String,
+        /// What clients see.
+        name: String,
+    },
     /// A rule of a selection holds for nothing.
     Idle {
         /// `tools.include[0]`
@@ -109,6 +122,7 @@ impl Mistake {
             | Self::UnfitName { key, .. }
             | Self::UnfitUri { key, .. }
             | Self::UriTaken { key, .. }
+            | Self::OwnName { key, .. }
             | Self::Idle { key, .. } => key,
             Self::Collision { keys, .. } => &keys[1],
         }
@@ -167,6 +181,19 @@ impl fmt::Display for Mistake {
                 "`{key}` leaves no URI to `{}`: `{}` is another's in this view; give one of them another `uri`",
                 shown(own),
                 shown(uri)
+            ),
+            Self::OwnName {
+                key,
+                rule,
+                server,
+                own,
+                name,
+            } => write!(
+                f,
+                "`{key}`: `{rule}` holds for nothing that clients see: server `{server}` calls it `{}`, and they see `{}`; \
+                 say whose it is, as in `{{server: {server}, name: {rule}}}`, or `server: \"*\"` for every server's",
+                shown(own),
+                shown(name)
             ),
             Self::Idle { key, rule } => write!(f, "`{key}`: `{rule}` holds for nothing"),
         }

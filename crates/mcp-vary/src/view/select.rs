@@ -253,9 +253,21 @@ impl Selection {
         };
         let idle =
             rules.filter(|(list, _, rule)| !items.iter().any(|item| holds(list, rule, item)));
-        idle.map(|(list, index, rule)| Mistake::Idle {
-            key: format!("{key}.{list}[{index}]"),
-            rule: rule.to_string(),
+        idle.map(|(list, index, rule)| {
+            let (key, rule_text) = (format!("{key}.{list}[{index}]"), rule.to_string());
+            match items.iter().find(|item| rule.holds_by(**item, true)) {
+                Some(item) => Mistake::OwnName {
+                    key,
+                    rule: rule_text,
+                    server: item.server.to_owned(),
+                    own: item.own.to_owned(),
+                    name: item.name.to_owned(),
+                },
+                None => Mistake::Idle {
+                    key,
+                    rule: rule_text,
+                },
+            }
         })
         .collect()
     }
@@ -457,7 +469,12 @@ mod tests {
             hints: None,
         };
         assert!(!some.shows(item));
-        assert_eq!(some.mistakes("tools", &[item]).len(), 1);
+        let said = some.mistakes("tools", &[item])[0].to_string();
+        let expected = "`tools.include[0]`: `write_*` holds for nothing that clients see: server `a` calls it `write_file`, \
+                        and they see `a_write_file`; say whose it is, as in `{server: a, name: write_*}`, or `server: \"*\"` for \
+                        every server's";
+        assert_eq!(said, expected);
+        is(r#"{"include": [{"server": "*", "name": "write_*"}]}"#, true);
         let none: Selection = serde_json::from_str(r#"{"exclude": ["write_*"]}"#).unwrap();
         assert_eq!(none.mistakes("tools", &[item]), []);
     }

@@ -61,13 +61,23 @@ impl Places {
         Mistake::new(at, key, what).with_fix(fix)
     }
 
+    /// Where an override is that has the name which a server gives: `tools.git_log.name` is said in `tools.log.name`.
+    fn by_own_name(&self, id: &str, key: &str) -> Option<(Position, String)> {
+        let (part, rest) = key.split_once('.')?;
+        let start = format!("variants.{id}.overrides.{part}.");
+        let after_prefix = rest.match_indices('_').map(|(at, _)| &rest[at + 1..]);
+        let mut paths = after_prefix.map(|rest| format!("{start}{rest}"));
+        paths.find_map(|path| Some((*self.all.get(&path)?, path)))
+    }
+
     fn place(&self, id: &str, key: &str) -> (Position, String) {
         let of = |id: &str| {
             // A list is short for `include`; overrides have a table of their own.
             let short = key.replacen(".include[", "[", 1);
             let tried = [format!("overrides.{key}"), key.to_owned(), short];
             let mut paths = tried.iter().map(|key| format!("variants.{id}.{key}"));
-            paths.find_map(|path| Some((*self.all.get(&path)?, path)))
+            let found = paths.find_map(|path| Some((*self.all.get(&path)?, path)));
+            found.or_else(|| self.by_own_name(id, key))
         };
         let mut at = id;
         // A file whose variants start in circles is refused.
@@ -133,6 +143,21 @@ fn said(mistake: &view::Mistake) -> (String, String) {
             format!("leaves no URI to `{own}`: `{uri}` is another's in this view"),
             "give one of them another `uri`",
         ),
+        Is::OwnName {
+            rule,
+            server,
+            own,
+            name,
+            ..
+        } => {
+            let what = format!(
+                "holds for nothing that clients see: server `{server}` calls it `{own}`, and they see `{name}`"
+            );
+            let fix = format!(
+                "say whose it is, as in `{{server: {server}, name: {rule}}}`, or `server: \"*\"` for every server's"
+            );
+            return (what, fix);
+        }
         Is::Idle { rule, .. } => (
             format!("holds for nothing: `{rule}`"),
             "look for a slip in it, or take it out",
