@@ -41,6 +41,11 @@ impl Askable {
         }
     }
 
+    /// Whether it can be asked anything at all.
+    pub(crate) const fn is_any(self) -> bool {
+        self.form || self.url || self.sampling || self.roots
+    }
+
     /// Refuses a request that the client did not say it can answer, as the client would.
     ///
     /// # Errors

@@ -22,6 +22,7 @@ use crate::links::Origin;
 use crate::log_level::{level_from_name, level_name};
 use crate::mcp_header;
 use crate::meta;
+use crate::own::Held;
 use crate::reply::{self, Failure};
 use crate::revision::Era;
 use crate::rounds::Subject;
@@ -526,11 +527,13 @@ impl Call<'_> {
         let source = Arc::clone(&self.class.sources()[forwarding.server]);
         let progress = self.progress()?;
         let level = self.log_level()?;
-        if let Some(level) = level {
-            source.log_from_if_possible(level).await;
-        }
         let turn = source.line.place().await?;
-        let upstream = source.line.ready().await?;
+        let alone = self.alone(forwarding.server).await?;
+        let line = alone.as_ref().map_or(&source.line, Held::line);
+        if let Some(level) = level {
+            line.log_from_if_possible(level).await;
+        }
+        let upstream = line.ready().await?;
         let seal = self.seal_of_rounds(variant, forwarding.server, forwarding.subject);
         self.open_round(variant, seal.as_ref(), upstream.hello().era())?;
         let told = self.told_to(forwarding.server, &upstream);
@@ -553,7 +556,7 @@ impl Call<'_> {
         request.param_headers = forwarding.headers;
         request.owner = Some(Owner(self.client.id));
         let again = forwarding.repeatable.then(|| Again {
-            line: Arc::clone(&source.line),
+            line: Arc::clone(line),
             request: request.clone(),
             upstream: Arc::clone(&upstream),
             since: None,
@@ -577,6 +580,7 @@ impl Call<'_> {
         };
         let mut running = Running::new(Arc::clone(&gateway.lasting), exchange, turn, finish);
         running.keep_open(InUse::new(&self.class));
+        running.have_alone(alone);
         if let Some(again) = again {
             running.repeat_with(again);
         }
@@ -591,6 +595,23 @@ impl Call<'_> {
             return upstream.capabilities().into();
         }
         self.gateway.classes.told_of(server, mirrored)
+    }
+
+    /// The connection that the client has alone, where the server could ask it something on the way.
+    ///
+    /// Modern servers ask by their results.
+    async fn alone(&self, server: usize) -> Result<Option<Held>, Failure> {
+        if !self.class.can_be_asked {
+            return Ok(None);
+        }
+        let upstream = self.class.sources()[server].line.ready().await?;
+        if upstream.hello().era() == Era::Modern {
+            return Ok(None);
+        }
+        let classes = &self.gateway.classes;
+        let held = classes.alone(&self.class, server, self.client)?;
+        held.ready().await?;
+        Ok(Some(held))
     }
 
     fn progress(&self) -> Result<Option<Progress>, Failure> {

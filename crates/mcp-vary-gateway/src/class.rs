@@ -16,11 +16,14 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
-use crate::asking;
+use crate::asking::{self, Askable};
 use crate::catalog::source::{self, Source};
 use crate::catalog::view::Layout;
 use crate::catalog::{self, LiveCatalog};
+use crate::client::Client;
 use crate::client::Memo;
+use crate::lasting::Lasting;
+use crate::own::{Door, Held, OwnLines};
 use crate::reply::Failure;
 use crate::session::{ClientId, NO_CLASS};
 use crate::upstream::{Isolation, Line, Places, UpstreamConfig};
@@ -38,6 +41,10 @@ pub(crate) struct ClassKey {
 #[derive(Debug)]
 pub(crate) struct Class {
     pub(crate) catalog: Arc<LiveCatalog>,
+    /// What its clients can do, JSON text.
+    capabilities: Arc<str>,
+    /// Whether servers can ask its clients something.
+    pub(crate) can_be_asked: bool,
     connections: Arc<Connections>,
 }
 
@@ -104,6 +111,7 @@ pub(crate) struct Classes {
     is_isolated: bool,
     /// What each server is told of clients, by what may be known of them.
     told: Memo<Vec<Arc<str>>>,
+    own: Arc<OwnLines>,
     /// Whether there was no room for the last class that was asked for.
     is_full: AtomicBool,
     stop: CancellationToken,
@@ -114,6 +122,8 @@ pub(crate) struct Classes {
 #[derive(Debug)]
 struct Server {
     config: UpstreamConfig,
+    /// Tells one from another.
+    number: usize,
     /// Places for calls, on all connections together.
     places: Arc<Places>,
     lines: Mutex<BTreeMap<LineKey, Weak<Line>>>,
@@ -139,9 +149,10 @@ impl Classes {
         configs: Vec<UpstreamConfig>,
         layout: Layout,
         before: Option<&Self>,
-        stop: CancellationToken,
-        tasks: TaskTracker,
+        lasting: &Lasting,
     ) -> Self {
+        let (stop, tasks) = (lasting.stopped.clone(), lasting.tasks.clone());
+        let own = Arc::clone(&lasting.own);
         let mirrored = configs.iter().flat_map(|config| config.mirrored.iter());
         let mirrored = mirrored.cloned().collect();
         let is_isolated = configs
@@ -149,13 +160,14 @@ impl Classes {
             .any(|config| config.isolation == Isolation::Session);
         let servers = configs.into_iter().map(|config| {
             let kept = before.and_then(|before| before.server(&config));
-            kept.map_or_else(|| Arc::new(Server::new(config)), Arc::clone)
+            kept.map_or_else(|| Arc::new(Server::new(config, own.number())), Arc::clone)
         });
         let servers: Vec<_> = servers.collect();
         let lines = servers.iter().map(|server| server.first_line()).collect();
         let known = before.map(|before| before.base.connections.followers.as_slice());
         Self {
             base: open(
+                NO_CLASS.into(),
                 lines,
                 known.unwrap_or_default(),
                 layout.clone(),
@@ -170,6 +182,7 @@ impl Classes {
             mirrored,
             is_isolated,
             told: Memo::new(REMEMBERED),
+            own: Arc::clone(&own),
             is_full: AtomicBool::new(false),
             stop,
             tasks,
@@ -230,7 +243,11 @@ impl Classes {
     /// The connections to servers that these classes have and `others` have not.
     pub(crate) fn given_up_by(&self, others: &Self) -> Vec<Arc<Line>> {
         let servers = self.servers.iter().filter(|server| !others.has(server));
-        servers.flat_map(|server| server.open_lines()).collect()
+        let lines = servers.flat_map(|server| {
+            let own = self.own.give_up(server.number);
+            server.open_lines().into_iter().chain(own)
+        });
+        lines.collect()
     }
 
     /// What servers may know of a client's capabilities.
@@ -296,12 +313,14 @@ impl Classes {
 
     async fn open(&self, key: &ClassKey) -> Result<Arc<Class>, Failure> {
         let inherited = lock(&self.inherited).get(key).cloned();
-        let lines: Result<_, Failure> =
-            self.servers.iter().map(|server| server.line(key)).collect();
+        let lines = self.servers.iter();
+        let lines: Result<_, Failure> = lines.map(|server| server.line(key, &self.own)).collect();
         let inherited = inherited.iter().flat_map(|it| &it.followers);
         let base = &self.base.connections.followers;
         let known: Vec<_> = inherited.chain(base).cloned().collect();
-        let class = open(lines?, &known, self.layout.clone(), &self.stop, &self.tasks).await;
+        let told = Arc::clone(&key.capabilities);
+        let layout = self.layout.clone();
+        let class = open(told, lines?, &known, layout, &self.stop, &self.tasks).await;
         lock(&self.inherited).remove(key);
         let (capabilities, own) = (&*key.capabilities, key.session.is_some());
         info!(capabilities, own, "class of clients opened");
@@ -353,8 +372,35 @@ impl Classes {
         patience.max().unwrap_or_default()
     }
 
+    /// A connection to a server that `client` has alone, for one call.
+    ///
+    /// # Errors
+    ///
+    /// When all are in use.
+    pub(crate) fn alone(
+        &self,
+        class: &Class,
+        server: usize,
+        client: &Client,
+    ) -> Result<Held, Failure> {
+        let server = &self.servers[server];
+        let config = &server.config;
+        let capabilities = declared(&config.capabilities, &class.capabilities, &config.mirrored);
+        let door = Door {
+            server: server.number,
+            config,
+            capabilities: &capabilities,
+            places: &server.places,
+        };
+        match &client.session {
+            Some(session) => self.own.of_session(&door, session),
+            None => self.own.of_request(&door),
+        }
+    }
+
     /// Closes the class of a session that has ended.
     pub(crate) fn forget(&self, session: ClientId) {
+        self.own.forget(session);
         if self.is_isolated {
             lock(&self.others).retain(|key, _| key.session != Some(session));
             lock(&self.inherited).retain(|key, _| key.session != Some(session));
@@ -363,6 +409,7 @@ impl Classes {
 
     /// Closes classes that nobody has used for a while; how long after that to do it again.
     pub(crate) fn sweep(&self) -> Duration {
+        self.own.sweep();
         let unused = self.unused();
         lock(&self.others).retain(|_, cell| is_used(cell, unused));
         lock(&self.inherited).retain(|_, connections| connections.are_used(unused));
@@ -380,7 +427,8 @@ impl Classes {
 
     /// Closes all connections, and waits until that is done.
     pub(crate) async fn close(&self) {
-        let lines: Vec<_> = self.servers.iter().flat_map(|it| it.open_lines()).collect();
+        let lines = self.servers.iter().flat_map(|it| it.open_lines());
+        let lines: Vec<_> = lines.chain(self.own.give_up_all()).collect();
         join_all(lines.iter().map(|line| line.close())).await;
     }
 }
@@ -417,6 +465,7 @@ impl Class {
 /// Opens a class on its connections, and follows those that nobody follows yet; `known` are those that somebody
 /// does.
 async fn open(
+    capabilities: Arc<str>,
     lines: Vec<Arc<Line>>,
     known: &[Arc<Follower>],
     layout: Layout,
@@ -444,13 +493,16 @@ async fn open(
     };
     Arc::new(Class {
         catalog,
+        can_be_asked: Askable::of(&capabilities).is_any(),
+        capabilities,
         connections: Arc::new(connections),
     })
 }
 
 impl Server {
-    fn new(config: UpstreamConfig) -> Self {
+    fn new(config: UpstreamConfig, number: usize) -> Self {
         Self {
+            number,
             places: Arc::new(Places::new(&config.limits)),
             config,
             lines: Mutex::default(),
@@ -470,7 +522,7 @@ impl Server {
     }
 
     /// The connection for clients of a class, which others may share.
-    fn line(&self, key: &ClassKey) -> Result<Arc<Line>, Failure> {
+    fn line(&self, key: &ClassKey, own: &Arc<OwnLines>) -> Result<Arc<Line>, Failure> {
         let config = &self.config;
         let session = key
             .session
@@ -494,8 +546,14 @@ impl Server {
             let shared = found(&config.capabilities, None).filter(|_| session.is_none());
             return shared.ok_or_else(|| no_connection_left(config));
         }
-        let config = config.clone().with_capabilities(capabilities.clone());
+        let mut config = config.clone().with_capabilities(capabilities.clone());
+        // Where sessions share nothing, this is the connection that the client has alone.
+        let alone = session.filter(|_| Askable::of(&key.capabilities).is_any());
+        config.is_held = alone.is_some();
         let line = Line::sharing(config, Arc::clone(&self.places));
+        if let Some(session) = alone {
+            own.adopt(self.number, session, &line);
+        }
         lines.insert((capabilities, session), Arc::downgrade(&line));
         Ok(line)
     }

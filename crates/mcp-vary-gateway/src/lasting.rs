@@ -14,6 +14,8 @@ use crate::deprecation::Deprecations;
 use crate::kept::Kept;
 use crate::links::Links;
 use crate::negotiated::Ignorings;
+use crate::own::OwnLines;
+use crate::questions::Questions;
 use crate::session::{self, Sessions};
 
 /// What a gateway has from its start to its end, whatever it is configured to be in between.
@@ -32,6 +34,10 @@ pub(crate) struct Lasting {
     /// What results left out.
     pub(crate) kept: Arc<Kept>,
     outside: Outside,
+    /// What clients were asked.
+    pub(crate) questions: Arc<Questions>,
+    /// Connections that clients have alone.
+    pub(crate) own: Arc<OwnLines>,
     tokens: AtomicU64,
     /// Places for requests that run on although their client is gone.
     pub(crate) unheard: Arc<Semaphore>,
@@ -49,6 +55,11 @@ impl Lasting {
         let previous = config.previous_keys.iter();
         let previous = previous.map(|key| derived_key(key, "cursor"));
         let cursor_keys = CursorKeys::new(derived_key(&config.key, "cursor"));
+        let questions = Arc::new(Questions::new(
+            config.limits.questions,
+            config.limits.ask_timeout,
+        ));
+        let tasks = TaskTracker::new();
         let session_keys = std::iter::once(&config.key).chain(&config.previous_keys);
         let session_keys = session_keys.map(|key| derived_key(key, "session"));
         Self {
@@ -68,7 +79,13 @@ impl Lasting {
             tokens: AtomicU64::new(1),
             unheard: Arc::new(Semaphore::new(config.limits.unheard)),
             stopped: CancellationToken::new(),
-            tasks: TaskTracker::new(),
+            own: OwnLines::new(
+                config.limits.own_connections,
+                Arc::clone(&questions),
+                tasks.clone(),
+            ),
+            questions,
+            tasks,
             started_with: config.limits,
             named_keys: config.named_keys.clone(),
         }
@@ -99,6 +116,15 @@ impl Lasting {
                 "limits.kept-results",
                 before.kept_results != limits.kept_results,
             ),
+            (
+                "limits.own-connections",
+                before.own_connections != limits.own_connections,
+            ),
+            (
+                "limits.ask-timeout",
+                before.ask_timeout != limits.ask_timeout,
+            ),
+            ("limits.questions", before.questions != limits.questions),
             ("limits.kept-for", before.kept_for != limits.kept_for),
             ("keys", self.named_keys != config.named_keys),
         ];

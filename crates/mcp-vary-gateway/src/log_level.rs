@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::warn;
 
-use crate::catalog::source::Source;
 use crate::reply::Failure;
 use crate::revision::Era;
-use crate::upstream::{Request, Upstream};
+use crate::splice;
+use crate::upstream::{Line, Request, Upstream};
 
 /// The levels, least severe first.
 ///
@@ -39,25 +39,42 @@ pub(crate) fn level_name(level: u8) -> &'static str {
         .unwrap_or("emergency")
 }
 
+/// Whether a message with these params is logged to a legacy client that wants to know from `wanted` on.
+///
+/// > If no `logging/setLevel` request has been sent from the client, the server MAY decide which messages to
+/// > send automatically. (MCP 2025-11-25, server/utilities/logging)
+pub(crate) fn is_logged_from(params: &str, wanted: Option<u8>) -> bool {
+    match (level_of(params), wanted) {
+        (Some(level), Some(wanted)) => level >= wanted,
+        _ => true,
+    }
+}
+
+/// The level of a log message.
+pub(crate) fn level_of(params: &str) -> Option<u8> {
+    let level = splice::get(params, "level")?;
+    level_from_name(&serde_json::from_str::<String>(level).ok()?)
+}
+
 /// How long the server may take to set its level.
 const LIMIT: Duration = Duration::from_secs(10);
 /// How long a server that did not set its level is not asked again for the sake of a call.
 const RETRY: Duration = Duration::from_secs(60);
 
-impl Source {
+impl Line {
     /// Makes a legacy server log from `level` on, if it logs at all and does not do so yet.
     ///
     /// The server has one level for all clients of the gateway, so it gets the least severe one; each
     /// client is sent what it asked for.
     pub(crate) async fn log_from(&self, level: u8) -> Result<(), Failure> {
-        let upstream = self.line.ready().await?;
+        let upstream = self.ready().await?;
         let state = upstream.level();
         let asked = || state.taken.load(Ordering::Acquire) <= level;
         if asked() {
             return Ok(());
         }
         let hello = upstream.hello();
-        if hello.era() == Era::Modern || !self.told().capabilities().contains("logging") {
+        if hello.era() == Era::Modern || !hello.has("logging") {
             return Ok(());
         }
         let mut failed = state.asking.lock().await;
@@ -66,7 +83,7 @@ impl Source {
         }
         let limited = tokio::time::timeout(LIMIT, set_level(&upstream, level)).await;
         let set = limited.unwrap_or_else(|_| {
-            let server = self.name();
+            let server = &self.config().name;
             Err(Failure::internal(format!(
                 "server `{server}` did not answer logging/setLevel"
             )))
@@ -80,7 +97,7 @@ impl Source {
     /// The same for a call, which does not fail because its logs may be missing, nor waits for what was just
     /// asked or has just failed.
     pub(crate) async fn log_from_if_possible(&self, level: u8) {
-        let Some(upstream) = self.line.up() else {
+        let Some(upstream) = self.up() else {
             return;
         };
         match upstream.level().asking.try_lock().as_deref() {
@@ -89,7 +106,7 @@ impl Source {
             Err(_) => return,
         }
         if let Err(failure) = self.log_from(level).await {
-            let (server, error) = (self.name(), failure.message());
+            let (server, error) = (&self.config().name, failure.message());
             warn!(server, error, "the server's log level was not set");
         }
     }

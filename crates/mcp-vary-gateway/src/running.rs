@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::select_all;
 use mcp_vary::json::Members;
 use mcp_vary::variant::VariantId;
 use mcp_vary::view::UriMap;
@@ -18,7 +19,9 @@ use crate::class::InUse;
 use crate::client::Client;
 use crate::lasting::Lasting;
 use crate::links::Origin;
-use crate::log_level::level_from_name;
+use crate::log_level::{is_logged_from, level_of};
+use crate::own::{self, Held};
+use crate::questions::Question;
 use crate::reply::{
     self, Failure, HEADER_MISMATCH, INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, RESOURCE_NOT_FOUND,
     Reply, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED,
@@ -29,7 +32,7 @@ use crate::route::Action;
 use crate::session::Place;
 use crate::shape::Shape;
 use crate::splice;
-use crate::upstream::{Exchange, Line, Message, Request, Upstream, UpstreamError};
+use crate::upstream::{Exchange, Line, Message, Request, ServerRequest, Upstream, UpstreamError};
 use crate::uris;
 use crate::wire;
 use crate::words::Words;
@@ -43,6 +46,10 @@ pub(crate) struct Running {
     /// What it takes to send it once more, where that does no harm and nothing was passed on yet.
     again: Option<Again>,
     finish: Finish,
+    /// What the server asks of the client and waits for.
+    questions: Vec<Question>,
+    /// The connection that the client has alone; given back after the exchange has ended.
+    alone: Option<Held>,
     /// Keeps the connection open for as long as the server works.
     class: Option<InUse>,
     /// The place in the client's session, by which the client can cancel; none for modern HTTP.
@@ -143,6 +150,8 @@ impl Running {
             exchange: Some(exchange),
             turn: Some(turn),
             again: None,
+            questions: Vec::new(),
+            alone: None,
             class: None,
             finish,
             place: None,
@@ -158,6 +167,11 @@ impl Running {
     /// Keeps the class of the client open until the request has ended.
     pub(crate) fn keep_open(&mut self, class: InUse) {
         self.class = Some(class);
+    }
+
+    /// Keeps the connection that the client has alone until the request has ended.
+    pub(crate) fn have_alone(&mut self, alone: Option<Held>) {
+        self.alone = alone;
     }
 
     /// Keeps the request's place in its session until it has ended.
@@ -180,6 +194,12 @@ impl Running {
                     self.cancel();
                     return self.finish.withdrawn();
                 }
+                at = over(&self.questions), if !self.questions.is_empty() => {
+                    match self.questions.swap_remove(at).give_up() {
+                        Some(withdrawal) => return Step::Message(withdrawal),
+                        None => continue,
+                    }
+                }
                 message = exchange.next() => message,
             };
             match message {
@@ -189,8 +209,12 @@ impl Running {
                         return Step::Message(passed);
                     }
                 }
-                // Nobody is asked yet; dropped, it is refused.
-                Ok(Message::Request(_)) => {}
+                Ok(Message::Request(request)) => {
+                    if let Some(question) = self.ask(&request) {
+                        self.again = None;
+                        return Step::Message(question);
+                    }
+                }
                 Ok(Message::Answer(answer)) => return self.done(answer.outcome()),
                 Err(error)
                     if self
@@ -206,6 +230,15 @@ impl Running {
                 }
             }
         }
+    }
+
+    /// What the client is asked, if it can be; the server is told why where it cannot.
+    fn ask(&mut self, request: &ServerRequest) -> Option<Bytes> {
+        // Dropped, a request is refused.
+        let session = self.finish.client.session.as_ref()?;
+        let (question, message) = self.lasting.questions.pass_on(session, request)?;
+        self.questions.push(question);
+        Some(message)
     }
 
     /// Sends the request once more to a server that was lost, as soon as it is back; what the client gets
@@ -235,6 +268,10 @@ impl Running {
     }
 
     fn done(&mut self, outcome: Result<&str, &str>) -> Step {
+        if let Some(alone) = &self.alone {
+            alone.settle();
+        }
+        self.leave_questions();
         self.end();
         Step::Done(match outcome {
             Ok(result) => {
@@ -247,14 +284,33 @@ impl Running {
         })
     }
 
+    /// Lets questions that outlive the request wait for their answers without it.
+    fn leave_questions(&mut self) {
+        let Some(session) = &self.finish.client.session else {
+            return;
+        };
+        for question in std::mem::take(&mut self.questions) {
+            let (session, stopped) = (Arc::clone(session), self.lasting.stopped.clone());
+            let waiting = async move { own::wait(question, &session).await };
+            let waiting = stopped.run_until_cancelled_owned(waiting);
+            self.lasting.tasks.spawn(waiting);
+        }
+    }
+
     /// The server is done with the request, however long the client takes to read the answer.
     fn end(&mut self) {
         self.exchange = None;
         self.again = None;
         self.turn = None;
+        self.questions.clear();
+        self.alone = None;
     }
 
     fn cancel(&mut self) {
+        // A process does not say which call a question is about: it may be another one.
+        if self.alone.as_ref().is_some_and(Held::has_others) {
+            self.leave_questions();
+        }
         if let Some(exchange) = self.exchange.take() {
             exchange.cancel(Some("cancelled by the client"));
         }
@@ -274,11 +330,17 @@ impl Drop for Running {
         if self.finish.client.era() == Era::Modern {
             return;
         }
+        self.leave_questions();
         // One too many is cancelled instead, as dropping the exchange does.
         let permit = Arc::clone(&self.lasting.unheard).try_acquire_owned();
         if let (Some(exchange), Ok(permit)) = (self.exchange.take(), permit) {
             let stopped = self.lasting.stopped.clone();
-            let permits = (permit, self.turn.take(), self.class.take());
+            let permits = (
+                permit,
+                self.turn.take(),
+                self.alone.take(),
+                self.class.take(),
+            );
             let unheard = run_unheard(exchange, self.place.take(), stopped, permits);
             self.lasting.tasks.spawn(unheard);
         }
@@ -295,6 +357,7 @@ async fn run_unheard(
     _kept: (
         OwnedSemaphorePermit,
         Option<OwnedSemaphorePermit>,
+        Option<Held>,
         Option<InUse>,
     ),
 ) {
@@ -308,6 +371,12 @@ async fn run_unheard(
         () = stopped.cancelled() => "the gateway stops",
     };
     exchange.cancel(Some(reason));
+}
+
+/// Waits until one of the questions is over.
+async fn over(questions: &[Question]) -> usize {
+    let over = questions.iter().map(|question| Box::pin(question.over()));
+    select_all(over).await.1
 }
 
 /// Waits until the client cancels the request or ends its session.
@@ -463,17 +532,17 @@ impl Finish {
     /// A legacy client that never set a level gets what the server sends; a modern one only what it
     /// asked for with this request.
     fn wants_logged(&self, params: &str) -> bool {
-        let level = splice::get(params, "level")
-            .and_then(|level| serde_json::from_str::<String>(level).ok())
-            .and_then(|name| level_from_name(&name));
-        let wanted = match &self.client.session {
-            Some(session) => session.log_level(),
-            None => self.client.log_level,
-        };
-        match (level, wanted, self.client.era()) {
-            (Some(level), Some(wanted), _) => level >= wanted,
-            (_, _, Era::Legacy) => true,
-            (_, _, Era::Modern) => false,
+        match (
+            &self.client.session,
+            self.client.log_level,
+            self.client.era(),
+        ) {
+            (Some(session), _, _) => is_logged_from(params, session.log_level()),
+            (None, wanted, Era::Legacy) => is_logged_from(params, wanted),
+            (None, Some(wanted), Era::Modern) => {
+                level_of(params).is_some_and(|level| level >= wanted)
+            }
+            (None, None, Era::Modern) => false,
         }
     }
 }

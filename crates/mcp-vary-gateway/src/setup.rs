@@ -105,8 +105,7 @@ impl Setup {
             config.servers.clone(),
             layout,
             before.map(|before| &*before.classes),
-            lasting.stopped.clone(),
-            lasting.tasks.clone(),
+            &lasting,
         );
         Self {
             number: before.map_or(0, |before| before.number + 1),

@@ -504,7 +504,8 @@ async fn held(limits: impl FnOnce(&mut Limits)) -> Arc<Upstream> {
 }
 
 fn relay(arguments: &Value) -> Request {
-    call("relay", arguments)
+    // What a process asks is about the calls of a client.
+    call("relay", arguments).with_owner(Owner(1))
 }
 
 /// What the server asks next.

@@ -102,6 +102,16 @@ impl Source {
         self.told.load_full()
     }
 
+    /// Makes the server log from `level` on; see [`Line::log_from`].
+    pub(crate) async fn log_from(&self, level: u8) -> Result<(), Failure> {
+        self.line.log_from(level).await
+    }
+
+    /// The same for a call; see [`Line::log_from_if_possible`].
+    pub(crate) async fn log_from_if_possible(&self, level: u8) {
+        self.line.log_from_if_possible(level).await;
+    }
+
     /// What the server lists of one kind.
     pub(crate) fn part(&self, kind: ListKind) -> Part {
         let told = self.told.load();

@@ -577,6 +577,28 @@ connection is closed",
         shape: Schema::duration,
         read: |reader, field, limits| reader.duration(field, &mut limits.state_lifetime),
     },
+    Setting {
+        key: "own-connections",
+        about: "connections, to all servers together, that one client each has alone since servers can ask it \
+something",
+        default: "256",
+        shape: |schema| schema.count(1..=MOST),
+        read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.own_connections),
+    },
+    Setting {
+        key: "questions",
+        about: "what servers ask of clients at once; one more is refused",
+        default: "1024",
+        shape: |schema| schema.count(1..=MOST),
+        read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.questions),
+    },
+    Setting {
+        key: "ask-timeout",
+        about: "how long a client may take to answer what a server asks; its call waits as long",
+        default: "10m",
+        shape: Schema::duration,
+        read: |reader, field, limits| reader.duration(field, &mut limits.ask_timeout),
+    },
 ];
 
 const NAMINGS: &[(&str, Naming)] = &[

@@ -327,6 +327,12 @@ pub struct Limits {
     pub kept_for: Duration,
     /// How long a client may take to come back with what a server asked for in a result; an hour.
     pub state_lifetime: Duration,
+    /// Connections, to all servers together, that one client each has alone since it can be asked something; 256.
+    pub own_connections: usize,
+    /// What servers ask of clients at once; 1,024.
+    pub questions: usize,
+    /// How long a client may take to answer what a server asks; 10 minutes.
+    pub ask_timeout: Duration,
 }
 
 impl Default for Limits {
@@ -345,6 +351,9 @@ impl Default for Limits {
             kept_results: 64 << 20,
             kept_for: Duration::from_secs(600),
             state_lifetime: Duration::from_secs(3600),
+            own_connections: 256,
+            questions: 1024,
+            ask_timeout: Duration::from_secs(600),
         }
     }
 }

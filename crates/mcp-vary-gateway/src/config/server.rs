@@ -546,6 +546,16 @@ while the client was told nothing of them yet",
         shape: |schema| schema.count(1..=MOST),
         read: |reader, field, draft| reader.count(field, 1..=MOST, &mut draft.limits.connections),
     },
+    Setting {
+        key: "own-connections",
+        about: "beside those: connections that one client each has alone at most, for calls of clients that the \
+server can ask something. Who is idle gives way; when all are in use, a call is refused",
+        default: "64",
+        shape: |schema| schema.count(1..=MOST),
+        read: |reader, field, draft| {
+            reader.count(field, 1..=MOST, &mut draft.limits.own_connections);
+        },
+    },
 ];
 
 const RESTART: &[Setting<Limits>] = &[

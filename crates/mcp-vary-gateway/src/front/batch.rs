@@ -135,7 +135,7 @@ async fn request(
         Err(failure) => return message.id.map(|id| failure.to_bytes(Some(id))),
     };
     let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
-        heard(session, message, &params);
+        heard(&gateway, session, message, &params);
         return None;
     };
     if method == "initialize" {

@@ -35,11 +35,36 @@ pub(crate) fn begin(gateway: &Setup, session: &Arc<Session>, id: &str) -> Result
         })
 }
 
-/// Acts on a notification; what is unknown is ignored, as JSON-RPC says.
-pub(crate) fn heard(session: &Session, message: &Message<'_>, params: &Params<'_>) {
-    if message.method.as_deref() == Some("notifications/cancelled")
-        && let Some(id) = params.members.get("requestId")
-    {
-        session.cancel(id);
+/// Acts on a notification or a response; what is unknown is ignored, as JSON-RPC says.
+pub(crate) fn heard(
+    gateway: &Setup,
+    session: &Session,
+    message: &Message<'_>,
+    params: &Params<'_>,
+) {
+    let lasting = &gateway.lasting;
+    match (message.method.as_deref(), message.id) {
+        (None, Some(id)) => {
+            let outcome = match (message.result, message.error) {
+                (Some(result), _) => Ok(result),
+                (None, error) => Err(error.unwrap_or_default()),
+            };
+            lasting.questions.answer(session.client, id, outcome);
+        }
+        (Some("notifications/cancelled"), _) => {
+            if let Some(id) = params.members.get("requestId") {
+                session.cancel(id);
+            }
+        }
+        (Some("notifications/progress"), _) => {
+            let params = message.params.unwrap_or_default();
+            lasting.questions.progress(session.client, params);
+        }
+        (Some("notifications/roots/list_changed"), _) => {
+            lasting
+                .own
+                .tell(session.client, "notifications/roots/list_changed");
+        }
+        _ => {}
     }
 }

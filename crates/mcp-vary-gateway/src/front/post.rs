@@ -140,7 +140,7 @@ async fn legacy(
     params: Params<'_>,
 ) -> Result<Begun, Reply> {
     let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
-        heard(session, message, &params);
+        heard(gateway, session, message, &params);
         return Ok(Begun::Answered(accepted()));
     };
     let place = begin(gateway, session, id)?;

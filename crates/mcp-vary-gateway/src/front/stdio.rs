@@ -168,8 +168,9 @@ impl Connection {
             Err(failure) => return self.say(failure.to_bytes(message.id)).await,
         };
         let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
+            let setup = self.gateway.current();
             for session in self.sessions() {
-                heard(session, message, &params);
+                heard(&setup, session, message, &params);
             }
             return;
         };

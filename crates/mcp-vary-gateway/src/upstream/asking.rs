@@ -116,6 +116,13 @@ impl ServerRequest {
         }
     }
 
+    /// Tells the server something about it; `params` is JSON text.
+    pub fn tell(&self, method: &str, params: &str) {
+        if !self.is_settled() {
+            self.0.back.send(frame::write(None, method, Some(params)));
+        }
+    }
+
     /// Waits until it was answered, or the server does not want an answer any more.
     pub async fn settled(&self) {
         self.0.settled.cancelled().await;

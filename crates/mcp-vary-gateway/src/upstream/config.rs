@@ -236,6 +236,8 @@ pub struct Limits {
     pub patience: Duration,
     /// Connections to it at most, for clients that can do different things or share none.
     pub connections: usize,
+    /// Connections that one client each has alone at most, for clients that can be asked something.
+    pub own_connections: usize,
     /// How long a connection that nobody uses stays open.
     pub unused: Duration,
     /// How long a server may be silent before it is asked whether it is there; zero to never ask.
@@ -266,6 +268,7 @@ impl Default for Limits {
             concurrency: 256,
             patience: Duration::from_secs(10),
             connections: 8,
+            own_connections: 64,
             unused: Duration::from_secs(300),
             ping: Duration::from_secs(30),
             hung: Duration::from_secs(20),

@@ -38,6 +38,15 @@ impl Hello {
         parts(self) == parts(other)
     }
 
+    /// Whether the server has the capability `kind`.
+    pub(crate) fn has(&self, kind: &str) -> bool {
+        let capabilities = mcp_vary::json::Members::parse(&self.capabilities);
+        let kind = capabilities
+            .ok()
+            .and_then(|all| all.get(kind).map(|it| it.starts_with('{')));
+        kind.unwrap_or(false)
+    }
+
     /// Whether the capability `kind` has the flag `flag`, as in `"tools":{"listChanged":true}`.
     #[must_use]
     pub fn offers(&self, kind: &str, flag: &str) -> bool {

@@ -22,7 +22,7 @@ mod stdio;
 mod text;
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::broadcast;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -51,6 +51,8 @@ pub struct Upstream {
     hello: Hello,
     link: Link,
     events: broadcast::Sender<Event>,
+    /// What was told before anybody listened.
+    early: Mutex<Option<broadcast::Receiver<Event>>>,
     client_meta: Vec<(&'static str, String)>,
     level: Arc<UpstreamLevel>,
     life: Arc<Life>,
@@ -81,7 +83,7 @@ impl Upstream {
         config: UpstreamConfig,
         stop: &CancellationToken,
     ) -> Result<Arc<Self>, ConnectError> {
-        let (events, _) = broadcast::channel(EVENTS);
+        let (events, early) = broadcast::channel(EVENTS);
         let (link, hello) = match &config.target {
             Target::Command { .. } => {
                 let (connection, hello) = stdio::connect(&config, &events, stop).await?;
@@ -98,14 +100,16 @@ impl Upstream {
             }
         };
         tracing::info!(server = %config.name, revision = %hello.revision, "server connected");
-        Ok(Self::new(config, link, hello, events))
+        // Some servers ask as soon as they are connected to, before anybody can listen.
+        let early = config.is_held.then_some(early);
+        Ok(Self::new(config, link, hello, (events, early)))
     }
 
     fn new(
         config: UpstreamConfig,
         link: Link,
         hello: Hello,
-        events: broadcast::Sender<Event>,
+        (events, early): (broadcast::Sender<Event>, Option<broadcast::Receiver<Event>>),
     ) -> Arc<Self> {
         let stop = CancellationToken::new();
         let upstream = Arc::new(Self {
@@ -129,6 +133,7 @@ impl Upstream {
             hello,
             link,
             events,
+            early: Mutex::new(early),
             _stop_when_dropped: stop.clone().drop_guard(),
             stop,
         });
@@ -171,9 +176,14 @@ impl Upstream {
         &self.level
     }
 
-    /// What the server tells without being asked, from now on.
+    /// What the server tells without being asked, from now on. Who asks first for that of a connection that one
+    /// client has alone gets what came before, too.
     #[must_use]
     pub fn events(&self) -> broadcast::Receiver<Event> {
+        let early = self.early.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(early) = { early }.take() {
+            return early;
+        }
         self.events.subscribe()
     }
 

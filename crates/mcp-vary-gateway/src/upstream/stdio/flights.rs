@@ -130,6 +130,13 @@ impl Flights {
         (alone && !crowded).then_some(latest)
     }
 
+    /// The latest call that is made for a client; where one client has the connection alone, what the server asks
+    /// is most likely about that.
+    pub(super) fn latest_of_a_client(&self) -> Option<&Flight> {
+        let mut calls = self.open.values().rev();
+        calls.find(|flight| !flight.is_background() && flight.owner.is_some())
+    }
+
     /// The requests that may be cancelled, which a handshake may not.
     pub(super) fn cancellable(&self) -> Vec<u64> {
         let open = self.open.iter();

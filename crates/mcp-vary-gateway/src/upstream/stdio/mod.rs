@@ -263,7 +263,7 @@ impl Shared {
     /// Gives what the process asks to the call that it must be about, else to whoever has the connection.
     fn receive_request(&self, request: ServerRequest) {
         let flights = self.flights();
-        if let Some(flight) = flights.by_rule(Instant::now()) {
+        if let Some(flight) = flights.latest_of_a_client() {
             return flight.mailbox.ask(request);
         }
         drop(flights);

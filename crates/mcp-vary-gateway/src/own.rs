@@ -1,0 +1,437 @@
+//! Connections that one client has alone, so that what a server asks on one can only be meant for it.
+//!
+//! A process, and the stream on which a legacy endpoint speaks on its own, do not say for which call a request is.
+//! Clients that can be asked share the catalogue of their class, but make their calls to legacy servers on a
+//! connection of their own: a session on one that it keeps, a request without a session on one that it has
+//! for as long as it runs.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use bytes::Bytes;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, watch};
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+use tracing::{debug, warn};
+
+use crate::log_level::is_logged_from;
+use crate::questions::{Question, Questions};
+use crate::reply::Failure;
+use crate::session::{ClientId, Session};
+use crate::upstream::UpstreamError;
+use crate::upstream::{Event, Line, Places, ServerRequest, State, Upstream, UpstreamConfig};
+use crate::wire;
+
+/// The connections of all servers that clients have alone.
+#[derive(Debug)]
+pub(crate) struct OwnLines {
+    all: Mutex<BTreeMap<Key, Arc<Own>>>,
+    /// Of all servers together.
+    limit: usize,
+    next: AtomicUsize,
+    questions: Arc<Questions>,
+    tasks: TaskTracker,
+}
+
+/// Which server, and for whom.
+type Key = (usize, Whose);
+
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Whose {
+    /// For whichever request is next; told apart by a number.
+    Any(usize),
+    Session(ClientId),
+}
+
+/// What it takes to connect to a server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Door<'a> {
+    /// Tells the servers apart.
+    pub(crate) server: usize,
+    pub(crate) config: &'a UpstreamConfig,
+    /// What its clients can do, JSON text.
+    pub(crate) capabilities: &'a str,
+    pub(crate) places: &'a Arc<Places>,
+}
+
+/// One of them.
+#[derive(Debug)]
+struct Own {
+    line: Arc<Line>,
+    /// Whether it is the one that its session has for its lists, too.
+    is_adopted: bool,
+    /// The session, as whoever used it last had it.
+    session: watch::Sender<Weak<Session>>,
+    running: AtomicUsize,
+    used: Mutex<Instant>,
+    /// Ends the listening to what belongs to no call.
+    _listening: DropGuard,
+}
+
+/// A connection of one's own, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    own: Arc<Own>,
+    key: Key,
+    lines: Arc<OwnLines>,
+    /// Whether the call was answered, so that nothing that comes later is about it.
+    is_settled: AtomicBool,
+}
+
+impl OwnLines {
+    pub(crate) fn new(limit: usize, questions: Arc<Questions>, tasks: TaskTracker) -> Arc<Self> {
+        Arc::new(Self {
+            all: Mutex::default(),
+            limit,
+            next: AtomicUsize::new(0),
+            questions,
+            tasks,
+        })
+    }
+
+    /// A number that no server and no connection has.
+    pub(crate) fn number(&self) -> usize {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The connection of `session` to a server, opened at its first use.
+    ///
+    /// # Errors
+    ///
+    /// When all are in use.
+    pub(crate) fn of_session(
+        self: &Arc<Self>,
+        door: &Door<'_>,
+        session: &Arc<Session>,
+    ) -> Result<Held, Failure> {
+        let key = (door.server, Whose::Session(session.client));
+        let mut all = self.lock();
+        let known = all.get(&key).cloned();
+        // A session that goes on under another configuration may be able to do something else.
+        let known = known.filter(|own| own.can(door.capabilities));
+        let own = match known {
+            Some(own) => own,
+            None => self.open(&mut all, key, door)?,
+        };
+        own.session.send_if_modified(|known| {
+            let is_other = !std::ptr::eq(known.as_ptr(), Arc::as_ptr(session));
+            if is_other {
+                *known = Arc::downgrade(session);
+            }
+            is_other
+        });
+        Ok(self.hold(key, own))
+    }
+
+    /// A connection for one request without a session: one that nobody has at the moment, or another.
+    ///
+    /// # Errors
+    ///
+    /// When all are in use.
+    pub(crate) fn of_request(self: &Arc<Self>, door: &Door<'_>) -> Result<Held, Failure> {
+        let mut all = self.lock();
+        let pool = (door.server, Whose::Any(0))..(door.server, Whose::Any(usize::MAX));
+        let mut pool = all.range(pool);
+        let free = pool.find(|(_, own)| !own.is_used() && own.can(door.capabilities));
+        if let Some((key, own)) = free {
+            return Ok(self.hold(*key, Arc::clone(own)));
+        }
+        let key = (door.server, Whose::Any(self.number()));
+        let own = self.open(&mut all, key, door)?;
+        Ok(self.hold(key, own))
+    }
+
+    fn hold(self: &Arc<Self>, key: Key, own: Arc<Own>) -> Held {
+        own.running.fetch_add(1, Ordering::Relaxed);
+        Held {
+            own,
+            key,
+            lines: Arc::clone(self),
+            is_settled: AtomicBool::new(false),
+        }
+    }
+
+    fn open(
+        self: &Arc<Self>,
+        all: &mut BTreeMap<Key, Arc<Own>>,
+        key: Key,
+        door: &Door<'_>,
+    ) -> Result<Arc<Own>, Failure> {
+        let config = door.config;
+        all.remove(&key);
+        let is_its = |key: &Key| key.0 == door.server;
+        let is_crowded = |all: &BTreeMap<Key, Arc<Own>>| {
+            let its = all
+                .iter()
+                .filter(|(key, own)| is_its(key) && !own.is_adopted);
+            its.count() >= config.limits.own_connections.max(1)
+        };
+        let is_full = |all: &BTreeMap<Key, Arc<Own>>| {
+            let own = all.values().filter(|own| !own.is_adopted);
+            own.count() >= self.limit.max(1)
+        };
+        if is_crowded(all) {
+            make_room(all, is_its);
+        }
+        if is_full(all) {
+            make_room(all, |_| true);
+        }
+        if is_crowded(all) || is_full(all) {
+            warn!(
+                server = config.name,
+                "no connection for one client alone is left"
+            );
+            return Err(Failure::internal(format!(
+                "server `{}` has a connection for each client that can be asked something, and all are in use; \
+                 try again later",
+                config.name
+            )));
+        }
+        let config = config.clone().with_capabilities(door.capabilities).held();
+        let line = Line::sharing(config, Arc::clone(door.places));
+        debug!(
+            server = door.config.name,
+            "connection for one client alone opened"
+        );
+        let own = self.followed(line, key, false);
+        all.insert(key, Arc::clone(&own));
+        Ok(own)
+    }
+
+    /// Takes over a connection that a session has alone anyway, with all that it lists.
+    pub(crate) fn adopt(self: &Arc<Self>, server: usize, session: ClientId, line: &Arc<Line>) {
+        let key = (server, Whose::Session(session));
+        let own = self.followed(Arc::clone(line), key, true);
+        self.lock().insert(key, own);
+    }
+
+    /// Listens to what belongs to no call, where that can be for anybody: between requests without a session
+    /// nobody is there.
+    fn followed(&self, line: Arc<Line>, key: Key, is_adopted: bool) -> Arc<Own> {
+        let stop = CancellationToken::new();
+        let session = watch::Sender::new(Weak::new());
+        if matches!(key.1, Whose::Session(_)) {
+            let listener = Listener {
+                server: line.config().name.as_str().into(),
+                session: session.subscribe(),
+                questions: Arc::clone(&self.questions),
+                tasks: self.tasks.clone(),
+                stop: stop.clone(),
+            };
+            let listening = listener.listen(line.events());
+            let listening = stop.clone().run_until_cancelled_owned(listening);
+            self.tasks.spawn(listening);
+        }
+        Arc::new(Own {
+            line,
+            is_adopted,
+            session,
+            running: AtomicUsize::new(0),
+            used: Mutex::new(Instant::now()),
+            _listening: stop.drop_guard(),
+        })
+    }
+
+    /// Tells the servers something that a session's client says of itself, on the connections that it has.
+    pub(crate) fn tell(&self, session: ClientId, method: &'static str) {
+        let all = self.lock();
+        let own = all
+            .iter()
+            .filter(|(key, _)| key.1 == Whose::Session(session));
+        // A server that is connected to later asks anyway.
+        let connected: Vec<_> = own.filter_map(|(_, own)| own.line.up()).collect();
+        drop(all);
+        for upstream in connected {
+            self.tasks.spawn(async move {
+                if let Err(error) = upstream.notify(method, None).await {
+                    let (server, error) = (upstream.name(), error.details());
+                    debug!(server, method, error, "server not told");
+                }
+            });
+        }
+    }
+
+    /// Closes those of a session that has ended.
+    pub(crate) fn forget(&self, session: ClientId) {
+        self.lock()
+            .retain(|key, _| key.1 != Whose::Session(session));
+    }
+
+    /// Closes those that nobody has used for a while.
+    pub(crate) fn sweep(&self) {
+        self.lock().retain(|_, own| {
+            let unused = own.line.config().limits.unused;
+            let is_listed_from = own.is_adopted && Arc::strong_count(&own.line) > 1;
+            own.is_used() || is_listed_from || lock(&own.used).elapsed() < unused
+        });
+    }
+
+    /// Those to a server that is no more; they are no longer kept here.
+    pub(crate) fn give_up(&self, server: usize) -> Vec<Arc<Line>> {
+        let mut all = self.lock();
+        let given_up = all.extract_if(.., |key, _| key.0 == server);
+        given_up.map(|(_, own)| Arc::clone(&own.line)).collect()
+    }
+
+    /// All that there are; they are no longer kept here.
+    pub(crate) fn give_up_all(&self) -> Vec<Arc<Line>> {
+        let all = std::mem::take(&mut *self.lock());
+        all.into_values().map(|own| Arc::clone(&own.line)).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<Own>>> {
+        lock(&self.all)
+    }
+}
+
+/// Closes the connection that was not used for longest, of those that `may` be.
+fn make_room(all: &mut BTreeMap<Key, Arc<Own>>, may: impl Fn(&Key) -> bool) {
+    let is_idle = |own: &Own| !own.is_used() && !own.is_adopted;
+    let idle = all.iter().filter(|(key, own)| may(key) && is_idle(own));
+    let oldest = idle.min_by_key(|(key, own)| {
+        // What no session has gives way first.
+        (matches!(key.1, Whose::Session(_)), *lock(&own.used))
+    });
+    if let Some(key) = oldest.map(|(key, _)| *key) {
+        all.remove(&key);
+    }
+}
+
+impl Own {
+    fn is_used(&self) -> bool {
+        self.running.load(Ordering::Relaxed) > 0
+    }
+
+    fn can(&self, capabilities: &str) -> bool {
+        self.line.config().capabilities == capabilities
+    }
+}
+
+impl Held {
+    pub(crate) fn line(&self) -> &Arc<Line> {
+        &self.own.line
+    }
+
+    /// The connection; the first time it is waited for as long as a server may take to start.
+    pub(crate) async fn ready(&self) -> Result<Arc<Upstream>, UpstreamError> {
+        let line = &self.own.line;
+        let is_connecting = matches!(*line.state().borrow(), State::Connecting);
+        if is_connecting {
+            let limit = line.config().limits.handshake;
+            // How it failed is what `ready` says.
+            let _ = tokio::time::timeout(limit, line.tried()).await;
+        }
+        line.ready().await
+    }
+
+    /// Whether other calls of the client run on it.
+    pub(crate) fn has_others(&self) -> bool {
+        self.own.running.load(Ordering::Relaxed) > 1
+    }
+
+    /// The call was answered.
+    pub(crate) fn settle(&self) {
+        self.is_settled.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        *lock(&self.own.used) = Instant::now();
+        self.own.running.fetch_sub(1, Ordering::Relaxed);
+        // A server may go on asking for a call that was given up; the next one must not hear it.
+        if matches!(self.key.1, Whose::Any(_)) && !self.is_settled.load(Ordering::Relaxed) {
+            self.lines.lock().remove(&self.key);
+        }
+    }
+}
+
+/// What hears what belongs to no call on a session's connection, for the session.
+#[derive(Clone, Debug)]
+struct Listener {
+    server: Arc<str>,
+    session: watch::Receiver<Weak<Session>>,
+    questions: Arc<Questions>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Listener {
+    async fn listen(self, mut events: broadcast::Receiver<Event>) {
+        loop {
+            match events.recv().await {
+                Ok(Event::Asked(request)) => {
+                    let asking = self.clone().ask(request);
+                    let stop = self.stop.clone();
+                    self.tasks.spawn(stop.run_until_cancelled_owned(asking));
+                }
+                Ok(Event::Told(message)) => self.tell(message),
+                Ok(_) => {}
+                Err(RecvError::Lagged(missed)) => {
+                    warn!(server = %self.server, missed, "messages of the server were missed");
+                }
+                Err(RecvError::Closed) => return,
+            }
+        }
+    }
+
+    /// Asks the client, and waits until that is over.
+    async fn ask(mut self, request: ServerRequest) {
+        // A server may ask before anybody has used the connection.
+        let known = async {
+            let known = self.session.wait_for(|session| session.strong_count() > 0);
+            known.await.ok()?.upgrade()
+        };
+        let known = tokio::time::timeout(self.questions.patience(), known).await;
+        let Ok(Some(session)) = known else {
+            return;
+        };
+        let passed = self.questions.pass_on(&session, &request);
+        if let Some((question, message)) = passed
+            && session.tell(message)
+        {
+            wait(question, &session).await;
+        }
+    }
+
+    fn tell(&self, message: Bytes) {
+        let session = self.session.borrow().upgrade();
+        let Some(session) = session else {
+            return;
+        };
+        if is_for_a_session(&message, &session) && !session.tell(message) {
+            debug!(server = %self.server, "notification for a client that does not listen dropped");
+        }
+    }
+}
+
+/// Waits until a question that belongs to no call is over, and takes it back if the client has not answered.
+pub(crate) async fn wait(question: Question, session: &Session) {
+    question.over().await;
+    if let Some(withdrawal) = question.give_up() {
+        // Whom it does not reach, the question did not.
+        let _ = session.tell(withdrawal);
+    }
+}
+
+/// Whether a notification that belongs to no call is for the client: lists, resources and requests have ways of
+/// their own.
+fn is_for_a_session(message: &[u8], session: &Session) -> bool {
+    let Ok(message) = wire::Message::read(message) else {
+        return false;
+    };
+    match message.method.as_deref() {
+        Some("notifications/message") => {
+            is_logged_from(message.params.unwrap_or("{}"), session.log_level())
+        }
+        Some("notifications/elicitation/complete") => true,
+        _ => false,
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

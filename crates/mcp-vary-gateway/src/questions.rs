@@ -1,0 +1,301 @@
+//! What legacy clients are asked and have not answered yet.
+//!
+//! A server's request goes to its client with an id of the gateway's, since ids of several servers may be the
+//! same; the client's response finds it again by session and id, wherever it comes in.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use mcp_vary::json;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tracing::debug;
+
+use crate::asking::Askable;
+use crate::bridge::PROGRESS_TOKEN;
+use crate::reply::Failure;
+use crate::session::{ClientId, Session};
+use crate::splice;
+use crate::upstream::ServerRequest;
+
+/// The questions that are open.
+#[derive(Debug)]
+pub(crate) struct Questions {
+    next: AtomicU64,
+    open: Mutex<BTreeMap<(ClientId, u64), Open>>,
+    limit: usize,
+    patience: Duration,
+}
+
+/// A question that waits for the client.
+#[derive(Debug)]
+struct Open {
+    whose: Whose,
+    /// The token that the server gave, JSON text; the client has the question's id in its place.
+    progress: Option<String>,
+}
+
+/// Who asked.
+#[derive(Debug)]
+enum Whose {
+    Server(ServerRequest),
+    #[allow(dead_code, reason = "the bridge between the eras asks so")]
+    Gateway(oneshot::Sender<Answered>),
+}
+
+/// The JSON text of a client's `result`, or of its `error`.
+pub(crate) type Answered = Result<String, String>;
+
+/// A question to a client. When this is dropped, nobody waits for its answer any more.
+#[derive(Debug)]
+pub(crate) struct Question {
+    questions: Arc<Questions>,
+    client: ClientId,
+    id: u64,
+    deadline: Instant,
+    request: Option<ServerRequest>,
+}
+
+impl Questions {
+    /// None yet, and at most `limit` at once; a client has so much time to answer one.
+    pub(crate) fn new(limit: usize, patience: Duration) -> Self {
+        Self {
+            // Some clients take 0 for no id.
+            next: AtomicU64::new(1),
+            open: Mutex::default(),
+            limit,
+            patience,
+        }
+    }
+
+    /// How long a client may take to answer.
+    pub(crate) const fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    /// Asks the client of `session` what a server asks, if it is such that it can be asked; the message to send
+    /// to it.
+    ///
+    /// `None` when it cannot be asked; the server was told why.
+    pub(crate) fn pass_on(
+        self: &Arc<Self>,
+        session: &Session,
+        request: &ServerRequest,
+    ) -> Option<(Question, Bytes)> {
+        let passed = Askable::of(&session.fixed.class)
+            .check(request.method(), request.params().unwrap_or("{}"))
+            .and_then(|()| self.note(session.client, request));
+        match passed {
+            Ok(passed) => Some(passed),
+            Err(why) => {
+                refuse(request, &why);
+                None
+            }
+        }
+    }
+
+    fn note(
+        self: &Arc<Self>,
+        client: ClientId,
+        request: &ServerRequest,
+    ) -> Result<(Question, Bytes), Failure> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let params = request.params();
+        let token = params.and_then(progress_token);
+        let params = params.map(|params| match token {
+            Some(_) => with_token(params, id),
+            None => params.to_owned(),
+        });
+        let open = Open {
+            progress: token.map(str::to_owned),
+            whose: Whose::Server(request.clone()),
+        };
+        self.put(client, id, open)?;
+        let message = message(id, request.method(), params.as_deref());
+        let question = Question {
+            questions: Arc::clone(self),
+            client,
+            id,
+            deadline: Instant::now() + self.patience,
+            request: Some(request.clone()),
+        };
+        Ok((question, message))
+    }
+
+    /// Asks `client` something that the gateway wants to know; the message to send to it, and where its answer
+    /// arrives.
+    ///
+    /// # Errors
+    ///
+    /// When too many questions are open.
+    #[allow(dead_code, reason = "the bridge between the eras asks so")]
+    pub(crate) fn ask(
+        self: &Arc<Self>,
+        client: ClientId,
+        (method, params): (&str, Option<&str>),
+    ) -> Result<(Question, Bytes, oneshot::Receiver<Answered>), Failure> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (sender, answer) = oneshot::channel();
+        let open = Open {
+            progress: None,
+            whose: Whose::Gateway(sender),
+        };
+        self.put(client, id, open)?;
+        let question = Question {
+            questions: Arc::clone(self),
+            client,
+            id,
+            deadline: Instant::now() + self.patience,
+            request: None,
+        };
+        Ok((question, message(id, method, params), answer))
+    }
+
+    fn put(&self, client: ClientId, id: u64, question: Open) -> Result<(), Failure> {
+        let mut open = self.lock();
+        if open.len() >= self.limit {
+            let why = "too many questions to clients are open; try again later";
+            return Err(Failure::internal(why));
+        }
+        open.insert((client, id), question);
+        Ok(())
+    }
+
+    /// Takes a response of the client; whether it answers a question that is open.
+    ///
+    /// One that comes late, or to no question at all, is ignored: a question may be withdrawn while its answer is
+    /// on its way.
+    pub(crate) fn answer(&self, client: ClientId, id: &str, outcome: Result<&str, &str>) -> bool {
+        let open = id.parse().ok();
+        let open = open.and_then(|id| self.lock().remove(&(client, id)));
+        let Some(open) = open else {
+            debug!(id, "response to no open question ignored");
+            return false;
+        };
+        match (open.whose, checked(outcome)) {
+            (Whose::Server(request), Ok(outcome)) => request.reply(outcome),
+            (Whose::Server(request), Err(why)) => refuse(&request, &why),
+            (Whose::Gateway(sender), Ok(outcome)) => {
+                // Whoever asked may have gone.
+                let _ = sender.send(outcome.map(str::to_owned).map_err(str::to_owned));
+            }
+            (Whose::Gateway(sender), Err(why)) => drop(sender.send(Err(error(&why)))),
+        }
+        true
+    }
+
+    /// Passes on to the server how far the client has got with what it was asked; whether that was to anybody.
+    pub(crate) fn progress(&self, client: ClientId, params: &str) -> bool {
+        let id = splice::get(params, PROGRESS_TOKEN).and_then(|token| token.parse().ok());
+        let passed = id.and_then(|id| {
+            let open = self.lock();
+            let question = open.get(&(client, id))?;
+            let Whose::Server(request) = &question.whose else {
+                return None;
+            };
+            Some((request.clone(), question.progress.clone()?))
+        });
+        let Some((request, theirs)) = passed else {
+            return false;
+        };
+        let params = splice::set(params, PROGRESS_TOKEN, &theirs);
+        request.tell("notifications/progress", &params);
+        true
+    }
+
+    fn take(&self, client: ClientId, id: u64) -> bool {
+        self.lock().remove(&(client, id)).is_some()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(ClientId, u64), Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Question {
+    /// Waits until a server's question was answered, the server does not want an answer any more, or the client
+    /// has taken too long.
+    pub(crate) async fn over(&self) {
+        let settled = async {
+            match &self.request {
+                Some(request) => request.settled().await,
+                None => std::future::pending().await,
+            }
+        };
+        // Either way it is over.
+        let _ = tokio::time::timeout_at(self.deadline, settled).await;
+    }
+
+    /// Gives the question up; what is said to the client then, if it has not answered.
+    pub(crate) fn give_up(self) -> Option<Bytes> {
+        if !self.questions.take(self.client, self.id) {
+            return None;
+        }
+        if let Some(request) = &self.request {
+            // The server may have withdrawn it, and gets no answer then.
+            refuse(
+                request,
+                &Failure::internal("the client did not answer in time"),
+            );
+        }
+        let id = self.id;
+        let message = format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id},"reason":"nobody waits for it any more"}}}}"#
+        );
+        Some(Bytes::from(message))
+    }
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        self.questions.take(self.client, self.id);
+    }
+}
+
+/// The client's response, if it can be one.
+fn checked<'a>(outcome: Result<&'a str, &'a str>) -> Result<Result<&'a str, &'a str>, Failure> {
+    let (Ok(text) | Err(text)) = outcome;
+    if text.starts_with('{') {
+        return Ok(outcome);
+    }
+    let why = "the client's response holds neither a `result` nor an `error` that is an object";
+    Err(Failure::internal(why))
+}
+
+fn refuse(request: &ServerRequest, why: &Failure) {
+    debug!(
+        method = request.method(),
+        why = why.message(),
+        "request of a server refused"
+    );
+    request.reply(Err(&error(why)));
+}
+
+/// The JSON text of an error.
+fn error(failure: &Failure) -> String {
+    let message = json::string(failure.message());
+    format!(r#"{{"code":{},"message":{message}}}"#, failure.code())
+}
+
+fn progress_token(params: &str) -> Option<&str> {
+    splice::get(splice::get(params, "_meta")?, PROGRESS_TOKEN)
+}
+
+/// `params` with a token that is the gateway's own: those of several servers may be the same.
+fn with_token(params: &str, id: u64) -> String {
+    let meta = splice::get(params, "_meta").unwrap_or("{}");
+    let meta = splice::set(meta, PROGRESS_TOKEN, &id.to_string());
+    splice::set(params, "_meta", &meta).into_owned()
+}
+
+fn message(id: u64, method: &str, params: Option<&str>) -> Bytes {
+    let method = json::string(method);
+    let params = params.map(|params| format!(r#","params":{params}"#));
+    let params = params.unwrap_or_default();
+    Bytes::from(format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":{method}{params}}}"#
+    ))
+}
