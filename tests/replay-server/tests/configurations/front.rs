@@ -1,5 +1,6 @@
 //! A gateway with one of the example configurations, and a client that asks it.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -101,26 +102,57 @@ impl Front {
         method: &str,
         mut params: Value,
     ) -> Result<Value, Value> {
-        let meta = &mut params["_meta"];
-        meta["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
-        meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
         if let Some(variant) = variant {
-            meta["io.modelcontextprotocol/server-variant"] = json!(variant);
+            params["_meta"]["io.modelcontextprotocol/server-variant"] = json!(variant);
         }
-        self.next += 1;
-        let id = self.next;
-        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        self.requests
-            .write_all(format!("{request}\n").as_bytes())
-            .await
-            .unwrap();
-        let answer = self.answers.next_line().await.unwrap().expect("an answer");
-        let mut answer: Value = serde_json::from_str(&answer).unwrap();
+        self.ask_declaring(json!({}), method, params).await
+    }
+
+    /// The result of a request of a client with these capabilities; else the error.
+    pub(crate) async fn ask_declaring(
+        &mut self,
+        capabilities: Value,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, Value> {
+        let id = self.send(capabilities, method, params).await;
+        let mut answer = self.hear().await;
         assert_eq!(answer["id"], id, "{answer}");
         match answer["error"].take() {
             Value::Null => Ok(answer["result"].take()),
             error => Err(error),
         }
+    }
+
+    /// The answers to requests that are sent before the first answer is read, in their order.
+    pub(crate) async fn ask_at_once(&mut self, asked: Vec<(Value, &str, Value)>) -> Vec<Value> {
+        let mut answers = BTreeMap::new();
+        let count = asked.len();
+        for (capabilities, method, params) in asked {
+            self.send(capabilities, method, params).await;
+        }
+        for _ in 0..count {
+            let answer = self.hear().await;
+            answers.insert(answer["id"].as_u64().unwrap(), answer);
+        }
+        answers.into_values().collect()
+    }
+
+    async fn send(&mut self, capabilities: Value, method: &str, mut params: Value) -> u64 {
+        let meta = &mut params["_meta"];
+        meta["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
+        meta["io.modelcontextprotocol/clientCapabilities"] = capabilities;
+        self.next += 1;
+        let id = self.next;
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let line = format!("{request}\n");
+        self.requests.write_all(line.as_bytes()).await.unwrap();
+        id
+    }
+
+    async fn hear(&mut self) -> Value {
+        let answer = self.answers.next_line().await.unwrap().expect("an answer");
+        serde_json::from_str(&answer).unwrap()
     }
 
     /// All items of a list of a variant, from all its pages.
@@ -145,10 +177,21 @@ impl Front {
     }
 }
 
-/// The ids of the variants of an example, in the order of its file.
+/// The capabilities of a client that declares these tags; none declares nothing.
+pub(crate) fn features(tags: Option<&[&str]>) -> Value {
+    tags.map_or(json!({}), |tags| {
+        json!({"extensions": {"io.modelcontextprotocol/content-negotiation": {"features": tags}}})
+    })
+}
+
+/// The ids of the variants of an example, in the order of its file; those that there are without any.
 pub(crate) fn variants(example: &str) -> Vec<String> {
     let text = text(example);
-    let (_, rest) = text.split_once("\nvariants:\n").unwrap();
+    let Some((_, rest)) = text.split_once("\nvariants:\n") else {
+        return ["standard", "compact", "read-only"]
+            .map(str::to_owned)
+            .into();
+    };
     let section = rest.lines().take_while(|line| line.starts_with(' '));
     let ids = section.filter_map(|line| line.strip_prefix("  ")?.strip_suffix(':'));
     let ids = ids.filter(|id| !id.starts_with(' '));

@@ -7,14 +7,20 @@ use crate::front::{Front, examples, variants};
 #[test]
 fn there_are_these_examples() {
     let expected = [
+        "agents",
         "api-generations",
+        "claims",
         "context-budgets",
         "files",
         "github",
         "healthcare",
+        "journeys",
+        "mapping",
         "models",
+        "reports",
         "research",
         "trading",
+        "weather",
     ];
     assert_eq!(examples(), expected);
 }

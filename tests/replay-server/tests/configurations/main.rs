@@ -8,5 +8,6 @@ mod front;
 mod lists;
 #[path = "../../../../crates/mcp-vary/tests/derive/random.rs"]
 mod random;
+mod told;
 #[path = "../../../../crates/mcp-vary/tests/derive/values.rs"]
 mod values;
