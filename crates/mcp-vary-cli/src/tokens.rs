@@ -50,6 +50,29 @@ mod tests {
         }
     }
 
+    /// The gateway has no encoding: what it counts is about the same, and rather more.
+    #[test]
+    fn the_estimate_is_near() {
+        let fixtures = "../mcp-vary/tests/fixtures";
+        for folder in ["rows", "tool-results"] {
+            for file in std::fs::read_dir(format!("{fixtures}/{folder}")).unwrap() {
+                let path = file.unwrap().path();
+                let text = std::fs::read_to_string(&path).unwrap();
+                let value = mcp_vary::json::Json::parse(&text).unwrap();
+                for text in [
+                    value.to_json(),
+                    mcp_vary::render::markdown(&value),
+                    mcp_vary::render::text(&value),
+                ] {
+                    let (exact, about) = (count(&text), mcp_vary::render::tokens(&text));
+                    let share = percent(about, exact);
+                    let path = path.display();
+                    assert!((90..=150).contains(&share), "{path}: {about} of {exact}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn percentages_are_rounded() {
         assert_eq!([percent(1, 3), percent(2, 3), percent(0, 0)], [33, 67, 0]);

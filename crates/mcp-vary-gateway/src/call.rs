@@ -16,7 +16,6 @@ use crate::catalog::listing::ListKind;
 use crate::catalog::shown::{Prompt, Tool};
 use crate::class::{Class, InUse};
 use crate::client::Client;
-use crate::handshake::asks_for_few_words;
 use crate::kept::{Kept, Unread};
 use crate::links::Origin;
 use crate::log_level::{level_from_name, level_name};
@@ -142,8 +141,7 @@ impl Call<'_> {
     /// The list of a kind that no server has: for a client that was offered resources it is empty.
     fn nothing(&self, kind: ListKind) -> Result<Outcome, Failure> {
         let features = self.client.features.as_deref();
-        let is_offered =
-            kind.capability() == "resources" && features.is_some_and(asks_for_few_words);
+        let is_offered = kind.capability() == "resources" && self.gateway.may_leave_out(features);
         if !is_offered {
             return Err(unknown(self.asked.method));
         }

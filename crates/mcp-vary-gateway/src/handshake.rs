@@ -162,7 +162,7 @@ impl Setup {
             }
         }
         // What it gets in fewer words it can read whole.
-        if known.features.as_deref().is_some_and(asks_for_few_words) {
+        if self.may_leave_out(known.features.as_deref()) {
             let resources = offered.entry("resources");
             resources.or_insert_with(|| json!({}));
         }
@@ -182,6 +182,13 @@ impl Setup {
         Value::Object(offered).to_string()
     }
 
+    /// Whether a client with `features` may get less of a result than it can read, and so is offered resources
+    /// even where no server has any.
+    pub(crate) fn may_leave_out(&self, features: Option<&Features>) -> bool {
+        let asks = features.is_some_and(|it| it.verbosity() == Verbosity::Compact);
+        asks || self.config.results.cut_for(features)
+    }
+
     /// The settings of the extension server-variants, ranked for this client (SV-2).
     fn offer(&self, known: &Known, offers: &Offers) -> Value {
         let all = self.variants.as_slice();
@@ -195,11 +202,6 @@ impl Setup {
         }
         settings
     }
-}
-
-/// Whether a client that declared `features` is offered resources even where no server has any.
-pub(crate) fn asks_for_few_words(features: &Features) -> bool {
-    features.verbosity() == Verbosity::Compact
 }
 
 /// The capabilities that the gateway carries, and of each the flags that it does not.

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_vary::feature::{Features, Verbosity};
-use mcp_vary::json::elements;
+use mcp_vary::json::{Json, elements};
 use mcp_vary::render::Contract;
 use mcp_vary::shape::{
-    Alternative, Compaction, OutputSchema, Policy, Report, Shaped, ToolFacts, Whole,
+    Bounds, Compaction, OutputSchema, Policy, Report, Shaped, TEXTS, ToolFacts, Whole, Words,
     compact_tool_result, tool_result,
 };
 use mcp_vary::variant::VariantId;
@@ -18,7 +18,7 @@ use crate::bridge::{STRUCTURE, is_text, with_words, without_structure};
 use crate::kept::Kept;
 use crate::negotiated;
 use crate::results::{
-    Called, Output, PromptRule, Recipe, ResourceRule, told_prompt, told_resource,
+    Called, Output, PromptRule, Recipe, ResourceRule, Told, told_prompt, told_resource,
 };
 use crate::revision::Era;
 use crate::session::ClientId;
@@ -175,23 +175,26 @@ impl Shaping {
             report: self.report,
             variant: self.variant.as_ref().map(VariantId::as_str),
         };
-        let alternative = self.alternative(result, features);
+        let told = self.told(result, features);
         let tell = |policy: &Policy<'_>| {
             let output = self.check().map(|check| check as &dyn OutputSchema);
-            let told = alternative.as_ref()?;
+            let told = &told.as_ref()?.alternative;
             Some(told.apply(result, features, self.tool, output, policy))
         };
-        let shaped = match features.verbosity() {
-            Verbosity::Compact => {
-                // What was applied is said once, in the end.
-                let told = tell(&Policy {
-                    report: false,
-                    ..policy
-                });
-                self.in_few_words(result, told.as_ref(), features, &policy)
-            }
-            _ => None,
-        };
+        let is_terse = features.verbosity() == Verbosity::Compact;
+        let shaped = (is_terse || self.bounds() != Bounds::default()).then(|| {
+            // What was applied is said once, in the end.
+            let first = tell(&Policy {
+                report: false,
+                ..policy
+            });
+            let subject = match &first {
+                Some(Shaped::Changed { result, .. }) => result.as_str(),
+                _ => result,
+            };
+            self.in_few_words(subject, told.as_ref(), features, &policy)
+        });
+        let shaped = shaped.flatten();
         let shaped = shaped.or_else(|| tell(&policy));
         let shaped = shaped.unwrap_or_else(|| tool_result(result, features, self.tool, &policy));
         if let Some(features) = &self.features {
@@ -204,53 +207,75 @@ impl Shaping {
     }
 
     /// How the operator has the result told; none where no rule is about it.
-    fn alternative(&self, result: &str, features: &Features) -> Option<Alternative> {
+    fn told(&self, result: &str, features: &Features) -> Option<Told> {
         let Telling { recipe, called } = self.telling.as_ref()?;
-        recipe.alternative(result, self.lift_json_text, called, features)
+        recipe.told(result, self.lift_json_text, called, features)
+    }
+
+    /// How much of the result the operator lets through.
+    fn bounds(&self) -> Bounds {
+        let telling = self.telling.as_ref();
+        telling.map_or_else(Bounds::default, |telling| telling.recipe.bounds)
     }
 
     fn check(&self) -> Option<&OutputCheck> {
         self.output.as_ref()?.check()
     }
 
-    /// What is told, in few words, the whole of it kept for a while; none where it would not be shorter.
+    /// `result` in few words or within the operator's bounds, the whole of it kept for a while; none where it
+    /// would not be shorter.
     fn in_few_words(
         &self,
         result: &str,
-        told: Option<&Shaped>,
+        told: Option<&Told>,
         features: &Features,
         policy: &Policy<'_>,
     ) -> Option<Shaped> {
-        let subject = match told {
-            Some(Shaped::Changed { result, .. }) => result.as_str(),
-            _ => result,
-        };
-        let uri = self.keeping.kept.uri(subject.len());
+        let uri = self.keeping.kept.uri(result.len());
         let check = self.check();
         let accepts = check.map(|check| |value: &Value| check.accepts_value(value));
         let contract = match (check, &accepts) {
             (Some(check), Some(accepts)) => Contract::of(check.schema()).accepted_by(accepts),
             _ => Contract::default(),
         };
+        let bounds = self.bounds();
+        let say = |value: &Json<'_>| {
+            let Telling { recipe, called } = self.telling.as_ref()?;
+            recipe.say(value, told?, called, features)
+        };
+        let words = told
+            .filter(|_| bounds != Bounds::default())
+            .and_then(|told| {
+                Some(Words {
+                    value: told.value.as_deref()?,
+                    text: told.words.as_deref(),
+                    say: &say,
+                })
+            });
         let compaction = Compaction {
+            bounds,
             contract,
             whole: uri.as_deref().map(|uri| Whole {
                 uri,
                 is_linked: self.is_linked,
             }),
+            words,
             ..Compaction::default()
         };
-        let compacted = compact_tool_result(subject, features, self.tool, policy, &compaction);
-        if let (Some(uri), Some(whole)) = (&uri, compacted.whole) {
-            self.keeping.kept.keep(uri, whole, self.keeping.client);
+        let compacted = compact_tool_result(result, features, self.tool, policy, &compaction);
+        if let Some(uri) = &uri {
+            self.keep(uri, compacted.whole, compacted.texts);
         }
-        match compacted.shaped {
-            Shaped::Changed { result, applied }
-                if applied.verbosity == Some(Verbosity::Compact) =>
-            {
-                Some(Shaped::Changed { result, applied })
-            }
-            _ => None,
+        compacted.is_shorter.then_some(compacted.shaped)
+    }
+
+    fn keep(&self, uri: &str, whole: Option<String>, texts: Option<String>) {
+        let Keeping { kept, client } = &self.keeping;
+        if let Some(whole) = whole {
+            kept.keep(uri, whole, *client);
+        }
+        if let Some(texts) = texts {
+            kept.keep(&format!("{uri}{TEXTS}"), texts, *client);
         }
     }
 }

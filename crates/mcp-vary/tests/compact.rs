@@ -414,6 +414,7 @@ proptest! {
             limits,
             contract,
             whole: Some(whole),
+            ..Compaction::default()
         };
         let shape = |result: &str| compact_tool_result(result, &features, tool, &policy, &compaction);
         let compacted = shape(&result);
@@ -601,4 +602,97 @@ fn a_hostile_value_is_compacted_within_limits() {
     let short = compact_columns(&value, &Limits::default());
     assert_eq!(short.left_out.len(), 3);
     assert!(short.value.to_json().len() < text.len() / 2);
+}
+
+/// CN-13: an object of many members is folded like an array of many elements.
+#[test]
+fn an_object_of_many_members_is_a_list_of_them() {
+    let rows = (0..1000).map(|at| (format!("k{at}"), json!({"n": at, "none": null})));
+    let value = json!({"by_key": rows.collect::<serde_json::Map<_, _>>(), "total": 1000});
+    let written = value.to_string();
+    let whole = Json::parse(&written).unwrap();
+    let short = compact(&whole, &Limits::default());
+    let left: Value = serde_json::from_str(&short.value.to_json()).unwrap();
+    assert_eq!(left["by_key"].as_object().unwrap().len(), 64);
+    assert_eq!(left["total"], 1000, "it stands beside the list");
+    let said: Vec<_> = short.left_out.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        said,
+        ["/by_key: 64 of 1000 members", "/by_key/*/none: 64 empty"]
+    );
+    let cut = short.left_out.iter().find(|one| one.rule == Rule::Members);
+    let page = read(&whole, &cut.unwrap().part()).unwrap();
+    assert!(page.value.to_json().starts_with(r#"{"k64":{"n":64,"#));
+    // A record is none, however long.
+    let record = (0..64).map(|at| (format!("k{at}"), json!([at])));
+    let record = Value::Object(record.collect()).to_string();
+    let record = Json::parse(&record).unwrap();
+    assert_eq!(compact(&record, &Limits::default()).value, record);
+}
+
+/// How much is cut, and only cut.
+fn cuts() -> impl Strategy<Value = Limits> {
+    let some = |range| prop_oneof![1 => Just(usize::MAX), 3 => range];
+    (some(0..6_usize), some(1..4), some(0..400), some(0..4)).prop_map(
+        |(elements, depth, bytes, members)| {
+            let limits = Limits::none().with_at_most(elements).with_bytes(bytes);
+            limits.with_depth(depth).with_members(members)
+        },
+    )
+}
+
+/// Whether `short` says nothing that `whole` does not, but for what is nested too deep.
+fn is_cut_of(short: &Value, whole: &Value) -> bool {
+    let is_container = whole.is_object() || whole.is_array();
+    match (short, whole) {
+        (Value::String(sign), _) if is_container => sign == ELLIPSIS,
+        (Value::Object(short), Value::Object(whole)) => short.iter().all(|(key, value)| {
+            let whole = whole.get(key);
+            whole.is_some_and(|whole| is_cut_of(value, whole))
+        }),
+        (Value::Array(short), Value::Array(whole)) => {
+            short.len() <= whole.len() && short.iter().zip(whole).all(|(s, w)| is_cut_of(s, w))
+        }
+        (short, whole) => is_part(short, whole),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// CN-13: a cut leaves a part of the whole, says what is missing, and is within the limits.
+    #[test]
+    fn a_cut_is_said(value in value(), limits in cuts()) {
+        let written = value.to_string();
+        let whole = Json::parse(&written).unwrap();
+        let short = compact(&whole, &limits);
+        let left: Value = serde_json::from_str(&short.value.to_json()).unwrap();
+        prop_assert!(is_cut_of(&left, &value), "{} of {}", left, value);
+        prop_assert_eq!(short.left_out.is_empty(), left == value, "{} of {}: {:?}", left, value, short.left_out);
+        for one in &short.left_out {
+            prop_assert!(one.kept < one.of && one.places > 0, "{:?}", one);
+            prop_assert!(read(&whole, &one.part()).is_ok(), "{:?} of {}", one, value);
+        }
+        prop_assert!(depth(&left) <= limits.depth.min(99), "{}", left);
+    }
+
+    /// CN-13: with bytes to spare nothing is cut.
+    #[test]
+    fn what_fits_is_whole(value in value()) {
+        let written = value.to_string();
+        let limits = Limits::none().with_bytes(written.len() * 3 + 8);
+        prop_assert_eq!(compact(&Json::parse(&written).unwrap(), &limits).left_out, []);
+    }
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(elements) if !elements.is_empty() => {
+            1 + elements.iter().map(depth).max().unwrap()
+        }
+        Value::Object(members) if !members.is_empty() => {
+            1 + members.values().map(depth).max().unwrap()
+        }
+        _ => 0,
+    }
 }

@@ -25,7 +25,7 @@ use mcp_vary::render::{
     compact_text, read,
 };
 use mcp_vary::shape::{
-    Answer, Compaction, Policy, PromptAlternative, Rendering, Report, Representation,
+    Answer, Bounds, Compaction, Policy, PromptAlternative, Rendering, Report, Representation,
     Representations, Shaped, ToolFacts, Whole, compact_tool_result, prompt_result, resource_result,
     tool_result,
 };
@@ -208,7 +208,10 @@ fn answers() {
 #[test]
 fn compaction() {
     holds("compaction.json", |input| {
-        let mut limits = Limits::default();
+        let mut limits = match input["terse"] == json!(false) {
+            true => Limits::none(),
+            false => Limits::default(),
+        };
         for (name, limit) in input["limits"].as_object().into_iter().flatten() {
             let limit = usize::try_from(limit.as_u64().unwrap()).unwrap();
             limits = match name.as_str() {
@@ -219,6 +222,9 @@ fn compaction() {
                 "detailed_bytes" => limits.with_detailed_bytes(limit),
                 "passage" => limits.with_passage(limit),
                 "prose" => limits.with_prose(limit),
+                "members" => limits.with_members(limit),
+                "depth" => limits.with_depth(limit),
+                "bytes" => limits.with_bytes(limit),
                 other => unreachable!("{other} is no limit"),
             };
         }
@@ -288,18 +294,26 @@ fn compact_result(input: &Value, limits: Limits) -> Value {
         report: input["report"] == json!(true),
         ..Policy::default()
     };
+    let bound = |name: &str| usize::try_from(input["bounds"][name].as_u64()?).ok();
     let compaction = Compaction {
         limits,
+        bounds: Bounds {
+            elements: bound("elements"),
+            depth: bound("depth"),
+            tokens: bound("tokens"),
+        },
         contract: input
             .get("schema")
             .map_or(Contract::default(), Contract::of),
         whole,
+        words: None,
     };
     let result = input["result"].to_string();
     let features = features(&input["features"]);
     let plain = tool_result(&result, &features, tool, &policy);
     let short = compact_tool_result(&result, &features, tool, &policy, &compaction);
     assert_eq!(short.left_out.is_empty(), short.whole.is_none());
+    assert_eq!(short.shaped != plain, short.is_shorter);
     if short.shaped == plain {
         assert!(short.left_out.is_empty());
         return Value::Null;

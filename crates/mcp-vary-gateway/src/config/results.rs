@@ -1,8 +1,11 @@
 //! `results`: how results of tools are told.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use mcp_vary::feature::Features;
 use mcp_vary::predicate::Predicate;
+use mcp_vary::shape::Bounds;
 use serde_json::json;
 
 use super::mistake::Mistakes;
@@ -46,6 +49,13 @@ impl ResultRules {
     /// Everything that is wrong with them, at once.
     pub fn read(text: &str) -> Result<Self, Mistakes> {
         section("results", text, read)
+    }
+
+    /// Whether clients with `features` may get less of a result than there is to read.
+    pub(crate) fn cut_for(&self, features: Option<&Features>) -> bool {
+        let negotiates = features.is_some_and(|features| !features.is_empty());
+        let mut rules = self.0.iter();
+        rules.any(|rule| rule.recipe.bounds != Bounds::default() && (negotiates || rule.everyone))
     }
 }
 
@@ -109,7 +119,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> ResultRules {
             reader.wrong(
                 &item,
                 "says nothing of how",
-                "add `project`, `markdown`, `text` or `hints`",
+                "add `project`, `markdown`, `text`, `hints` or `limits`",
             );
         }
         rules.push(draft.rule());
@@ -120,7 +130,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> ResultRules {
 /// What may stand under `results`.
 pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
     let mut rule = schema.table(&[SETTINGS]);
-    let how = ["project", "markdown", "text", "hints"];
+    let how = ["project", "markdown", "text", "hints", "limits"];
     rule["anyOf"] = how.map(|key| json!({"required": [key]})).into();
     schema.list(&rule)
 }
@@ -238,7 +248,59 @@ const SETTINGS: &[Setting<Draft>] = &[
         shape: Schema::word,
         read: |reader, field, draft| draft.recipe.hints_under = reader.word(field),
     },
+    Setting {
+        key: "limits",
+        about: "how much of a result goes out: `{elements: 50, depth: 4, tokens: 2000}`, or some of these. What is left out is counted, and linked",
+        default: "",
+        shape: |schema| schema.table(&[BOUNDS]),
+        read: |reader, field, draft| {
+            draft.says_how = true;
+            let bounds = &mut draft.recipe.bounds;
+            reader.settings(field, &[BOUNDS], bounds, "{elements: 50, tokens: 2000}");
+        },
+    },
 ];
+
+/// How much of a result goes out.
+const BOUNDS: &[Setting<Bounds>] = &[
+    Setting {
+        key: "elements",
+        about: "elements of any array; members of an object that has more than 64",
+        default: "",
+        shape: |schema| schema.count(ELEMENTS),
+        read: |reader, field, bounds| bound(reader, field, ELEMENTS, &mut bounds.elements),
+    },
+    Setting {
+        key: "depth",
+        about: "levels of arrays and objects; with 1 the value has scalars alone",
+        default: "",
+        shape: |schema| schema.count(DEPTH),
+        read: |reader, field, bounds| bound(reader, field, DEPTH, &mut bounds.depth),
+    },
+    Setting {
+        key: "tokens",
+        about: "tokens of the texts together, and of the structured value; they are estimated",
+        default: "",
+        shape: |schema| schema.count(TOKENS),
+        read: |reader, field, bounds| bound(reader, field, TOKENS, &mut bounds.tokens),
+    },
+];
+
+const ELEMENTS: RangeInclusive<usize> = 1..=1_000_000;
+const DEPTH: RangeInclusive<usize> = 1..=128;
+/// What is said of what is left out has some as well.
+const TOKENS: RangeInclusive<usize> = 200..=10_000_000;
+
+fn bound(
+    reader: &mut Reader<'_>,
+    field: &Field<'_>,
+    range: RangeInclusive<usize>,
+    into: &mut Option<usize>,
+) {
+    let mut count = 0;
+    reader.count(field, range, &mut count);
+    *into = Some(count).filter(|count| *count > 0).or(*into);
+}
 
 /// A condition over a client's features.
 pub(super) fn predicate(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Predicate> {

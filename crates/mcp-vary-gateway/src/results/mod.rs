@@ -13,7 +13,7 @@ pub(crate) use self::output::Output;
 pub(crate) use self::projection::Projection;
 pub(crate) use self::prompt::{PromptRule, told_prompt};
 pub(crate) use self::resource::{ResourceRule, ToldResource, told_resource};
-pub(crate) use self::rule::{Called, Recipe, ResultRule, ToolResults};
+pub(crate) use self::rule::{Called, Recipe, ResultRule, Told, ToolResults};
 pub(crate) use self::template::{Scope, Template};
 
 /// The largest value or text that a projection or template may make of a result.

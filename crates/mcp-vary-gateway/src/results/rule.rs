@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mcp_vary::feature::{Features, Format};
 use mcp_vary::json::Json;
 use mcp_vary::predicate::{Predicate, choose};
-use mcp_vary::shape::{Alternative, Said};
+use mcp_vary::shape::{Alternative, Bounds, Said};
 use mcp_vary::view::{Candidate, Selection};
 
 use super::{Failures, Projection, Scope, Template};
@@ -31,6 +31,8 @@ pub(crate) struct Recipe {
     /// One reasoning hint each, for clients that sample.
     pub(crate) hints: Vec<Template>,
     pub(crate) hints_under: Option<String>,
+    /// How much of it anybody gets.
+    pub(crate) bounds: Bounds,
     /// How often it failed.
     pub(crate) failures: Failures,
 }
@@ -43,6 +45,18 @@ pub(crate) struct Called {
     pub(crate) server: Arc<str>,
     /// As the server got them.
     pub(crate) arguments: String,
+}
+
+/// A result as a recipe has it told.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) alternative: Alternative,
+    /// The value that it says.
+    pub(crate) value: Option<String>,
+    /// What a template makes of that.
+    pub(crate) words: Option<String>,
+    /// The text that the server wrote.
+    text: String,
 }
 
 /// What the rules say of one tool.
@@ -77,16 +91,16 @@ impl ToolResults {
 impl Recipe {
     /// How `result` is told; none for what is never told otherwise, and when the recipe fails, which is
     /// logged and counted: the operator's slip takes nothing away from the client.
-    pub(crate) fn alternative(
+    pub(crate) fn told(
         &self,
         result: &str,
         lift: bool,
         called: &Called,
         features: &Features,
-    ) -> Option<Alternative> {
+    ) -> Option<Told> {
         let said = Said::read(result, lift)?;
         match self.tell(&said, called, features) {
-            Ok(alternative) => Some(alternative),
+            Ok(told) => Some(told),
             Err((part, why)) => {
                 let Called { name, server, .. } = called;
                 self.failures.add(server, name, part, &why);
@@ -100,7 +114,7 @@ impl Recipe {
         said: &Said,
         called: &Called,
         features: &Features,
-    ) -> Result<Alternative, (&'static str, String)> {
+    ) -> Result<Told, (&'static str, String)> {
         let mut told = Alternative::default();
         let mut value = said.value.clone();
         if let (Some(projection), Some(own)) = (&self.projection, &said.value) {
@@ -108,36 +122,64 @@ impl Recipe {
             told = told.with_value(projected.as_str());
             value = Some(projected);
         }
+        let mut words = None;
         let hints: &[Template] = if features.sampling() {
             &self.hints
         } else {
             &[]
         };
         let (markdown, text) = self.words(features);
-        if markdown.is_none() && text.is_none() && hints.is_empty() {
-            return Ok(told);
-        }
-        let value = value.as_deref().unwrap_or("null");
-        let value = Json::parse(value).map_err(|error| ("project", error.to_string()))?;
-        let named = [("tool", &*called.name), ("server", &*called.server)];
-        let scope = Scope::new(&value, &said.text, &called.arguments, &named);
-        if let Some(template) = markdown {
-            told = told.with_markdown(template.render(&scope).map_err(|why| ("markdown", why))?);
-        }
-        if let Some(template) = text {
-            told = told.with_text(template.render(&scope).map_err(|why| ("text", why))?);
-        }
-        for template in hints {
-            let hint = template.render(&scope).map_err(|why| ("hints", why))?;
-            // A template that has nothing to say of this value says so.
-            if !hint.trim().is_empty() {
-                told = told.with_hint(hint);
+        if markdown.is_some() || text.is_some() || !hints.is_empty() {
+            let value = value.as_deref().unwrap_or("null");
+            let value = Json::parse(value).map_err(|error| ("project", error.to_string()))?;
+            let scope = scope(&value, &said.text, called);
+            if let Some(template) = markdown {
+                let said = template.render(&scope).map_err(|why| ("markdown", why))?;
+                words = Some(said.clone());
+                told = told.with_markdown(said);
+            }
+            if let Some(template) = text {
+                let said = template.render(&scope).map_err(|why| ("text", why))?;
+                words = Some(said.clone());
+                told = told.with_text(said);
+            }
+            for template in hints {
+                let hint = template.render(&scope).map_err(|why| ("hints", why))?;
+                // A template that has nothing to say of this value says so.
+                if !hint.trim().is_empty() {
+                    told = told.with_hint(hint);
+                }
             }
         }
-        Ok(match &self.hints_under {
-            Some(property) => told.with_hints_under(property),
-            None => told,
+        if let Some(property) = &self.hints_under {
+            told = told.with_hints_under(property);
+        }
+        Ok(Told {
+            alternative: told,
+            value,
+            words,
+            text: said.text.clone(),
         })
+    }
+
+    /// Another value in the words of `told`; none where they fail.
+    pub(crate) fn say(
+        &self,
+        value: &Json<'_>,
+        told: &Told,
+        called: &Called,
+        features: &Features,
+    ) -> Option<String> {
+        let (markdown, text) = self.words(features);
+        let (part, template) = match (markdown, text) {
+            (Some(markdown), _) => ("markdown", markdown),
+            (None, text) => ("text", text?),
+        };
+        let said = template.render(&scope(value, &told.text, called));
+        let said = said.inspect_err(|why| {
+            self.failures.add(&called.server, &called.name, part, why);
+        });
+        said.ok()
     }
 
     /// The templates for the format that the client reads.
@@ -151,4 +193,9 @@ impl Recipe {
             },
         }
     }
+}
+
+fn scope(value: &Json<'_>, text: &str, called: &Called) -> Scope {
+    let named = [("tool", &*called.name), ("server", &*called.server)];
+    Scope::new(value, text, &called.arguments, &named)
 }

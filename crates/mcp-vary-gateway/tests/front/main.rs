@@ -22,6 +22,7 @@ mod choosing;
 mod http;
 mod kept;
 mod laws;
+mod limits;
 mod log;
 mod logging;
 mod mapping;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::columns::columns;
 use super::is_container;
-use super::left_out::{LeftOut, Rule, notice};
+use super::left_out::{LeftOut, Rule, folded, notice};
 use super::limits::Limits;
 use super::schema::{Bound, admits_marker};
 use crate::json::{Json, pointer};
@@ -28,6 +28,9 @@ const MOST_KEYS: usize = 8;
 /// A longer text tells rows apart, but is no key.
 const LONGEST_KEY: usize = 64;
 
+/// A member that has no more bytes than this says little.
+const SMALLEST_SHARE: usize = 24;
+
 /// At most so many places are told apart; the last one counts those that are not.
 const MOST_PLACES: usize = 64;
 
@@ -39,6 +42,16 @@ pub struct Compact<'a> {
     pub value: Json<'a>,
     /// What is not, in the order of the value. Empty when `value` is whole.
     pub left_out: Vec<LeftOut>,
+}
+
+impl<'a> Compact<'a> {
+    /// A value of which nothing is missing.
+    pub(crate) fn whole(value: Json<'a>) -> Self {
+        Self {
+            value,
+            left_out: Vec::new(),
+        }
+    }
 }
 
 /// `value` without what carries nothing and without long tails.
@@ -115,8 +128,8 @@ pub fn compact_columns<'a>(value: &Json<'a>, limits: &Limits) -> Compact<'a> {
 
 /// The beginning of a text that its author wrote as such, with [`ELLIPSIS`], and how many bytes of it
 /// that keeps; none when it stays.
-pub(crate) fn shorter_prose(text: &str, limits: &Limits) -> Option<(String, usize)> {
-    let kept = shortened(text, limits.prose).filter(|_| text.len() > limits.prose)?;
+pub(crate) fn shorter_prose(text: &str, limit: usize) -> Option<(String, usize)> {
+    let kept = shortened(text, limit).filter(|_| text.len() > limit)?;
     Some((format!("{kept}{ELLIPSIS}"), kept.len()))
 }
 
@@ -244,8 +257,10 @@ pub fn compact_structured<'a>(
         return None;
     }
     let shorter = |bound| {
-        let mut short = Compacting::new(limits).whole(value, bound);
-        let said = notice(&short.left_out, whole);
+        let mut compacting = Compacting::new(limits);
+        compacting.is_typed = true;
+        let mut short = compacting.whole(value, bound);
+        let said = folded(notice(&short.left_out, whole), whole, limits.bytes / 4);
         let said = said.into_iter().map(|line| Json::String(line.into()));
         if let Json::Object(members) = &mut short.value {
             members.push((META_LEFT_OUT.into(), Json::Array(said.collect())));
@@ -255,18 +270,53 @@ pub fn compact_structured<'a>(
     contract.bounds().into_iter().find_map(shorter)
 }
 
+/// The elements of an array that stay.
+struct Rows<'e> {
+    count: usize,
+    /// How many of them stay whole.
+    whole: usize,
+    /// What the others keep.
+    key: Option<&'e str>,
+}
+
+/// How many bytes each of `weights` may have so that all of them together have `budget`; none when they have
+/// less.
+pub(crate) fn level(mut weights: Vec<usize>, budget: usize) -> Option<usize> {
+    weights.sort_unstable();
+    let mut left = budget;
+    for (at, weight) in weights.iter().enumerate() {
+        let share = left / (weights.len() - at);
+        if *weight > share {
+            return Some(share);
+        }
+        left -= weight;
+    }
+    None
+}
+
+/// How many elements or members `value` has.
+fn size(value: &Json<'_>) -> usize {
+    match value {
+        Json::Object(members) => members.len(),
+        Json::Array(elements) => elements.len(),
+        _ => 0,
+    }
+}
+
 /// One step on the way to a value.
 #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
 enum Step<'v> {
     Member(&'v str),
+    /// A member of an object that is a list of them.
+    Entry(&'v str),
     Element(usize),
 }
 
 impl<'v> Step<'v> {
-    /// The same step for every element of an array.
+    /// The same step for every element of an array or list.
     fn any(self) -> Self {
         match self {
-            Self::Element(_) => Self::Element(0),
+            Self::Element(_) | Self::Entry(_) => Self::Element(0),
             member => member,
         }
     }
@@ -276,6 +326,10 @@ struct Compacting<'v, 'l> {
     limits: &'l Limits,
     /// How many bytes a text at hand may have, if more than any may.
     room: usize,
+    /// How many bytes the value at hand may have; what fits may have any.
+    budget: usize,
+    /// Whether it is for programs: what is not shown keeps its type.
+    is_typed: bool,
     left_out: Vec<LeftOut>,
     /// The way to the value at hand.
     way: Vec<Step<'v>>,
@@ -291,6 +345,8 @@ impl<'v, 'l> Compacting<'v, 'l> {
         Self {
             limits,
             room: limits.passage,
+            budget: limits.bytes,
+            is_typed: false,
             left_out: Vec::new(),
             way: Vec::new(),
             paths: BTreeMap::new(),
@@ -311,6 +367,12 @@ impl<'v, 'l> Compacting<'v, 'l> {
         if bound.is_closed() {
             return value.clone();
         }
+        if self.way.len() >= self.limits.depth
+            && let Some(sign) = self.sign_of(value, bound)
+        {
+            self.leave_out(Rule::Depth, path, 0, size(value));
+            return sign;
+        }
         match value {
             Json::Object(members) => self.members(members, path, bound),
             Json::Array(elements) => self.elements(elements, path, bound),
@@ -319,9 +381,29 @@ impl<'v, 'l> Compacting<'v, 'l> {
         }
     }
 
+    /// What stands for a value that is nested too deep; none when it stays.
+    fn sign_of<'a>(&self, value: &Json<'_>, bound: Bound<'_>) -> Option<Json<'a>> {
+        let is_free = match value {
+            Json::Object(members) => members.iter().all(|(key, _)| bound.admits_without(key)),
+            Json::Array(_) => bound.items(0) == 0,
+            _ => false,
+        };
+        if size(value) == 0 || !is_free {
+            return None;
+        }
+        Some(match value {
+            Json::Object(_) if self.is_typed => Json::Object(Vec::new()),
+            Json::Array(_) if self.is_typed => Json::Array(Vec::new()),
+            _ => Json::String(ELLIPSIS.into()),
+        })
+    }
+
     fn text<'a>(&mut self, text: &Cow<'a, str>, path: usize) -> Json<'a> {
-        let limit = self.limits.text.max(self.room);
-        let Some(kept) = shortened(text, limit).filter(|_| text.len() > limit) else {
+        let limit = self.limits.text.max(self.room).min(self.budget);
+        if text.len() <= limit {
+            return Json::String(text.clone());
+        }
+        let Some(kept) = shortened(text, limit) else {
             return Json::String(text.clone());
         };
         self.leave_out(Rule::Text, path, kept.len(), text.len());
@@ -334,18 +416,107 @@ impl<'v, 'l> Compacting<'v, 'l> {
         path: usize,
         bound: Bound<'_>,
     ) -> Json<'a> {
-        let mut kept = Vec::with_capacity(members.len());
-        for (key, value) in members {
-            let path = self.step(path, Step::Member(key));
-            if is_empty(value) && bound.admits_without(key) {
+        let budget = self.budget;
+        let (count, share) = self.shares(members, bound);
+        let mut kept = Vec::with_capacity(count);
+        let stays = |(at, (key, _)): &(usize, &(Cow<'a, str>, Json<'a>))| {
+            *at < count || !bound.admits_without(key)
+        };
+        let staying: Vec<_> = members.iter().enumerate().filter(stays).collect();
+        if staying.len() < members.len() {
+            self.leave_out(Rule::Members, path, count, members.len());
+        }
+        let is_list = members.len() > self.limits.members;
+        for (_, (key, value)) in staying {
+            let step = if is_list {
+                Step::Entry(key)
+            } else {
+                Step::Member(key)
+            };
+            let path = self.step(path, step);
+            if self.limits.is_terse && is_empty(value) && bound.admits_without(key) {
                 self.leave_out(Rule::Empty, path, 0, 1);
             } else {
+                let own = key.len() + 4;
+                self.budget = match share {
+                    Some(share) if own + self.weight(value, share) > share => {
+                        share.saturating_sub(own)
+                    }
+                    _ => usize::MAX,
+                };
                 let value = self.value(value, path, bound.member(key));
                 kept.push((key.clone(), value));
             }
             self.way.pop();
         }
+        self.budget = budget;
         Json::Object(kept)
+    }
+
+    /// How many of `members` stay, and how many bytes each of them may have, if not any.
+    fn shares(
+        &self,
+        members: &[(Cow<'_, str>, Json<'_>)],
+        bound: Bound<'_>,
+    ) -> (usize, Option<usize>) {
+        let count = self.members_kept(members);
+        let budget = self.budget;
+        if budget == usize::MAX {
+            return (count, None);
+        }
+        let is_told = |key: &str, value: &Json<'_>| {
+            !self.limits.is_terse || !is_empty(value) || !bound.admits_without(key)
+        };
+        let weigh = |(key, value): &(Cow<'_, str>, Json<'_>)| match is_told(key, value) {
+            true => key.len() + 4 + self.weight(value, budget),
+            false => 0,
+        };
+        let mut weights: Vec<_> = members[..count].iter().map(weigh).collect();
+        let share = level(weights.clone(), budget);
+        if share.is_none_or(|share| share >= SMALLEST_SHARE) {
+            return (count, share);
+        }
+        let most = (budget / SMALLEST_SHARE).max(1);
+        let told = weights.iter().scan(0, |told, weight| {
+            *told += usize::from(*weight > 0);
+            Some(*told)
+        });
+        let count = told.take_while(|told| *told <= most).count();
+        weights.truncate(count);
+        (count, level(weights, budget))
+    }
+
+    /// How many of `members` stay, whatever they weigh: all, unless they are a list.
+    fn members_kept(&self, members: &[(Cow<'_, str>, Json<'_>)]) -> usize {
+        let least = self.limits.members;
+        if members.len() <= least {
+            return members.len();
+        }
+        if !members.iter().any(|(_, value)| is_container(value)) {
+            return members.len().min(self.limits.rows.max(least));
+        }
+        let (limit, _) = self.limit();
+        let count = members.len().min(limit.max(least));
+        let mut bytes = 0_usize;
+        let fits = |(key, value): &&(Cow<'_, str>, Json<'_>)| {
+            let weight = key.len() + 4 + self.weight(value, usize::MAX);
+            bytes = bytes.saturating_add(weight);
+            bytes <= self.limits.detailed_bytes
+        };
+        let detailed = self.limits.detailed.max(least);
+        let detailed = members[..count].iter().take(detailed);
+        detailed.take_while(fits).count().max(1)
+    }
+
+    /// How many elements an array at hand keeps, and whether it is within another.
+    fn limit(&self) -> (usize, bool) {
+        let is_inner = self.way.iter().any(|step| matches!(step, Step::Element(_)));
+        let limit = if is_inner {
+            self.limits.elements
+        } else {
+            self.limits.rows
+        };
+        (limit, is_inner)
     }
 
     fn elements<'a>(
@@ -354,30 +525,18 @@ impl<'v, 'l> Compacting<'v, 'l> {
         path: usize,
         bound: Bound<'_>,
     ) -> Json<'a> {
-        let is_inner = self.way.iter().any(|step| matches!(step, Step::Element(_)));
-        let limit = if is_inner {
-            self.limits.elements
-        } else {
-            self.limits.rows
-        };
-        // None of them would say nothing.
-        let mut count = elements.len().min(bound.items(limit.max(1)));
-        let whole = if is_inner {
-            count
-        } else {
-            self.whole_rows(&elements[..count])
-        };
-        let key = (whole < count)
-            .then(|| key_of(&elements[..count]))
-            .flatten();
-        if key.is_none() && elements.iter().any(is_container) {
-            count = count.min(bound.items(whole));
-        }
+        let Rows { count, whole, key } = self.rows(elements, bound);
         if count < elements.len() {
             self.leave_out(Rule::Elements, path, count, elements.len());
         }
-        let room = self.room;
+        let (room, budget) = (self.room, self.budget);
         self.room /= count.max(1);
+        // What does not fit even so has to share.
+        if self.fitting(&elements[..whole.min(count)], budget) == whole.min(count) {
+            self.budget = usize::MAX;
+        } else {
+            self.budget /= whole.min(count).max(1);
+        }
         let mut has_less = false;
         let mut kept = Vec::with_capacity(count);
         for (at, element) in elements[..count].iter().enumerate() {
@@ -395,37 +554,109 @@ impl<'v, 'l> Compacting<'v, 'l> {
             kept.push(short);
             self.way.pop();
         }
-        self.room = room;
+        (self.room, self.budget) = (room, budget);
         Json::Array(kept)
+    }
+
+    /// Which of `elements` stay.
+    fn rows<'e>(&self, elements: &'e [Json<'_>], bound: Bound<'_>) -> Rows<'e> {
+        let (limit, is_inner) = self.limit();
+        // None of them would say nothing.
+        let mut count = elements.len().min(bound.items(limit.max(1)));
+        let fitting = self.fitting(&elements[..count], self.budget).max(1);
+        let mut whole = if is_inner {
+            fitting
+        } else {
+            fitting.min(self.whole_rows(&elements[..count]))
+        };
+        let key = (whole < count && !is_inner && self.limits.is_terse)
+            .then(|| key_of(&elements[..count]))
+            .flatten();
+        match key {
+            // Keys and details share the room.
+            Some(_) if self.budget != usize::MAX => {
+                let half = self.budget / 2;
+                whole = whole.min(self.fitting(&elements[..count], half).max(1));
+                let most = whole + half / LONGEST_KEY;
+                count = elements.len().min(bound.items(count.min(most)));
+            }
+            Some(_) => {}
+            None if whole < fitting => {
+                if elements.iter().any(is_container) {
+                    count = count.min(bound.items(whole));
+                } else {
+                    count = count.min(bound.items(fitting));
+                    whole = count;
+                }
+            }
+            None => count = count.min(bound.items(fitting)),
+        }
+        Rows { count, whole, key }
+    }
+
+    /// How many of `elements`, the first ones, have at most `room` bytes together.
+    fn fitting(&self, elements: &[Json<'_>], room: usize) -> usize {
+        if room == usize::MAX {
+            return elements.len();
+        }
+        let mut left = room;
+        let fits = |element: &&Json<'_>| {
+            let weight = self.weight(element, left) + 2;
+            let fits = weight <= left;
+            left = left.saturating_sub(weight);
+            fits
+        };
+        elements.iter().take_while(fits).count()
     }
 
     /// How many of `rows` stay whole: the first in any case.
     fn whole_rows(&self, rows: &[Json<'_>]) -> usize {
+        let Limits {
+            detailed,
+            detailed_bytes,
+            ..
+        } = *self.limits;
+        if detailed_bytes == usize::MAX {
+            return rows.len().min(detailed.max(1));
+        }
         let mut bytes = 0_usize;
         let fits = |row: &&Json<'_>| {
-            bytes = bytes.saturating_add(self.weight(row));
-            bytes <= self.limits.detailed_bytes
+            bytes = bytes.saturating_add(self.weight(row, detailed_bytes));
+            bytes <= detailed_bytes
         };
-        let rows = rows.iter().take(self.limits.detailed);
+        let rows = rows.iter().take(detailed);
         rows.take_while(fits).count().max(1)
     }
 
-    /// About how many bytes `value` has when it is shorter: never more for what is shorter already.
-    fn weight(&self, value: &Json<'_>) -> usize {
+    /// About how many bytes `value` has when it is shorter: never more for what is shorter already. It is not
+    /// looked at further than `enough`.
+    fn weight(&self, value: &Json<'_>, enough: usize) -> usize {
+        let mut weight = 0_usize;
         match value {
             Json::Object(members) => {
-                let told = members.iter().filter(|(_, value)| !is_empty(value));
-                told.map(|(key, value)| key.len() + 4 + self.weight(value))
-                    .sum()
+                for (key, value) in members {
+                    if self.limits.is_terse && is_empty(value) {
+                        continue;
+                    }
+                    if weight > enough {
+                        break;
+                    }
+                    weight += key.len() + 4 + self.weight(value, enough - weight);
+                }
             }
             Json::Array(elements) => {
-                let told = elements.iter().take(self.limits.elements.max(1));
-                told.map(|element| 2 + self.weight(element)).sum()
+                for element in elements.iter().take(self.limits.elements.max(1)) {
+                    if weight > enough {
+                        break;
+                    }
+                    weight += 2 + self.weight(element, enough - weight);
+                }
             }
-            Json::String(text) => text.len().min(self.limits.text) + 2,
-            Json::Number(spelling) => spelling.len(),
-            Json::Null | Json::Bool(_) => 5,
+            Json::String(text) => weight = text.len().min(self.limits.text) + 2,
+            Json::Number(spelling) => weight = spelling.len(),
+            Json::Null | Json::Bool(_) => weight = 5,
         }
+        weight
     }
 
     /// A row with its key, and what else a schema requires of it.
@@ -491,6 +722,10 @@ impl<'v, 'l> Compacting<'v, 'l> {
                     path = pointer(&path, key);
                     first = pointer(&first, key);
                 }
+                Step::Entry(key) => {
+                    path.push_str("/*");
+                    first = pointer(&first, key);
+                }
                 Step::Element(at) => {
                     path.push_str("/*");
                     first.push_str(&format!("/{at}"));
@@ -528,7 +763,7 @@ fn is_empty(value: &Json<'_>) -> bool {
 /// The beginning of `text` up to the end of a line, sentence or word, at most `limit` bytes of it
 /// with the ellipsis; none when it has no such end.
 fn shortened(text: &str, limit: usize) -> Option<&str> {
-    let mut end = limit.saturating_sub(ELLIPSIS.len());
+    let mut end = limit.saturating_sub(ELLIPSIS.len()).min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;
     }

@@ -14,8 +14,12 @@ pub enum Rule {
     Details,
     /// The elements of an array after the first ones.
     Elements,
+    /// The members of an object after the first ones.
+    Members,
     /// The end of a text.
     Text,
+    /// Arrays and objects that are nested deeper than is shown.
+    Depth,
     /// Any of these, at more places than are told apart.
     Elsewhere,
 }
@@ -26,7 +30,8 @@ pub enum Rule {
 pub struct LeftOut {
     /// By which rule.
     pub rule: Rule,
-    /// Where, as a JSON pointer into the whole value, with `*` for every element of an array.
+    /// Where, as a JSON pointer into the whole value, with `*` for every element of an array, and for
+    /// every member of an object that is a list of them.
     pub path: String,
     /// The first such place, as a JSON pointer.
     pub first: String,
@@ -52,6 +57,21 @@ impl LeftOut {
             kept,
             of,
         }
+    }
+
+    /// The elements of the value itself.
+    pub(crate) fn of_elements(kept: usize, of: usize) -> Self {
+        Self {
+            rule: Rule::Elements,
+            ..Self::of_text(String::new(), kept, of)
+        }
+    }
+
+    /// The same of a value that stands at `pointer` in another.
+    pub(crate) fn under(mut self, pointer: &str) -> Self {
+        self.path.insert_str(0, pointer);
+        self.first.insert_str(0, pointer);
+        self
     }
 
     /// Counts one more place.
@@ -107,6 +127,9 @@ impl fmt::Display for LeftOut {
             Rule::Empty => write!(f, "{places} empty"),
             Rule::Details => write!(f, "{kept} of {of} in full, the others by their key"),
             Rule::Elements => write!(f, "{kept} of {of} elements"),
+            Rule::Members => write!(f, "{kept} of {of} members"),
+            Rule::Depth if *places == 1 => write!(f, "nested deeper than is shown"),
+            Rule::Depth => write!(f, "{places} places nested deeper than is shown"),
             Rule::Text if *places == 1 => write!(f, "{kept} of {of} bytes"),
             Rule::Text => write!(f, "{places} shortened, {kept} of {of} bytes"),
             Rule::Elsewhere => write!(f, "{places} more places"),
@@ -151,6 +174,27 @@ pub fn notice(left_out: &[LeftOut], whole: Option<&str>) -> Vec<String> {
             Some(uri) if !query.is_empty() => format!("{one}; {uri}?{query}"),
             _ => format!("{one}{end}"),
         });
+    }
+    lines
+}
+
+/// The first of `lines`, as many as have `room` bytes, and how many there are beside them.
+pub(crate) fn folded(lines: Vec<String>, whole: Option<&str>, room: usize) -> Vec<String> {
+    let mut lines = lines;
+    let mut left = room;
+    let fits = |line: &&String| {
+        let fits = line.len() < left;
+        left = left.saturating_sub(line.len() + 1);
+        fits
+    };
+    let fitting = lines.iter().take_while(fits).count();
+    let others = lines.len() - fitting;
+    // A single line is as long as one that says that there is one.
+    if others > 1 {
+        lines.truncate(fitting);
+        let end = whole.map_or_else(String::new, |uri| format!("; {uri}"));
+        let more = if fitting > 0 { "more " } else { "" };
+        lines.push(format!("{others} {more}kinds of things left out{end}"));
     }
     lines
 }

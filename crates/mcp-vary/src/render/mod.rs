@@ -18,17 +18,20 @@ mod markdown;
 mod part;
 mod schema;
 mod text;
+mod tokens;
 
-pub(crate) use self::compact::shorter_prose;
 pub use self::compact::{
     Compact, Contract, ELLIPSIS, META_LEFT_OUT, compact, compact_columns, compact_structured,
 };
+pub(crate) use self::compact::{level, shorter_prose};
 pub use self::geo::geo_json;
+pub(crate) use self::left_out::folded;
 pub use self::left_out::{LeftOut, Rule, notice};
 pub use self::limits::Limits;
 pub use self::markdown::{compact_markdown, markdown};
 pub use self::part::{LARGEST_PAGE, PAGE, Page, Part, PartError, TEXT_PAGE, read};
 pub use self::text::{compact_text, text};
+pub use self::tokens::tokens;
 
 use std::borrow::Cow;
 

@@ -20,7 +20,7 @@ pub(crate) use self::repeat::{Relation, candidates, relations};
 pub use self::alternative::{Alternative, OutputSchema, Said};
 pub use self::answer::{Answer, HINTS};
 pub use self::applied::{Applied, META_APPLIED, Report, Shaped};
-pub use self::compact::{Compacted, Compaction, Whole, compact_tool_result};
+pub use self::compact::{Bounds, Compacted, Compaction, TEXTS, Whole, Words, compact_tool_result};
 pub use self::prompt::{PromptAlternative, PromptError, Role, prompt_result};
 pub use self::resource::{
     MAX_MEDIA_TYPE, MediaType, MediaTypeError, Rendering, Representation, RepresentationError,

@@ -107,6 +107,7 @@ impl Case {
                 uri: WHOLE,
                 is_linked,
             }),
+            ..Compaction::default()
         };
         let few = compact_tool_result(result, features, self.tool, &self.policy, &compaction);
         match few.shaped {
