@@ -27,6 +27,7 @@ const BEHIND: Behind = Behind {
     servers: 5,
     variants: 20,
     alike: 0,
+    rules: None,
 };
 
 /// How long the program may take until it serves what it was told.

@@ -516,7 +516,8 @@ impl Memory {
 /// What grows with what, from the rows that were measured.
 mod growth {
     use super::{Cell, Row};
-    use crate::load::Method;
+    use crate::load::{Era, Method};
+    use crate::rows::FORMS;
     use crate::subject::Subject;
 
     /// A cost that is flat may differ by so much from row to row.
@@ -535,8 +536,16 @@ mod growth {
         let variants = flat(rows, "number of variants", |row| {
             row.name.starts_with(USUAL) && row.behind.variants > 0 || row.name == USUAL
         });
-        [tools, sessions, variants, linear(rows)]
+        let both_ways = linear(rows, |row| row.name.ends_with("both ways"));
+        let told = FORMS.iter().map(|(told, _)| {
+            linear(rows, |row| {
+                row.era == Era::Legacy && row.told.is_some_and(|it| it.name == told.name)
+            })
+        });
+        let told: Vec<_> = told.collect();
+        [tools, sessions, variants, both_ways]
             .into_iter()
+            .chain(told)
             .flatten()
             .collect()
     }
@@ -567,17 +576,24 @@ mod growth {
     }
 
     /// What a kilobyte costs must not grow with their number.
-    fn linear(rows: &[(Row, Vec<Cell>)]) -> Option<String> {
-        let costs = costs(rows, |row| row.name.ends_with("both ways"));
-        let [(_, one), (_, ten), (row, hundred)] = costs[..] else {
-            return None;
-        };
-        let (first, then) = ((ten - one) / 9.0, (hundred - ten) / 90.0);
-        (then > 2.0 * first.max(0.0)).then(|| {
-            format!(
-                "{}: a kilobyte costs {then:.2} µs, {first:.2} µs up to ten",
-                row.name
-            )
-        })
+    fn linear(rows: &[(Row, Vec<Cell>)], wanted: impl Fn(&Row) -> bool) -> Option<String> {
+        let costs = costs(rows, wanted);
+        let each = |two: &[(&Row, f64)]| (two[1].1 - two[0].1) / (size(two[1].0) - size(two[0].0));
+        let first = each(costs.get(..2)?);
+        let grown = costs.windows(2).skip(1).find_map(|two| {
+            let then = each(two);
+            (then > 2.0 * first.max(0.0)).then_some((two[1].0, then))
+        });
+        let (row, then) = grown?;
+        Some(format!(
+            "{}: a kilobyte costs {then:.2} µs, {first:.2} µs up to ten",
+            row.name
+        ))
+    }
+
+    /// Kilobytes of a result.
+    #[expect(clippy::cast_precision_loss, reason = "kilobytes")]
+    fn size(row: &Row) -> f64 {
+        row.arguments.data.max(row.arguments.size) as f64 / 1024.0
     }
 }

@@ -1,6 +1,6 @@
 //! What is measured: a table.
 
-use crate::load::{Arguments, Era, Method};
+use crate::load::{Arguments, Era, Form, Method};
 use crate::subject::{Behind, Subject};
 use crate::upstream::{Kind, Transport};
 
@@ -18,8 +18,21 @@ pub(crate) struct Row {
     /// The first is the limit.
     pub(crate) subjects: Vec<Subject>,
     pub(crate) bar: Option<Bar>,
+    /// How results are told, where that is the question.
+    pub(crate) told: Option<Told>,
     /// At least so many rounds, where the difference to the limit is asked for, not the ratio.
     pub(crate) pairs: usize,
+}
+
+/// Whom a result is told, and in which form it comes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    pub(crate) name: &'static str,
+    pub(crate) tags: &'static [&'static str],
+    pub(crate) form: Form,
+    /// What the operator says of results.
+    pub(crate) rules: Option<&'static str>,
+    bar: Option<Bar>,
 }
 
 /// How much more CPU than the limit a request may cost.
@@ -36,6 +49,16 @@ const CALL: Bar = Bar {
 const LIST: Bar = Bar {
     most: 1.6,
     goal: 1.3,
+};
+
+/// Of a call whose result is told as JSON, beside one whose result is not told otherwise.
+const JSON: Bar = Bar {
+    most: 1.5,
+    goal: 1.25,
+};
+const TEMPLATE: Bar = Bar {
+    most: 2.5,
+    goal: 1.5,
 };
 
 const VARIANTS: Bar = Bar {
@@ -57,6 +80,7 @@ pub(crate) fn all() -> Vec<Row> {
     rows.extend(shapes());
     rows.extend(growth());
     rows.extend(variants());
+    rows.extend(told());
     rows.extend(library());
     rows
 }
@@ -111,8 +135,8 @@ fn shapes() -> Vec<Row> {
         let with = |padding, size, steps| Arguments {
             padding,
             size,
-            delay: 0,
             steps,
+            ..Arguments::default()
         };
         rows.push(call().with("25 KB argument", with(25 << 10, 0, 0)));
         rows.push(call().with("100 KB result", with(0, 100 << 10, 0)));
@@ -183,6 +207,74 @@ fn variants() -> Vec<Row> {
     rows
 }
 
+/// How results are told. The bars are about one of a kilobyte.
+pub(crate) const FORMS: &[(Told, &[usize])] = &[
+    (
+        Told {
+            name: "told as a value alone",
+            tags: &["agent", "format=json"],
+            form: Form::Value,
+            rules: None,
+            bar: Some(JSON),
+        },
+        &[1, 10, 100, 1000],
+    ),
+    (
+        Told {
+            name: "told as JSON in both fields",
+            tags: &["format=json"],
+            form: Form::Both,
+            rules: None,
+            bar: Some(JSON),
+        },
+        &[1, 10, 100, 1000],
+    ),
+    (
+        Told {
+            name: "told by a template",
+            tags: &["human", "format=markdown"],
+            form: Form::Lines,
+            rules: Some(
+                r#"[{"markdown": "{{ value.text }}\n{% for row in rows %}\n- {{ row.key }}: {{ row.value }}\n{% endfor %}"}]"#,
+            ),
+            bar: Some(TEMPLATE),
+        },
+        &[1, 10, 100, 1000],
+    ),
+    (
+        Told {
+            name: "told as jq makes it",
+            tags: &["agent", "format=json"],
+            form: Form::Value,
+            rules: Some(r#"[{"project": "{text, rows: (.rows | map({key, value}))}"}]"#),
+            bar: None,
+        },
+        &[1, 10],
+    ),
+    (
+        Told {
+            name: "told in few words",
+            tags: &["verbosity=compact"],
+            form: Form::Few,
+            rules: None,
+            bar: None,
+        },
+        &[1, 10],
+    ),
+];
+
+/// Results of so many kilobytes, told to a client that declares something beside one that does not.
+fn told() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (told, sizes) in FORMS {
+        for kilobytes in *sizes {
+            rows.push(Row::told(Era::Legacy, told, *kilobytes));
+        }
+        rows.push(Row::told(Era::Modern, told, 1));
+    }
+    rows
+}
+
 /// How many variants are compared with one.
 pub(crate) const ALIKE: usize = 20;
 
@@ -229,6 +321,7 @@ impl Row {
                 servers: 1,
                 variants: 0,
                 alike: 0,
+                rules: None,
             },
             arguments: Arguments::default(),
             connections: 16,
@@ -240,8 +333,22 @@ impl Row {
                 Subject::McpProxy,
             ],
             bar: (transport == Transport::Http).then_some(CALL),
+            told: None,
             pairs: 0,
         }
+    }
+
+    fn told(era: Era, told: &Told, kilobytes: usize) -> Self {
+        let mut row = Self::call(era, Transport::Http, kind_of(era, Transport::Http));
+        row.name = format!("{}, {kilobytes} KB, {} client", told.name, named(era));
+        row.arguments.data = kilobytes << 10;
+        // What sixteen answers of a megabyte take is the machine's business.
+        row.connections = if kilobytes < 1000 { 16 } else { 2 };
+        row.behind.rules = told.rules;
+        row.subjects = vec![Subject::Unshaped, Subject::Vary];
+        row.bar = told.bar.filter(|_| kilobytes == 1);
+        row.told = Some(*told);
+        row
     }
 
     fn list(era: Era, transport: Transport) -> Self {
@@ -316,6 +423,7 @@ impl Row {
             servers: self.behind.servers.min(1),
             variants: 0,
             alike: 0,
+            rules: None,
         }
     }
 }

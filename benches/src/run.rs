@@ -11,7 +11,7 @@ use clap::Parser;
 use tokio::task::LocalSet;
 
 use crate::changes;
-use crate::load::{CLIENTS, Crowd, Goal, Load, Method, Sample, Script, Selects, Until};
+use crate::load::{CLIENTS, Crowd, Form, Goal, Load, Method, Sample, Script, Selects, Until};
 use crate::machine::{Cores, Usage, pin};
 use crate::reload;
 use crate::report::{Cell, Measured, Report};
@@ -197,7 +197,7 @@ async fn one_row(programs: &Programs, row: &Row, pace: Pace) -> io::Result<Vec<C
     let mut asked = Vec::new();
     let mut cells = Vec::new();
     for subject in subjects(programs, row) {
-        let behind = if subject.is_limit() && subject != Subject::Alone {
+        let behind = if subject.is_limit() && !subject.is_vary() {
             &before_limit
         } else {
             &upstream
@@ -312,6 +312,10 @@ const WARM: usize = 20;
 impl Row {
     fn goal(&self) -> Goal {
         match self.method {
+            Method::Call if self.arguments.data > 0 => Goal::Data {
+                rows: self.arguments.data / tools::ROW,
+                form: self.told.map_or(Form::Both, |told| told.form),
+            },
             Method::Call => Goal::Echo {
                 size: self.arguments.size,
                 steps: self.arguments.steps,
@@ -323,6 +327,17 @@ impl Row {
     }
 
     fn load(&self, subject: Subject, running: &Running, goal: Goal, clients: usize) -> Load {
+        let goal = match (subject, goal) {
+            (Subject::Unshaped, Goal::Data { rows, .. }) => {
+                let form = Form::Both;
+                Goal::Data { rows, form }
+            }
+            (_, goal) => goal,
+        };
+        let declare = self.told.map(|told| match subject {
+            Subject::Unshaped => &[],
+            _ => told.tags,
+        });
         let tool = match subject {
             // It names every tool after its server, even if there is one.
             Subject::McpProxy => format!("{}_{}", server_name(0), tools::ECHO),
@@ -341,8 +356,9 @@ impl Row {
                 (Subject::Alone, _) => Selects::Alike(1),
                 (_, alike) => Selects::Alike(alike),
             },
+            declare,
         };
         let script = Script::new(self.era, self.method, &place, &tool, self.arguments, crowd);
-        Load::new(place, script, goal)
+        Load::new(place, script, goal, declare.unwrap_or_default())
     }
 }

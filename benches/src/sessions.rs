@@ -46,6 +46,7 @@ async fn of(programs: &Programs, subject: Subject) -> io::Result<Memory> {
         servers: 1,
         variants: 0,
         alike: 0,
+        rules: None,
     })?;
     let running = programs.proxy(subject, &upstream)?;
     // What the first clients make it allocate is no cost of theirs.

@@ -26,6 +26,8 @@ pub(crate) enum Subject {
     Forward,
     /// Vary with one variant, which is the limit of Vary with many.
     Alone,
+    /// Vary, asked by a client that negotiates nothing, which is the limit of one that does.
+    Unshaped,
     Vary,
     /// A proxy made of rmcp's server and client.
     Rmcp,
@@ -42,7 +44,15 @@ pub(crate) enum Subject {
 impl Subject {
     /// Whether its answers are an upper bound and no product's.
     pub(crate) const fn is_limit(self) -> bool {
-        matches!(self, Self::Fixed | Self::Forward | Self::Alone | Self::Bare)
+        matches!(
+            self,
+            Self::Fixed | Self::Forward | Self::Alone | Self::Unshaped | Self::Bare
+        )
+    }
+
+    /// Whether it is Vary, the limit or not, and so stands before the same servers.
+    pub(crate) const fn is_vary(self) -> bool {
+        matches!(self, Self::Alone | Self::Unshaped | Self::Vary)
     }
 
     /// Whether it is something that people could use instead of Vary.
@@ -55,6 +65,7 @@ impl Subject {
             Self::Fixed => "fixed body",
             Self::Forward => "forwarding proxy",
             Self::Alone => "vary, 1 variant",
+            Self::Unshaped => "vary, unshaped",
             Self::Vary => "vary",
             Self::Rmcp => "rmcp proxy",
             Self::McpProxy => "mcp-proxy",
@@ -84,6 +95,8 @@ pub(crate) struct Behind {
     pub(crate) variants: usize,
     /// How many variants like one another there are instead, where many are compared with one.
     pub(crate) alike: usize,
+    /// How the operator has results told, as in a configuration under `results`.
+    pub(crate) rules: Option<&'static str>,
 }
 
 /// Where the programs are.
@@ -168,6 +181,10 @@ impl Programs {
             Subject::Fixed | Subject::Forward => self.own_proxy("forward", &ways[0]),
             Subject::Rmcp => self.own_proxy("rmcp-proxy", &ways[0]),
             Subject::Alone => self.vary_with("one", &alike(&ways, 1)),
+            Subject::Unshaped | Subject::Vary if upstream.behind.rules.is_some() => {
+                let rules = upstream.behind.rules.unwrap_or("[]");
+                self.vary_with("rules", &with_rules(&ways, rules))
+            }
             Subject::Vary if upstream.behind.alike > 0 => {
                 self.vary_with("alike", &alike(&ways, upstream.behind.alike))
             }
@@ -175,7 +192,7 @@ impl Programs {
                 let config = with_variants(&ways, upstream.behind.variants);
                 self.vary_with("variants", &config)
             }
-            Subject::Vary => self.vary(&ways),
+            Subject::Unshaped | Subject::Vary => self.vary(&ways),
             Subject::McpProxy => self.mcp_proxy(&ways),
         }
     }
@@ -406,6 +423,12 @@ fn alike(ways: &[Way], variants: usize) -> String {
     });
     let variants: Map<_, _> = variants.collect();
     json!({"servers": entries(ways), "variants": variants}).to_string()
+}
+
+/// Results told by `rules`.
+fn with_rules(ways: &[Way], rules: &str) -> String {
+    let servers = Value::from(entries(ways));
+    format!(r#"{{"servers":{servers},"results":{rules}}}"#)
 }
 
 /// The variant at `index` of those that are alike.

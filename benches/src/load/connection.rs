@@ -8,6 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::Place;
+use super::script::capabilities;
 
 /// One connection and the session that was opened on it.
 #[derive(Debug)]
@@ -46,7 +47,14 @@ impl Connection {
 
     /// Opens a legacy session, if the server has any.
     pub(crate) async fn initialize(&mut self, place: &Place) -> io::Result<()> {
-        let response = self.exchange(&post(place, "", INITIALIZE)).await?;
+        self.initialize_with(place, &[]).await
+    }
+
+    /// The same for a client that declares these tags.
+    pub(crate) async fn initialize_with(&mut self, place: &Place, tags: &[&str]) -> io::Result<()> {
+        let capabilities = capabilities(tags).to_string();
+        let message = INITIALIZE.replace("CAPABILITIES", &capabilities);
+        let response = self.exchange(&post(place, "", &message)).await?;
         if response.status != 200 {
             let body = String::from_utf8_lossy(response.body).into_owned();
             let why = format!("`initialize` was answered with {}: {body}", response.status);
@@ -176,5 +184,5 @@ pub(crate) fn post(place: &Place, session: &str, body: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"vary-bench","version":"1.0.0"}}}"#;
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":CAPABILITIES,"clientInfo":{"name":"vary-bench","version":"1.0.0"}}}"#;
 const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;

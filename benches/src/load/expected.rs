@@ -12,10 +12,25 @@ use crate::upstream::tools;
 pub(crate) enum Goal {
     /// The text again, so many bytes more, and so many notifications before.
     Echo { size: usize, steps: usize },
+    /// The text again, and so many rows, in a form.
+    Data { rows: usize, form: Form },
     /// The tools, this many or, in a variant that shows no others, the reading ones among them.
     List { tools: usize },
     /// Always the same, of this size.
     Fixed { size: usize },
+}
+
+/// The form in which data is told.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Form {
+    /// As a value, and as the text that repeats it.
+    Both,
+    /// As a value alone.
+    Value,
+    /// As a line for the text and for each row.
+    Lines,
+    /// As a shorter text beside the value.
+    Few,
 }
 
 /// What was learned of a script's answers.
@@ -119,6 +134,7 @@ impl Goal {
                 says_again(number, size, &answer["result"])?;
                 told_progress(number, steps, before)
             }
+            Self::Data { rows, form } => form.understand(number, rows, &answer["result"]),
             Self::List { tools } => lists(tools, &answer["result"]["tools"]),
             Self::Fixed { .. } => Ok(()),
         }
@@ -147,6 +163,27 @@ fn told_progress(number: u64, steps: usize, messages: &[Value]) -> Result<(), St
         });
     let told = told.count();
     expect(told == steps, || format!("{told} steps, not {steps}"))
+}
+
+impl Form {
+    fn understand(self, number: u64, rows: usize, result: &Value) -> Result<(), String> {
+        let wanted = format!("{number} {TEXT}");
+        let text = result["content"][0]["text"].as_str().unwrap_or_default();
+        let value = &result["structuredContent"];
+        let is_whole = value["text"] == wanted
+            && value["rows"]
+                .as_array()
+                .is_some_and(|all| all.len() == rows);
+        let read = || serde_json::from_str::<Value>(text).is_ok_and(|text| text == *value);
+        let lines = || text.starts_with(&wanted) && text.lines().count() == rows + 1;
+        let holds = match self {
+            Self::Both => is_whole && read(),
+            Self::Value => is_whole && result["content"] == Value::Array(Vec::new()),
+            Self::Lines => value.is_null() && lines(),
+            Self::Few => is_whole && text.len() < value.to_string().len(),
+        };
+        expect(holds, || format!("not {rows} rows in the form {self:?}"))
+    }
 }
 
 /// Names may have a prefix, and tools of the proxy itself may stand beside.

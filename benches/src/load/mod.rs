@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use connection::Response;
 pub(crate) use connection::{Connection, post};
-pub(crate) use expected::{Expected, Goal};
+pub(crate) use expected::{Expected, Form, Goal};
 pub(crate) use script::{Arguments, CLIENTS, Crowd, Era, Method, Script, Selects};
 
 /// Where a load goes, and under which path.
@@ -29,6 +29,8 @@ pub(crate) struct Place {
 pub(crate) struct Load {
     pub(crate) place: Place,
     pub(crate) script: Script,
+    /// What the client of a session declares.
+    declares: &'static [&'static str],
     expected: RefCell<Expected>,
     /// The number in the next request; each is used once.
     next: Cell<u64>,
@@ -58,11 +60,17 @@ pub(crate) enum Until {
 const FIRST: u64 = 10_000_000;
 
 impl Load {
-    pub(crate) fn new(place: Place, script: Script, goal: Goal) -> Self {
+    pub(crate) fn new(
+        place: Place,
+        script: Script,
+        goal: Goal,
+        declares: &'static [&'static str],
+    ) -> Self {
         let templates = script.len();
         Self {
             place,
             script,
+            declares,
             expected: RefCell::new(Expected::new(goal, templates)),
             next: Cell::new(FIRST),
         }
@@ -75,7 +83,8 @@ impl Load {
         for _ in 0..count {
             let mut connection = Connection::open(self.place.address).await?;
             if self.script.needs_session() && !is_fixed {
-                connection.initialize(&self.place).await?;
+                let declares = self.declares;
+                connection.initialize_with(&self.place, declares).await?;
             }
             connections.push(connection);
         }

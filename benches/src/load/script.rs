@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::Place;
 use crate::subject::face;
+use crate::upstream::tools;
 
 /// The revision that a client speaks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -28,6 +29,8 @@ pub(crate) struct Arguments {
     pub(crate) padding: usize,
     /// Bytes of the result beside the text.
     pub(crate) size: usize,
+    /// Bytes of a structured value in the result, and of the text that repeats it.
+    pub(crate) data: usize,
     /// Milliseconds that the tool takes.
     pub(crate) delay: u64,
     /// Notifications before the answer.
@@ -39,6 +42,8 @@ pub(crate) struct Arguments {
 pub(crate) struct Crowd {
     pub(crate) clients: usize,
     pub(crate) selects: Selects,
+    /// What all of them declare; without it each something else.
+    pub(crate) declare: Option<&'static [&'static str]>,
 }
 
 /// The variants that clients select.
@@ -94,7 +99,7 @@ impl Script {
         let templates = match era {
             Era::Legacy => vec![template(token(arguments))],
             Era::Modern => (0..crowd.clients)
-                .map(|client| template(Some(meta(client, arguments, crowd.selects))))
+                .map(|client| template(Some(meta(client, arguments, crowd))))
                 .collect(),
         };
         Self { era, templates }
@@ -191,6 +196,7 @@ fn told(arguments: Arguments) -> Value {
     let mut told = json!({"text": format!("{SLOT} {TEXT}")});
     for (key, value) in [
         ("size", arguments.size as u64),
+        ("data", arguments.data as u64),
         ("delay", arguments.delay),
         ("steps", arguments.steps as u64),
     ] {
@@ -199,7 +205,7 @@ fn told(arguments: Arguments) -> Value {
         }
     }
     if arguments.padding > 0 {
-        let rows = (0..arguments.padding / ROW).map(row);
+        let rows = (0..arguments.padding / tools::ROW).map(tools::row);
         told["rows"] = rows.collect();
     }
     told
@@ -208,13 +214,6 @@ fn told(arguments: Arguments) -> Value {
 /// The words of a call beside its number.
 pub(crate) const TEXT: &str = "is what the tool was asked to say again";
 
-/// How many bytes a row has.
-const ROW: usize = 50;
-
-fn row(index: usize) -> Value {
-    json!({"key": format!("row {index:04}"), "value": index * 37 % 1000, "is": "ordinary"})
-}
-
 fn token(arguments: Arguments) -> Option<Value> {
     let token: u64 = SLOT.parse().unwrap_or_default();
     (arguments.steps > 0).then(|| json!({"progressToken": token}))
@@ -222,7 +221,7 @@ fn token(arguments: Arguments) -> Option<Value> {
 
 /// What one of many modern clients says of itself: all differ in their features and hints, and some
 /// name a variant.
-fn meta(client: usize, arguments: Arguments, selects: Selects) -> Value {
+fn meta(client: usize, arguments: Arguments, crowd: Crowd) -> Value {
     let pick = |options: &[&'static str], by: usize| options[client / by % options.len()];
     let form = pick(
         &["format=json", "format=text", "format=markdown", "x-plain"],
@@ -260,7 +259,10 @@ fn meta(client: usize, arguments: Arguments, selects: Selects) -> Value {
             },
         },
     });
-    let variant = match selects {
+    if let Some(declared) = crowd.declare {
+        meta["io.modelcontextprotocol/clientCapabilities"] = capabilities(declared);
+    }
+    let variant = match crowd.selects {
         Selects::BuiltIn if !client.is_multiple_of(4) => {
             Some(pick(&["standard", "compact", "read-only"], 4).to_owned())
         }
@@ -274,4 +276,14 @@ fn meta(client: usize, arguments: Arguments, selects: Selects) -> Value {
         meta["progressToken"] = token["progressToken"].clone();
     }
     meta
+}
+
+/// The capabilities of a client that declares these tags, or nothing.
+pub(crate) fn capabilities(tags: &[&str]) -> Value {
+    match tags {
+        [] => json!({}),
+        tags => json!({"extensions": {
+            "io.modelcontextprotocol/content-negotiation": {"features": tags},
+        }}),
+    }
 }

@@ -1,11 +1,15 @@
 //! What the server behind says to each message.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Kind;
@@ -29,6 +33,15 @@ pub(crate) struct Answers {
     tools: String,
     /// How often the list has changed.
     changes: AtomicUsize,
+    /// Rows of so many bytes, once they were asked for.
+    rows: RefCell<BTreeMap<usize, Rc<Rows>>>,
+}
+
+/// Rows as JSON, and as they stand in a text.
+#[derive(Debug)]
+struct Rows {
+    json: String,
+    quoted: String,
 }
 
 #[derive(Deserialize)]
@@ -57,6 +70,8 @@ struct Arguments<'a> {
     #[serde(default)]
     size: usize,
     #[serde(default)]
+    data: usize,
+    #[serde(default)]
     delay: u64,
     #[serde(default)]
     steps: usize,
@@ -76,6 +91,7 @@ impl Answers {
             kind,
             tools: tools::list(tools),
             changes: AtomicUsize::new(0),
+            rows: RefCell::default(),
         }
     }
 
@@ -134,7 +150,13 @@ impl Answers {
             return Answer::One(refusal(id, -32602, "Unknown tool"), Duration::ZERO);
         }
         let arguments = &params.arguments;
-        let answer = whole(id, &self.echo(text, arguments.size));
+        let answer = whole(
+            id,
+            &match arguments.data {
+                0 => self.echo(text, arguments.size),
+                bytes => self.data(text, bytes),
+            },
+        );
         if arguments.change {
             self.changes.fetch_add(1, Ordering::Relaxed);
             return Answer::Several(vec![Bytes::from_static(CHANGED.as_bytes()), answer]);
@@ -149,11 +171,28 @@ impl Answers {
         }
     }
 
-    fn echo(&self, text: &str, size: usize) -> String {
-        let kind = match self.kind {
+    /// The text and rows of so many bytes, as a value and as the text that repeats it.
+    fn data(&self, text: &str, bytes: usize) -> String {
+        let mut known = self.rows.borrow_mut();
+        let rows = known
+            .entry(bytes)
+            .or_insert_with(|| Rc::new(Rows::new(bytes)));
+        let Rows { json, quoted } = &**rows;
+        let kind = self.result_type();
+        format!(
+            r#"{{{kind}"content":[{{"type":"text","text":"{{\"text\":\"{text}\",\"rows\":{quoted}}}"}}],"structuredContent":{{"text":"{text}","rows":{json}}}}}"#
+        )
+    }
+
+    fn result_type(&self) -> &'static str {
+        match self.kind {
             Kind::Modern => r#""resultType":"complete","#,
             Kind::Sessions | Kind::Legacy => "",
-        };
+        }
+    }
+
+    fn echo(&self, text: &str, size: usize) -> String {
+        let kind = self.result_type();
         let mut result = String::with_capacity(text.len() + size + 80);
         result.push('{');
         result.push_str(kind);
@@ -164,6 +203,15 @@ impl Answers {
         }
         result.push_str(r#""}]}"#);
         result
+    }
+}
+
+impl Rows {
+    fn new(bytes: usize) -> Self {
+        let rows: Value = (0..bytes / tools::ROW).map(tools::row).collect();
+        let json = rows.to_string();
+        let quoted = json.replace('"', "\\\"");
+        Self { json, quoted }
     }
 }
 

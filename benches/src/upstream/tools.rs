@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use serde_json::{Value, json};
+
 /// The tool that is called.
 pub(crate) const ECHO: &str = "echo";
 
@@ -16,6 +18,14 @@ pub(crate) fn name(index: usize) -> String {
 /// Whether the tool at `index` says that it only reads.
 pub(crate) const fn only_reads(index: usize) -> bool {
     index.is_multiple_of(2)
+}
+
+/// How many bytes a row has, about.
+pub(crate) const ROW: usize = 50;
+
+/// A row of data.
+pub(crate) fn row(index: usize) -> Value {
+    json!({"key": format!("row {index:04}"), "value": index * 37 % 1000, "is": "ordinary"})
 }
 
 /// `count` tools as a JSON array, of the size that real ones have.
