@@ -16,6 +16,7 @@ use crate::catalog::listing::ListKind;
 use crate::catalog::shown::{Prompt, Tool};
 use crate::class::{Class, InUse};
 use crate::client::Client;
+use crate::handshake;
 use crate::kept::{Kept, Unread};
 use crate::links::Origin;
 use crate::log_level::{level_from_name, level_name};
@@ -31,6 +32,7 @@ use crate::session::NO_CLASS;
 use crate::setup::Setup;
 use crate::shape::Shape;
 use crate::splice;
+use crate::tasks::TaskNames;
 use crate::upstream::{Owner, Repeat, Request, Upstream};
 use crate::wire;
 use crate::words::Words;
@@ -62,21 +64,26 @@ fn sentence(faults: &[Fault]) -> String {
 
 /// What a request needs beside its params to go upstream.
 #[derive(Debug, Default)]
-struct Forwarding {
+pub(crate) struct Forwarding {
     /// The index of the server.
-    server: usize,
-    name: Option<String>,
+    pub(crate) server: usize,
+    /// What the header `Mcp-Name` says.
+    pub(crate) name: Option<String>,
     /// The list that has what is asked for, whose result may point to resources.
-    of: Option<ListKind>,
+    pub(crate) of: Option<ListKind>,
+    /// What is asked for, where that is not its `name`.
+    pub(crate) origin: Option<String>,
     /// What the view calls otherwise than the server.
-    words: Option<Arc<Words>>,
-    headers: Vec<(HeaderName, HeaderValue)>,
-    caching: Option<Caching>,
-    shape: Option<Shape>,
+    pub(crate) words: Option<Arc<Words>>,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) caching: Option<Caching>,
+    pub(crate) shape: Option<Shape>,
     /// What the states of its rounds are bound to.
-    subject: Option<Subject>,
+    pub(crate) subject: Option<Subject>,
     /// Whether it may be sent once more when the server is lost.
-    repeatable: bool,
+    pub(crate) repeatable: bool,
+    /// The task that it is about, or that may come of it.
+    pub(crate) task: Option<Box<TaskNames>>,
 }
 
 impl Call<'_> {
@@ -172,8 +179,7 @@ impl Call<'_> {
         if let Cow::Owned(own) = own {
             self.asked.params.members.set("arguments", own);
         }
-        // Whoever does not offer tasks processes the request normally (2025-11-25, basic/utilities/tasks).
-        self.asked.params.members.remove("task");
+        let task = self.task_of_call(variant, &tool.place);
         self.call_by_its_own_name(&name, &tool.place);
         let forwarding = Forwarding {
             server: tool.place.server,
@@ -183,7 +189,8 @@ impl Call<'_> {
             headers,
             shape: self.tool_shape(variant, &tool),
             subject,
-            repeatable: tool.idempotent && self.repeats(tool.place.server),
+            repeatable: tool.idempotent && self.repeats(tool.place.server) && task.is_none(),
+            task,
             ..Forwarding::default()
         };
         self.forward(variant, forwarding).await
@@ -269,6 +276,24 @@ impl Call<'_> {
             words: prompt.words.clone(),
             shape: self.prompt_shape(variant, &prompt),
             subject,
+            ..Forwarding::default()
+        };
+        self.forward(variant, forwarding).await
+    }
+
+    /// A method of an extension is carried to the server that declares one, if that is only one.
+    pub(crate) async fn of_extension(self) -> Result<Outcome, Failure> {
+        let told = self.catalog.told.iter().enumerate();
+        let mut declaring = told.filter(|(_, told)| {
+            let hello = told.hello.as_ref();
+            hello.is_some_and(|hello| handshake::declares_others(&hello.capabilities))
+        });
+        let (Some((server, _)), None) = (declaring.next(), declaring.next()) else {
+            return Err(unknown(self.asked.method));
+        };
+        let variant = self.client.offers.default();
+        let forwarding = Forwarding {
+            server,
             ..Forwarding::default()
         };
         self.forward(variant, forwarding).await
@@ -520,7 +545,11 @@ impl Call<'_> {
         Failure::from(&Error::NotFound { what, active, era })
     }
 
-    async fn forward(mut self, variant: usize, forwarding: Forwarding) -> Result<Outcome, Failure> {
+    pub(crate) async fn forward(
+        mut self,
+        variant: usize,
+        forwarding: Forwarding,
+    ) -> Result<Outcome, Failure> {
         let gateway = self.gateway;
         let source = Arc::clone(&self.class.sources()[forwarding.server]);
         let progress = self.progress()?;
@@ -545,7 +574,8 @@ impl Call<'_> {
         let mut request = Request::new(self.asked.method.to_owned(), Some(params));
         request.progress_token = progress.as_ref().map(|progress| progress.ours.clone());
         let origin = forwarding.of.filter(|_| gateway.follows_links());
-        let origin = origin.zip(forwarding.name.as_deref());
+        let own = forwarding.origin.as_deref().or(forwarding.name.as_deref());
+        let origin = origin.zip(own);
         let links_of = origin.map(|(kind, own)| {
             let own = own.into();
             (source.name().into(), Origin { kind, own })
@@ -573,6 +603,7 @@ impl Call<'_> {
             words: forwarding.words,
             uris: self.changed_uris(variant),
             seal,
+            task: forwarding.task,
             upstream: upstream.hello().era(),
             progress,
         };

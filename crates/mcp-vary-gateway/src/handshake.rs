@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_vary::extension::{self, CONTENT_NEGOTIATION, Carrier, SERVER_VARIANTS};
+use mcp_vary::extension::{self, CONTENT_NEGOTIATION, Carrier, EXTENSIONS, SERVER_VARIANTS};
 use mcp_vary::feature::{Features, Verbosity};
 use mcp_vary::json::{self, Members};
 use serde_json::{Map, Value, json};
@@ -17,6 +17,7 @@ use crate::reply::{self, Failure};
 use crate::revision::{Era, Revision};
 use crate::session::Fixed;
 use crate::setup::{Known, Setup};
+use crate::tasks;
 use crate::upstream::Hello;
 
 impl Setup {
@@ -74,7 +75,10 @@ impl Setup {
             _ => Members::default(),
         };
         result.set("protocolVersion", json::string(revision.as_str()));
-        result.set("capabilities", self.capabilities(catalog, known, offers));
+        result.set(
+            "capabilities",
+            self.capabilities(Era::Legacy, catalog, known, offers),
+        );
         result.set("serverInfo", self.server_info(catalog));
         if let Some(instructions) = self.instructions(catalog) {
             result.set("instructions", instructions);
@@ -91,7 +95,10 @@ impl Setup {
             _ => Members::default(),
         };
         result.set("supportedVersions", reply::supported_versions());
-        result.set("capabilities", self.capabilities(catalog, known, offers));
+        result.set(
+            "capabilities",
+            self.capabilities(Era::Modern, catalog, known, offers),
+        );
         let told = result.get("_meta").unwrap_or("{}").to_owned();
         let mut meta = Members::parse(&told).unwrap_or_default();
         meta.set(SERVER_INFO, self.server_info(catalog));
@@ -143,24 +150,26 @@ impl Setup {
     /// What the servers can do together and the gateway carries, with the extensions that it adds.
     ///
     /// The same for all variants (SV-11).
-    fn capabilities(&self, catalog: &Catalog, known: &Known, offers: &Offers) -> String {
-        let told: Vec<Map<String, Value>> = catalog
-            .told
-            .iter()
-            .filter_map(|told| serde_json::from_str(&told.hello.as_ref()?.capabilities).ok())
-            .collect();
+    fn capabilities(&self, era: Era, catalog: &Catalog, known: &Known, offers: &Offers) -> String {
+        let hellos = catalog.told.iter().filter_map(|told| told.hello.as_deref());
+        let told = hellos.filter_map(|hello| {
+            let told = serde_json::from_str(&hello.capabilities).ok()?;
+            Some((hello.era(), told))
+        });
+        let told: Vec<(Era, Map<String, Value>)> = told.collect();
         let mut offered = Map::new();
         for (capability, left_out) in CARRIED {
             if catalog.offered.contains(*capability) {
                 let flags = told
                     .iter()
-                    .filter_map(|told| told.get(*capability)?.as_object());
+                    .filter_map(|(_, told)| told.get(*capability)?.as_object());
                 let flags = flags.flat_map(|flags| flags.clone());
                 let flags = flags.filter(|(flag, _)| !left_out.contains(&flag.as_str()));
                 let flags: Map<_, _> = flags.collect();
                 offered.insert((*capability).to_owned(), Value::Object(flags));
             }
         }
+        carry_extensions(&mut offered, era, &told);
         // What it gets in fewer words it can read whole.
         if self.may_leave_out(known.features.as_deref()) {
             let resources = offered.entry("resources");
@@ -202,6 +211,58 @@ impl Setup {
         }
         settings
     }
+}
+
+/// What the servers can do beside the protocol's own capabilities. Of several that declare the same the first one's
+/// settings are told.
+///
+/// Tasks of 2025-11-25 are for legacy clients of legacy servers; the extension is one like others.
+fn carry_extensions(
+    offered: &mut Map<String, Value>,
+    era: Era,
+    told: &[(Era, Map<String, Value>)],
+) {
+    if era == Era::Legacy {
+        let of_legacy = told.iter().filter(|(era, _)| *era == Era::Legacy);
+        let tasks = of_legacy.filter_map(|(_, told)| told.get("tasks")?.as_object());
+        let tasks: Map<_, _> = tasks.flat_map(|tasks| tasks.clone()).collect();
+        if !tasks.is_empty() {
+            offered.insert("tasks".to_owned(), Value::Object(tasks));
+        }
+    }
+    for member in ["extensions", "experimental"] {
+        let mut carried = Map::new();
+        for (_, told) in told {
+            let declared = told.get(member).and_then(Value::as_object);
+            for (id, settings) in declared.into_iter().flatten() {
+                if is_carried(id) {
+                    carried
+                        .entry(id.clone())
+                        .or_insert_with(|| settings.clone());
+                }
+            }
+        }
+        if !carried.is_empty() {
+            offered.insert(member.to_owned(), Value::Object(carried));
+        }
+    }
+}
+
+/// Whether an extension is carried as it is; the gateway's own are not, and neither is a collection of some in
+/// `experimental`.
+fn is_carried(id: &str) -> bool {
+    id != "extensions" && !EXTENSIONS.iter().any(|extension| extension.id == id)
+}
+
+/// Whether a server's capabilities declare an extension that may have methods of its own, of which the gateway
+/// knows nothing.
+pub(crate) fn declares_others(capabilities: &str) -> bool {
+    let told: Map<String, Value> = serde_json::from_str(capabilities).unwrap_or_default();
+    ["extensions", "experimental"].iter().any(|member| {
+        let declared = told.get(*member).and_then(Value::as_object);
+        let mut ids = declared.into_iter().flat_map(Map::keys);
+        ids.any(|id| id != tasks::EXTENSION && is_carried(id))
+    })
 }
 
 /// The capabilities that the gateway carries, and of each the flags that it does not.

@@ -17,6 +17,7 @@ use crate::negotiated::Ignorings;
 use crate::own::OwnLines;
 use crate::questions::Questions;
 use crate::session::{self, Sessions};
+use crate::tasks::Made;
 
 /// What a gateway has from its start to its end, whatever it is configured to be in between.
 ///
@@ -29,6 +30,7 @@ pub(crate) struct Lasting {
     pub(crate) links: Links,
     pub(crate) deprecations: Deprecations,
     pub(crate) ignorings: Ignorings,
+    pub(crate) made: Made,
     /// When the gateway was opened, in seconds since 1970-01-01 UTC.
     pub(crate) opened: u64,
     /// What results left out.
@@ -68,6 +70,7 @@ impl Lasting {
             links: Links::default(),
             deprecations: Deprecations::default(),
             ignorings: Ignorings::default(),
+            made: Made::default(),
             opened: (config.outside.now)(),
             kept: Arc::new(Kept::new(
                 config.limits.kept_results,

@@ -43,6 +43,7 @@ mod setup;
 mod shape;
 mod splice;
 mod status;
+mod tasks;
 mod telling;
 pub mod upstream;
 mod uris;

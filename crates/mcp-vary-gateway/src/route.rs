@@ -51,6 +51,20 @@ pub(crate) enum Action {
     Read,
     Prompt,
     Complete,
+    ListTasks,
+    Task(TaskAction),
+    /// A method that the protocol does not have: of an extension, of which the gateway knows nothing.
+    OfExtension,
+}
+
+/// What is asked about a task.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum TaskAction {
+    Get,
+    Update,
+    Cancel,
+    /// Its result alone, as if the call had just been answered.
+    Result,
 }
 
 /// `initialize` and notifications belong to the fronts, since they make and use sessions.
@@ -74,6 +88,11 @@ const METHODS: &[(&str, In, Action)] = &[
     ("prompts/list", In::Both, Action::List(ListKind::Prompts)),
     ("prompts/get", In::Both, Action::Prompt),
     ("completion/complete", In::Both, Action::Complete),
+    ("tasks/get", In::Both, Action::Task(TaskAction::Get)),
+    ("tasks/update", In::Both, Action::Task(TaskAction::Update)),
+    ("tasks/cancel", In::Both, Action::Task(TaskAction::Cancel)),
+    ("tasks/result", In::Legacy, Action::Task(TaskAction::Result)),
+    ("tasks/list", In::Legacy, Action::ListTasks),
 ];
 
 /// Known methods that this gateway does not carry, and what it says.
@@ -90,7 +109,10 @@ const NOT_CARRIED: &[(&str, &str)] = &[
         "subscriptions/listen",
         "subscriptions are not offered by this gateway",
     ),
-    ("tasks/", "tasks are not offered by this gateway"),
+    (
+        "tasks/",
+        "no server behind this gateway offers tasks to such a client",
+    ),
 ];
 
 /// Answers a request, or hands it to the server.
@@ -109,8 +131,36 @@ fn action(method: &str, era: Era) -> Result<Action, Failure> {
         Some((_, In::Both, action)) => Ok(*action),
         Some((_, In::Legacy, action)) if era == Era::Legacy => Ok(*action),
         Some((_, In::Modern, action)) if era == Era::Modern => Ok(*action),
+        None if !is_of_the_protocol(method) => Ok(Action::OfExtension),
         _ => Err(unknown(method)),
     }
+}
+
+/// What the methods of the protocol begin with, those of any revision and either side.
+const OF_THE_PROTOCOL: &[&str] = &[
+    "completion",
+    "elicitation",
+    "initialize",
+    "logging",
+    "messages",
+    "notifications",
+    "ping",
+    "prompts",
+    "resources",
+    "roots",
+    "rpc",
+    "sampling",
+    "server",
+    "subscriptions",
+    "tasks",
+    "tools",
+];
+
+/// Whether `method` is, or may become, one of the protocol's own: such a one is never passed on unread, since it
+/// could reach around what a variant shows.
+fn is_of_the_protocol(method: &str) -> bool {
+    let first = method.split(['/', '.']).next().unwrap_or_default();
+    first.is_empty() || OF_THE_PROTOCOL.contains(&first)
 }
 
 /// The error for a method that does not exist, or is not carried.
@@ -149,5 +199,8 @@ async fn act(
         Action::Read => call.read().await,
         Action::Prompt => call.prompt().await,
         Action::Complete => call.complete().await,
+        Action::ListTasks => call.list_tasks().await,
+        Action::Task(_) => call.task().await,
+        Action::OfExtension => call.of_extension().await,
     }
 }

@@ -28,10 +28,11 @@ use crate::reply::{
 };
 use crate::revision::Era;
 use crate::rounds::{self, Seal, asks_for_input};
-use crate::route::Action;
+use crate::route::{Action, TaskAction};
 use crate::session::Place;
 use crate::shape::Shape;
 use crate::splice;
+use crate::tasks::TaskNames;
 use crate::upstream::{Exchange, Line, Message, Request, ServerRequest, Upstream, UpstreamError};
 use crate::uris;
 use crate::wire;
@@ -127,6 +128,8 @@ pub(crate) struct Finish {
     pub(crate) uris: Option<Arc<UriMap>>,
     /// Seals the states of its rounds; none for a client or a method that knows no rounds.
     pub(crate) seal: Option<Seal>,
+    /// The task that it is about, or that may come of it.
+    pub(crate) task: Option<Box<TaskNames>>,
     /// The era of the server, whose results the client may not be able to read.
     pub(crate) upstream: Era,
     pub(crate) progress: Option<Progress>,
@@ -408,24 +411,56 @@ impl Finish {
         if asks_for_input(result) {
             return self.input_required(result, lasting);
         }
-        let told = match (&self.words, self.action) {
-            (Some(words), Action::Call) => words.of_a_failed_call(result),
+        let told = self.told(result);
+        let sent = bridge::result_downward(&told, self.client.era(), self.caching);
+        reply::result(&self.id, sent.as_bytes())
+    }
+
+    /// What the client is told where the server said `result`.
+    fn told<'a>(&self, result: &'a str) -> Cow<'a, str> {
+        let Some(task) = &self.task else {
+            return self.shaped(result);
+        };
+        match self.action {
+            Action::Task(TaskAction::Result) => {
+                then(task.downward(result), |named| self.shaped(named))
+            }
+            // The extension has the result in what it says of the task.
+            Action::Task(_) => {
+                let named = task.downward(result);
+                let inner = splice::get(&named, "result").filter(|inner| inner.starts_with('{'));
+                match inner.map(|inner| self.shaped(inner)) {
+                    Some(Cow::Owned(shaped)) => {
+                        Cow::Owned(splice::set(&named, "result", &shaped).into_owned())
+                    }
+                    _ => named,
+                }
+            }
+            _ => task
+                .of_made(result, &self.client)
+                .unwrap_or_else(|| self.shaped(result)),
+        }
+    }
+
+    /// The result in the client's words and shape.
+    fn shaped<'a>(&self, result: &'a str) -> Cow<'a, str> {
+        let is_call = matches!(self.action, Action::Call | Action::Task(_));
+        let told = match &self.words {
+            Some(words) if is_call => words.of_a_failed_call(result),
             _ => Cow::Borrowed(result),
         };
         let told = match &self.uris {
-            Some(uris) => Cow::Owned(uris::of_the_view(uris, &told).into_owned()),
+            Some(uris) => then(told, |told| uris::of_the_view(uris, told)),
             None => told,
         };
         let shaped = match &self.shape {
-            Some(shape) => shape.apply(&told),
+            Some(shape) => then(told, |told| shape.apply(told)),
             None => told,
         };
-        let readable = match (self.action, self.upstream, self.client.era()) {
-            (Action::Call, Era::Modern, Era::Legacy) => bridge::without_foreign_structure(&shaped),
-            _ => Cow::Borrowed(shaped.as_ref()),
-        };
-        let sent = bridge::result_downward(&readable, self.client.era(), self.caching);
-        reply::result(&self.id, sent.as_bytes())
+        if !(is_call && self.upstream == Era::Modern && self.client.era() == Era::Legacy) {
+            return shaped;
+        }
+        then(shaped, bridge::without_foreign_structure)
     }
 
     /// What a server asks of the client in a result.
@@ -450,7 +485,13 @@ impl Finish {
         if let Some(uris) = &self.uris {
             uris::of_a_failure(uris, &mut failure);
         }
-        let named = !matches!(self.action, Action::Call) || failure.code() == RESOURCE_NOT_FOUND;
+        if let Some(task) = &self.task
+            && let Some(message) = task.in_words(failure.message())
+        {
+            failure.set_message(message);
+        }
+        let is_named = !matches!(self.action, Action::Call | Action::Task(_));
+        let named = is_named || failure.code() == RESOURCE_NOT_FOUND;
         let not_found = named && mcp_vary::error::is_about_an_identifier(failure.code());
         if let (true, Some(variant)) = (not_found, &self.active_variant) {
             let data = mcp_vary::error::with_active_variant(failure.data(), variant);
@@ -516,11 +557,20 @@ impl Finish {
         match message.method.as_deref()? {
             "notifications/progress" => self.progress(params),
             "notifications/message" => self.wants_logged(params).then_some(bytes),
+            "notifications/tasks/status" => self.task_status(params),
             // Changes reach the catalogue by another way.
             method if method.ends_with("list_changed") => None,
             "notifications/resources/updated" | "notifications/cancelled" => None,
             _ => Some(bytes),
         }
+    }
+
+    /// > Requestors MUST NOT rely on receiving this notifications (MCP 2025-11-25, basic/utilities/tasks)
+    fn task_status(&self, params: &str) -> Option<Bytes> {
+        let params = self.task.as_ref()?.status(params, &self.client)?;
+        Some(Bytes::from(format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{params}}}"#
+        )))
     }
 
     fn progress(&self, params: &str) -> Option<Bytes> {
@@ -544,5 +594,16 @@ impl Finish {
             }
             (None, None, Era::Modern) => false,
         }
+    }
+}
+
+/// What `step` makes of `text`; borrowed from whoever has the text for as long as nothing changes it.
+fn then<'a>(text: Cow<'a, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
+    match text {
+        Cow::Borrowed(text) => step(text),
+        Cow::Owned(text) => match step(&text) {
+            Cow::Borrowed(part) if part.len() == text.len() => Cow::Owned(text),
+            changed => Cow::Owned(changed.into_owned()),
+        },
     }
 }

@@ -243,7 +243,8 @@ fn what_a_file_does_not_say_stays_as_it_is() {
     let plain = format!("{:?}", upstream::Limits::default());
     assert_eq!(format!("{:?}", file.servers[0].limits), plain);
     assert!(file.variants && file.negotiation && file.listen.is_none());
-    assert_eq!(file.servers[0].mirrored, ["io.modelcontextprotocol/ui"]);
+    let mirrored = ["ui", "tasks"].map(|name| format!("io.modelcontextprotocol/{name}"));
+    assert_eq!(file.servers[0].mirrored, mirrored);
 }
 
 /// Whoever wrote the file sees it all after one reading.

@@ -152,6 +152,12 @@ pub fn open(keys: &CursorKeys, binding: &Binding<'_>, cursor: &str) -> Result<St
     }
 }
 
+/// The variant that a text names that may have been sealed; nothing says yet that it was.
+pub(crate) fn variant(sealed: &str) -> Option<VariantId> {
+    let sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
+    parts(&sealed).map(|(_, variant, _)| variant)
+}
+
 /// Splits what was decoded into authentication tag, variant and inner cursor.
 fn parts(sealed: &[u8]) -> Option<(&[u8], VariantId, &str)> {
     let (&version, rest) = sealed.split_first()?;

@@ -56,6 +56,7 @@ pub mod rank;
 pub mod render;
 pub mod shape;
 pub mod state;
+pub mod task;
 pub mod variant;
 #[cfg(feature = "view")]
 pub mod view;

@@ -152,6 +152,11 @@ impl View {
         self.tools.get(name)
     }
 
+    /// The tool that comes from `place`, whatever the view calls it.
+    pub(crate) fn tool_at(&self, place: &Place) -> Option<&Arc<Tool>> {
+        self.tools.values().find(|tool| tool.place == *place)
+    }
+
     /// The prompt that the view lists as `name`.
     pub(crate) fn prompt(&self, name: &str) -> Option<&Arc<Prompt>> {
         self.prompts.get(name)

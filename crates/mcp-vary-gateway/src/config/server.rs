@@ -527,7 +527,7 @@ while the client was told nothing of them yet",
     Setting {
         key: "mirror",
         about: "extensions whose settings the server is told when a client declares them",
-        default: "[io.modelcontextprotocol/ui]",
+        default: "[io.modelcontextprotocol/ui, io.modelcontextprotocol/tasks]",
         shape: Schema::words,
         read: |reader, field, draft| draft.mirrored = Some(reader.words(field)),
     },

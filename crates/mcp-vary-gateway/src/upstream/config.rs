@@ -64,7 +64,7 @@ impl UpstreamConfig {
             capabilities: "{}".to_owned(),
             isolation: Isolation::default(),
             repeat: Repeat::default(),
-            mirrored: vec![UI.to_owned()],
+            mirrored: MIRRORED.map(str::to_owned).to_vec(),
             is_held: false,
             random: |bytes| bytes.fill(u8::MAX),
         }
@@ -131,8 +131,9 @@ impl UpstreamConfig {
     }
 }
 
-/// MCP Apps: servers list other tools to clients that can show them.
-const UI: &str = "io.modelcontextprotocol/ui";
+/// MCP Apps: servers list other tools to clients that can show them. Tasks: servers make some only for clients that
+/// know them.
+const MIRRORED: [&str; 2] = ["io.modelcontextprotocol/ui", crate::tasks::EXTENSION];
 
 /// Where a server is.
 #[derive(Clone, Eq, PartialEq)]

@@ -41,6 +41,7 @@ mod sessions;
 mod status;
 mod stdio;
 mod support;
+mod tasks;
 mod told;
 mod uris;
 mod variants;

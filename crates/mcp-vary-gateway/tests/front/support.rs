@@ -181,7 +181,8 @@ impl Post {
             .with("MCP-Protocol-Version", "2026-07-28")
             .with("Mcp-Method", message["method"].as_str().unwrap_or_default());
         let params = &message["params"];
-        match params["name"].as_str().or(params["uri"].as_str()) {
+        let named = ["name", "uri", "taskId"].map(|key| params[key].as_str());
+        match named.into_iter().flatten().next() {
             Some(name) => post.with("Mcp-Name", name),
             None => post,
         }

@@ -1,0 +1,212 @@
+//! Requests about tasks.
+
+use std::sync::Arc;
+
+use mcp_vary::json::{self, Members, elements};
+use mcp_vary::task::Task;
+
+use super::{EXTENSION, Form, TaskNames, has_extension, string};
+use crate::bridge::Caching;
+use crate::call::{Call, Forwarding};
+use crate::catalog::item::Place;
+use crate::catalog::listing::ListKind;
+use crate::catalog::source::Source;
+use crate::reply::{Failure, MISSING_CLIENT_CAPABILITY};
+use crate::revision::Era;
+use crate::route::{Action, Outcome, TaskAction, unknown};
+use crate::splice;
+use crate::upstream::{Owner, Request};
+
+/// A server's list is read so far.
+const PAGES: usize = 16;
+
+impl Call<'_> {
+    /// What is needed to name the task that a call of a tool of the server at index `server` may lead to; none
+    /// where none can come of it. A wish for one that cannot be fulfilled is taken out.
+    ///
+    /// > Receivers that do not declare the task capability for a request type MUST process requests of that type
+    /// > normally, ignoring any task-augmentation metadata if present.
+    /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Support and Handling")
+    pub(crate) fn task_of_call(&mut self, variant: usize, place: &Place) -> Option<Box<TaskNames>> {
+        let is_wished = self.asked.params.members.contains("task");
+        let core = is_wished && self.client.era() == Era::Legacy;
+        let form = match core && self.offers(place.server, Form::Core) {
+            true => Some(Form::Core),
+            false if is_wished => {
+                self.asked.params.members.remove("task");
+                None
+            }
+            false => None,
+        };
+        let form = form.or_else(|| {
+            let extension = self.declares_tasks() && self.offers(place.server, Form::Extension);
+            extension.then_some(Form::Extension)
+        });
+        Some(Box::new(self.names(form?, variant, place, None)))
+    }
+
+    fn names(&self, form: Form, variant: usize, place: &Place, own: Option<String>) -> TaskNames {
+        TaskNames {
+            form,
+            lasting: Arc::clone(&self.gateway.lasting),
+            server: self.gateway.config.servers[place.server]
+                .name
+                .as_str()
+                .into(),
+            variant: self.gateway.variant_id(variant).clone(),
+            tool: Arc::clone(&place.own),
+            own,
+        }
+    }
+
+    fn offers(&self, server: usize, form: Form) -> bool {
+        let told = self.catalog.told.get(server);
+        let hello = told.and_then(|told| told.hello.as_ref());
+        hello.is_some_and(|hello| form.is_offered(hello))
+    }
+
+    /// Whether the client declares the extension, with this request or for its session.
+    fn declares_tasks(&self) -> bool {
+        match &self.client.class {
+            // What servers are not told of, they do not make.
+            Some(class) => has_extension(&class.capabilities),
+            None => false,
+        }
+    }
+
+    /// Whether the client knows tasks of this form.
+    fn knows(&self, form: Form) -> bool {
+        match form {
+            Form::Core => self.client.era() == Era::Legacy,
+            Form::Extension => self.declares_tasks(),
+        }
+    }
+
+    /// The form in which the client asks; refused where no server has such tasks, and to a client that does not
+    /// know them.
+    ///
+    /// > Servers MUST return this error for non-declaring clients issuing `tasks/get`, `tasks/update`, and
+    /// > `tasks/cancel` requests. (SEP-2663, "Protocol Errors")
+    fn forms(&self) -> Result<Vec<Form>, Failure> {
+        let has = |form: &Form| match self.action {
+            Action::Task(TaskAction::Update) => *form == Form::Extension,
+            Action::Task(TaskAction::Result) | Action::ListTasks => *form == Form::Core,
+            _ => true,
+        };
+        let servers = 0..self.catalog.told.len();
+        let is_offered = |form: &Form| servers.clone().any(|server| self.offers(server, *form));
+        let forms: Vec<_> = Form::BOTH
+            .into_iter()
+            .filter(has)
+            .filter(is_offered)
+            .collect();
+        let known: Vec<_> = forms
+            .iter()
+            .copied()
+            .filter(|form| self.knows(*form))
+            .collect();
+        if !known.is_empty() {
+            return Ok(known);
+        }
+        if self.client.era() == Era::Modern && forms.contains(&Form::Extension) {
+            let data =
+                format!(r#"{{"requiredCapabilities":{{"extensions":{{"{EXTENSION}":{{}}}}}}}}"#);
+            let why = format!("declare the extension `{EXTENSION}` to ask about tasks");
+            return Err(Failure::new(MISSING_CLIENT_CAPABILITY, why).with_data(data));
+        }
+        Err(unknown(self.asked.method))
+    }
+
+    /// Asks the server that made a task about it.
+    pub(crate) async fn task(mut self) -> Result<Outcome, Failure> {
+        let forms = self.forms()?;
+        let id = self.asked.params.string("taskId")?;
+        let not_found =
+            || Failure::invalid_params("Task not found; it was not made here, or is gone");
+        let task = Task::open(&self.gateway.lasting.cursor_keys, "", &id).ok_or_else(not_found)?;
+        let servers = &self.gateway.config.servers;
+        let server = servers.iter().position(|server| server.name == task.server);
+        let server = server.ok_or_else(not_found)?;
+        let form = forms.into_iter().find(|form| self.offers(server, *form));
+        let form = form.ok_or_else(not_found)?;
+        let variant = self.variant_of(&task).ok_or_else(not_found)?;
+        let place = Place {
+            server,
+            own: task.tool.as_str().into(),
+        };
+        let view = self.catalog.view(ListKind::Tools, variant);
+        let tool = view.and_then(|view| view.tool_at(&place)).cloned();
+        let own = json::string(&task.id);
+        self.asked.params.members.set("taskId", own);
+        let forwarding = Forwarding {
+            server,
+            of: tool.is_some().then_some(ListKind::Tools),
+            origin: Some(place.own.to_string()),
+            words: tool.as_ref().and_then(|tool| tool.words.clone()),
+            shape: tool.and_then(|tool| self.tool_shape(variant, &tool)),
+            name: Some(task.id.clone()),
+            caching: Some(Caching::None),
+            task: Some(Box::new(self.names(form, variant, &place, Some(task.id)))),
+            ..Forwarding::default()
+        };
+        self.forward(variant, forwarding).await
+    }
+
+    /// The view that a task was made under (SV-28), if its client still has the variant.
+    fn variant_of(&self, task: &Task) -> Option<usize> {
+        let faces = &self.gateway.faces;
+        let mut faces_of = faces.all.iter();
+        let index = faces_of.position(|face| face.variant.id == task.variant)?;
+        let is_offered = !self.gateway.config.variants || self.client.offers.shows(index);
+        is_offered.then(|| faces.in_manner(index, self.client.manner))
+    }
+
+    /// The tasks that the client had made, of all servers, as far as they are remembered.
+    pub(crate) async fn list_tasks(&self) -> Result<Outcome, Failure> {
+        self.forms()?;
+        let mut tasks = Vec::new();
+        for (at, source) in self.class.sources().iter().enumerate() {
+            if self.offers(at, Form::Core) {
+                tasks.extend(self.tasks_of(source).await?);
+            }
+        }
+        let result = format!(r#"{{"tasks":[{}]}}"#, tasks.join(","));
+        Ok(self.answer(&result))
+    }
+
+    /// Of one server's tasks those that the client had made, in its words.
+    async fn tasks_of(&self, source: &Source) -> Result<Vec<String>, Failure> {
+        let server: Arc<str> = source.name().into();
+        let mut found = Vec::new();
+        let mut cursor: Option<String> = None;
+        for _ in 0..PAGES {
+            let mut params = Members::default();
+            if let Some(cursor) = &cursor {
+                params.set("cursor", cursor.clone());
+            }
+            let mut request = Request::new("tasks/list", Some(params.to_json()));
+            request.owner = Some(Owner(self.client.id));
+            let turn = source.line.place().await?;
+            let exchange = source.line.ready().await?.request(request).await?;
+            let answer = exchange.answer().await?;
+            drop(turn);
+            // A server that lists none of its tasks may still have some.
+            let Ok(page) = answer.outcome() else { break };
+            let listed = splice::get(page, "tasks").unwrap_or("[]");
+            for task in elements(listed).unwrap_or_default() {
+                let own = string(task, "taskId").unwrap_or_default();
+                let sealed = self.gateway.lasting.made.of(&server, &own, self.client.id);
+                found.extend(
+                    sealed.map(|id| splice::set(task, "taskId", &json::string(&id)).into_owned()),
+                );
+            }
+            cursor = splice::get(page, "nextCursor")
+                .filter(|next| *next != "null")
+                .map(str::to_owned);
+            if cursor.is_none() {
+                break;
+            }
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,393 @@
+//! Tasks, extensions and traces of servers: whatever the gateway does not understand arrives.
+
+use mcp_vary_gateway::revision::Era;
+use mcp_vary_gateway::{Config, Target, UpstreamConfig};
+use serde_json::{Value, json};
+
+use crate::http_peer::{Peer, Reply, Seen, event};
+use crate::support::{House, Legacy, Way, config, features, tool, under};
+
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+const OTHER: &str = "com.example/ledger";
+const RELATED: &str = "io.modelcontextprotocol/related-task";
+
+/// A server whose tool `job` becomes a task where the client can and wants it.
+async fn jobs(name: &'static str, era: Era) -> Peer {
+    Peer::start(move |seen| answer(name, era, seen)).await
+}
+
+fn capabilities(era: Era) -> Value {
+    let mut all = json!({"tools": {}, "extensions": {OTHER: {"level": 1.5}}});
+    match era {
+        Era::Legacy => {
+            all["tasks"] = json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}});
+        }
+        Era::Modern => all["extensions"][TASKS] = json!({}),
+    }
+    all
+}
+
+fn answer(name: &str, era: Era, seen: &Seen) -> Option<Reply> {
+    let params = &seen.body["params"];
+    let task = |status: &str| json!({"taskId": format!("{name}-7"), "status": status, "ttl": 1.50, "said": params});
+    let done = json!({
+        "content": [{"type": "text", "text": "{\"a\":1}"}], "structuredContent": {"a": 1},
+        "_meta": {RELATED: {"taskId": format!("{name}-7")}},
+    });
+    let is_known = params["taskId"] == format!("{name}-7");
+    let result = match (seen.method(), era) {
+        ("initialize", Era::Legacy) => json!({
+            "protocolVersion": "2025-11-25", "capabilities": capabilities(era),
+            "serverInfo": {"name": name, "version": "1"},
+        }),
+        ("server/discover", Era::Modern) => json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": capabilities(era),
+        }),
+        ("tools/list", _) => json!({"tools": [
+            {"name": "job", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "optional"}},
+        ]}),
+        ("tools/call", Era::Legacy) if params["task"].is_object() => {
+            return Some(begun(name, seen));
+        }
+        ("tools/call", Era::Modern) if wants_tasks(params) => {
+            let mut made = task("working");
+            made["resultType"] = json!("task");
+            made
+        }
+        ("tools/call", _) => json!({"content": [], "said": params}),
+        ("tasks/get" | "tasks/cancel" | "tasks/update", _) if !is_known => {
+            let why = format!("no task {}", params["taskId"].as_str().unwrap_or_default());
+            return Some(seen.refuse(200, -32602, &why));
+        }
+        ("tasks/get", Era::Modern) => {
+            let mut done_task = task("completed");
+            done_task["result"] = done;
+            done_task
+        }
+        ("tasks/get" | "tasks/cancel", Era::Legacy) => task("working"),
+        ("tasks/cancel" | "tasks/update", Era::Modern) => json!({"resultType": "complete"}),
+        ("tasks/result", Era::Legacy) => done,
+        ("tasks/list", Era::Legacy) if params["cursor"].is_null() => {
+            json!({"tasks": [{"taskId": "of-another", "status": "working"}], "nextCursor": "2"})
+        }
+        ("tasks/list", Era::Legacy) => json!({"tasks": [task("working")]}),
+        ("ledger/balance", _) => json!({"balance": 1.10, "said": params}),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+/// Says first how tasks of two clients stand, one of which is made just now.
+fn begun(name: &str, seen: &Seen) -> Reply {
+    let status = |id: &str| {
+        let params = json!({"taskId": id, "status": "working"});
+        event(&json!({"jsonrpc": "2.0", "method": "notifications/tasks/status", "params": params}))
+    };
+    let made = json!({"task": {"taskId": format!("{name}-7"), "status": "working", "ttl": 1.50}});
+    let events = [
+        status("of-another"),
+        status(&format!("{name}-7")),
+        event(&seen.message(&made)),
+    ];
+    Reply::events(events.concat())
+}
+
+fn wants_tasks(params: &Value) -> bool {
+    let key = "io.modelcontextprotocol/clientCapabilities";
+    params["_meta"][key]["extensions"][TASKS].is_object()
+}
+
+/// A gateway before two servers of one era.
+async fn two(era: Era) -> (House, Peer) {
+    let (one, other) = (jobs("one", era).await, jobs("two", era).await);
+    let named = |name: &str, peer: &Peer| UpstreamConfig::new(name, Target::http(peer.url.clone()));
+    let servers = vec![named("one", &one), named("two", &other)];
+    let mut all: Config = config(Target::command("none", []));
+    all.servers = servers;
+    (House::behind(one, all).await, other)
+}
+
+fn knows_tasks() -> Value {
+    json!({"extensions": {TASKS: {}}})
+}
+
+#[track_caller]
+fn is_not_found(answer: &Value) {
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+}
+
+/// SV-28: a task is asked for where it was made, by an id that is the client's alone.
+#[tokio::test]
+async fn a_task_of_2025_is_found_by_the_id_that_its_client_got() {
+    let (house, _two) = two(Era::Legacy).await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    assert_eq!(
+        client.initialized["capabilities"]["tasks"],
+        json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}})
+    );
+    let mut call = under("compact", tool("two_job"));
+    call["task"] = json!({"ttl": 60_000});
+    let made = client.ask("tools/call", call).await;
+    let made = last_event(&made.text());
+    let task = &made["result"]["task"];
+    let id = task["taskId"].as_str().unwrap();
+    assert!(id != "two-7" && task["ttl"] == 1.50, "{made}");
+
+    for method in ["tasks/get", "tasks/cancel"] {
+        let answer = client.ask(method, json!({"taskId": id})).await.json();
+        assert_eq!(answer["result"]["taskId"], id, "{method}");
+        assert_eq!(answer["result"]["said"]["taskId"], "two-7", "{method}");
+    }
+    let result = client
+        .ask("tasks/result", json!({"taskId": id}))
+        .await
+        .json();
+    assert_eq!(result["result"]["_meta"][RELATED]["taskId"], id);
+    let unknown = client
+        .ask("tasks/get", json!({"taskId": "two-7"}))
+        .await
+        .json();
+    is_not_found(&unknown);
+    let update = client
+        .ask("tasks/update", json!({"taskId": id}))
+        .await
+        .json();
+    assert_eq!(update["error"]["code"], -32601);
+
+    let listed = client.ask("tasks/list", json!({})).await.json();
+    let ids: Vec<_> = listed["result"]["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|task| &task["taskId"])
+        .collect();
+    assert_eq!(ids, [id], "the client's own, and no other");
+    let mut other = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let listed = other.ask("tasks/list", json!({})).await.json();
+    assert_eq!(listed["result"]["tasks"], json!([]));
+}
+
+/// The answer at the end of what was said, be it a stream or not.
+fn last_event(said: &str) -> Value {
+    let mut data = said
+        .lines()
+        .rev()
+        .filter_map(|line| line.strip_prefix("data: "));
+    serde_json::from_str(data.next().unwrap_or(said)).unwrap()
+}
+
+/// A status is told where the task is known to be the client's: not of others, and not before it has the id.
+#[tokio::test]
+async fn the_status_of_a_task_reaches_nobody_else() {
+    let (house, _two) = two(Era::Legacy).await;
+    let mut call = tool("one_job");
+    call["task"] = json!({});
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    for told in [0, 1] {
+        let text = client.ask("tools/call", call.clone()).await.text();
+        assert_eq!(
+            text.matches("notifications/tasks/status").count(),
+            told,
+            "{text}"
+        );
+        assert!(
+            !text.contains("of-another") && !text.contains("one-7"),
+            "{text}"
+        );
+    }
+}
+
+/// SEP-2663: the server decides; only clients that declare the extension get a task, or may ask for one.
+#[tokio::test]
+async fn a_task_of_the_extension_goes_back_to_its_server() {
+    let (house, two) = two(Era::Modern).await;
+    for way in [Way::HttpModern, Way::StdioModern] {
+        let knows_tasks = knows_tasks();
+        let ask = |method, params| way.ask(&house, &knows_tasks, method, params);
+        let made = ask("tools/call", tool("two_job")).await;
+        let made = &made["result"];
+        assert_eq!(
+            (&made["resultType"], &made["ttl"]),
+            (&json!("task"), &json!(1.5))
+        );
+        let id = made["taskId"].as_str().unwrap().to_owned();
+        assert_ne!(id, "two-7");
+
+        let got = ask("tasks/get", json!({"taskId": id})).await;
+        assert_eq!(got["result"]["taskId"], id.as_str(), "{got}");
+        assert_eq!(got["result"]["resultType"], "complete");
+        assert_eq!(
+            got["result"]["result"]["structuredContent"],
+            json!({"a": 1})
+        );
+        for method in ["tasks/update", "tasks/cancel"] {
+            let answer = ask(method, json!({"taskId": id, "inputResponses": {}})).await;
+            assert_eq!(
+                answer["result"],
+                json!({"resultType": "complete"}),
+                "{method}"
+            );
+        }
+        is_not_found(&ask("tasks/get", json!({"taskId": "gone"})).await);
+        for method in ["tasks/result", "tasks/list"] {
+            let answer = ask(method, json!({"taskId": id})).await;
+            assert_eq!(answer["error"]["code"], -32601, "{method}");
+        }
+        let undeclared = way
+            .ask(&house, &json!({}), "tasks/get", json!({"taskId": id}))
+            .await;
+        assert_eq!(undeclared["error"]["code"], -32021);
+        let missing = &undeclared["error"]["data"]["requiredCapabilities"]["extensions"];
+        assert_eq!(missing, &json!({TASKS: {}}));
+        let plain = way
+            .ask(&house, &json!({}), "tools/call", tool("two_job"))
+            .await;
+        assert_eq!(plain["result"]["content"], json!([]));
+    }
+    for asked in two.of("tasks/get") {
+        assert_eq!(asked.header("mcp-name"), Some("two-7"));
+    }
+}
+
+/// CN-19, SV-28: what a task has come to is told as the call would have been, in the variant that it was made under.
+#[tokio::test]
+async fn the_result_of_a_task_is_shaped_as_that_of_a_call() {
+    let (house, _two) = two(Era::Modern).await;
+    let mut capabilities = features(&["agent", "format=json"]);
+    capabilities["extensions"][TASKS] = json!({});
+    let ask = |method, params| Way::HttpModern.ask(&house, &capabilities, method, params);
+    let made = ask("tools/call", under("compact", tool("one_job"))).await;
+    let got = ask("tasks/get", json!({"taskId": made["result"]["taskId"]})).await;
+    let result = &got["result"]["result"];
+    assert_eq!(result["content"], json!([]), "{got}");
+    assert_eq!(result["_meta"]["vary/applied"]["variant"], "compact");
+
+    let (house, _two) = two(Era::Legacy).await;
+    let mut client = Legacy::open(&house, "2025-11-25", &features(&["agent", "format=json"])).await;
+    let mut call = tool("one_job");
+    call["task"] = json!({});
+    let made = last_event(&client.ask("tools/call", call).await.text());
+    let id = &made["result"]["task"]["taskId"];
+    let result = client
+        .ask("tasks/result", json!({"taskId": id}))
+        .await
+        .json();
+    assert_eq!(result["result"]["content"], json!([]), "{result}");
+}
+
+/// Tasks are not turned from one form into the other: who asks in that of 2025-11-25 where there is none gets an
+/// ordinary answer.
+#[tokio::test]
+async fn tasks_keep_their_form() {
+    let mut wished = tool("one_job");
+    wished["task"] = json!({});
+    let (house, _two) = two(Era::Modern).await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    assert!(client.initialized["capabilities"]["tasks"].is_null());
+    let answer = client.ask("tools/call", wished.clone()).await.json();
+    assert!(answer["result"]["said"]["task"].is_null(), "{answer}");
+    let (house, _two) = two(Era::Legacy).await;
+    let ask = |method, params| {
+        let (house, knows_tasks) = (&house, knows_tasks());
+        async move {
+            Way::HttpModern
+                .ask(house, &knows_tasks, method, params)
+                .await
+        }
+    };
+    let answer = ask("tools/call", wished).await;
+    assert!(answer["result"]["said"]["task"].is_null(), "{answer}");
+    let found = ask("server/discover", json!({})).await;
+    assert!(
+        found["result"]["capabilities"]["tasks"].is_null(),
+        "{found}"
+    );
+}
+
+/// An extension belongs to no era: a legacy client that declares it gets the tasks of a modern server.
+#[tokio::test]
+async fn the_extension_crosses_the_eras() {
+    let (house, _two) = two(Era::Modern).await;
+    let mut client = Legacy::open(&house, "2025-11-25", &knows_tasks()).await;
+    let told = &client.initialized["capabilities"]["extensions"][TASKS];
+    assert_eq!(told, &json!({}));
+    let made = client.ask("tools/call", tool("one_job")).await.json();
+    let id = &made["result"]["taskId"];
+    let got = client.ask("tasks/get", json!({"taskId": id})).await.json();
+    assert_eq!(
+        (&got["result"]["taskId"], &got["result"]["status"]),
+        (id, &json!("completed"))
+    );
+    let none = client
+        .ask("tasks/result", json!({"taskId": id}))
+        .await
+        .json();
+    assert_eq!(none["error"]["code"], -32601);
+}
+
+/// What servers can do beside the protocol is told to clients of every era, settings and all.
+#[tokio::test]
+async fn other_extensions_are_told_as_the_servers_tell_them() {
+    for era in [Era::Legacy, Era::Modern] {
+        let (house, _two) = two(era).await;
+        let client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+        let found = Way::HttpModern
+            .ask(&house, &json!({}), "server/discover", json!({}))
+            .await;
+        for told in [&client.initialized, &found["result"]] {
+            assert_eq!(
+                told["capabilities"]["extensions"][OTHER],
+                json!({"level": 1.5})
+            );
+        }
+    }
+}
+
+/// The methods of an extension go to the server that declares one, where that is only one.
+#[tokio::test]
+async fn methods_of_an_extension_reach_its_server() {
+    for era in [Era::Legacy, Era::Modern] {
+        let peer = jobs("one", era).await;
+        let house = House::behind_one(peer, |config| config).await;
+        for way in Way::ALL {
+            let answer = way
+                .ask(&house, &json!({}), "ledger/balance", json!({"of": 1.0}))
+                .await;
+            assert_eq!(answer["result"]["balance"], 1.10, "{way:?} {answer}");
+            assert_eq!(answer["result"]["said"]["of"], 1.0);
+            let none = way
+                .ask(&house, &json!({}), "tools/unknown", json!({}))
+                .await;
+            assert_eq!(none["error"]["code"], -32601, "{way:?}");
+        }
+        let (house, _two) = two(era).await;
+        let answer = Way::HttpModern
+            .ask(&house, &json!({}), "ledger/balance", json!({}))
+            .await;
+        assert_eq!(answer["error"]["code"], -32601);
+    }
+}
+
+/// > traceparent, tracestate, baggage (MCP 2026-07-28, basic/index, "`_meta`")
+#[tokio::test]
+async fn a_trace_goes_on_behind_the_gateway() {
+    let trace = json!({
+        "traceparent": "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01",
+        "tracestate": "vendor=1", "baggage": "a=b",
+    });
+    for era in [Era::Legacy, Era::Modern] {
+        let peer = jobs("one", era).await;
+        let house = House::behind_one(peer, |config| config).await;
+        for way in Way::ALL {
+            let mut call = tool("job");
+            call["_meta"] = trace.clone();
+            let said = way.ask(&house, &json!({}), "tools/call", call).await;
+            for (key, value) in trace.as_object().unwrap() {
+                assert_eq!(
+                    &said["result"]["said"]["_meta"][key], value,
+                    "{way:?} {said}"
+                );
+            }
+        }
+    }
+}
