@@ -87,10 +87,15 @@ impl Gateway {
         self.current.load_full()
     }
 
-    /// Closes connections that nobody uses any more, in the background.
+    /// Closes connections that nobody uses any more and gives up streams that nobody came back to, in the
+    /// background.
     fn sweep(self: &Arc<Self>) {
         let (gateway, stopped) = (Arc::downgrade(self), self.lasting.stopped.clone());
-        let pause = move || Some(gateway.upgrade()?.current().classes.sweep());
+        let pause = move || {
+            let gateway = gateway.upgrade()?;
+            gateway.lasting.streams.sweep();
+            Some(gateway.current().classes.sweep())
+        };
         self.lasting.tasks.spawn(async move {
             while let Some(pause) = pause() {
                 let slept = stopped.run_until_cancelled(tokio::time::sleep(pause));

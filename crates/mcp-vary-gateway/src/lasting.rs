@@ -16,6 +16,7 @@ use crate::links::Links;
 use crate::negotiated::Ignorings;
 use crate::own::OwnLines;
 use crate::questions::Questions;
+use crate::resume::Streams;
 use crate::session::{self, Sessions};
 use crate::tasks::Made;
 
@@ -40,6 +41,8 @@ pub(crate) struct Lasting {
     pub(crate) questions: Arc<Questions>,
     /// Connections that clients have alone.
     pub(crate) own: Arc<OwnLines>,
+    /// Streams that clients may come back to.
+    pub(crate) streams: Streams,
     tokens: AtomicU64,
     /// Places for requests that run on although their client is gone.
     pub(crate) unheard: Arc<Semaphore>,
@@ -78,6 +81,7 @@ impl Lasting {
                 config.outside,
             )),
             outside: config.outside,
+            streams: Streams::new(&config.limits, config.outside),
             // Some servers take 0 for no token.
             tokens: AtomicU64::new(1),
             unheard: Arc::new(Semaphore::new(config.limits.unheard)),
@@ -129,6 +133,14 @@ impl Lasting {
             ),
             ("limits.questions", before.questions != limits.questions),
             ("limits.kept-for", before.kept_for != limits.kept_for),
+            (
+                "limits.kept-events",
+                before.kept_events != limits.kept_events,
+            ),
+            (
+                "limits.kept-events-for",
+                before.kept_events_for != limits.kept_events_for,
+            ),
             ("keys", self.named_keys != config.named_keys),
         ];
         let changed = fixed.into_iter().filter(|(_, differs)| *differs);

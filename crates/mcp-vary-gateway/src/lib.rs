@@ -32,6 +32,7 @@ mod reload;
 mod reply;
 mod report;
 mod results;
+mod resume;
 pub mod revision;
 mod rounds;
 mod route;

@@ -310,14 +310,33 @@ impl Running {
     }
 
     fn cancel(&mut self) {
+        self.give_up("cancelled by the client");
+    }
+
+    /// Ends the request without an answer, and tells the server why.
+    pub(crate) fn give_up(&mut self, why: &str) {
         // A process does not say which call a question is about: it may be another one.
         if self.alone.as_ref().is_some_and(Held::has_others) {
             self.leave_questions();
         }
         if let Some(exchange) = self.exchange.take() {
-            exchange.cancel(Some("cancelled by the client"));
+            exchange.cancel(Some(why));
         }
         self.end();
+    }
+
+    /// The client that asked.
+    pub(crate) fn client(&self) -> &Client {
+        &self.finish.client
+    }
+
+    /// The client's id of the request, JSON text.
+    pub(crate) fn id(&self) -> &str {
+        &self.finish.id
+    }
+
+    pub(crate) fn lasting(&self) -> &Arc<Lasting> {
+        &self.lasting
     }
 }
 
@@ -351,7 +370,7 @@ impl Drop for Running {
 }
 
 /// A request whose client is gone is cancelled after this long, however much the server still says.
-const UNHEARD: Duration = Duration::from_secs(600);
+pub(crate) const UNHEARD: Duration = Duration::from_secs(600);
 
 async fn run_unheard(
     mut exchange: Exchange,

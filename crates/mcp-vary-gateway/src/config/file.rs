@@ -599,6 +599,28 @@ something",
         shape: Schema::duration,
         read: |reader, field, limits| reader.duration(field, &mut limits.ask_timeout),
     },
+    Setting {
+        key: "stream-after",
+        about: "how long an answer is waited for before a stream is opened for it, which has signs of life and can be \
+come back to; for clients of 2025-11-25",
+        default: "2s",
+        shape: Schema::duration,
+        read: |reader, field, limits| reader.duration(field, &mut limits.stream_after),
+    },
+    Setting {
+        key: "kept-events",
+        about: "the events of streams, all together, that are kept for clients that lost their connection",
+        default: "16 MiB",
+        shape: Schema::size,
+        read: |reader, field, limits| reader.size(field, &mut limits.kept_events),
+    },
+    Setting {
+        key: "kept-events-for",
+        about: "how long a client can come back to a stream that has ended, or on which it is told what belongs to no request",
+        default: "2m",
+        shape: Schema::duration,
+        read: |reader, field, limits| reader.duration(field, &mut limits.kept_events_for),
+    },
 ];
 
 const NAMINGS: &[(&str, Naming)] = &[

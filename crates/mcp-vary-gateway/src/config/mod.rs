@@ -333,6 +333,13 @@ pub struct Limits {
     pub questions: usize,
     /// How long a client may take to answer what a server asks; 10 minutes.
     pub ask_timeout: Duration,
+    /// How long an answer is waited for before a stream is opened for it, to clients of 2025-11-25; 2 seconds.
+    pub stream_after: Duration,
+    /// Bytes of the events, of all streams together, that are kept for clients that lost their connection;
+    /// 16 MiB.
+    pub kept_events: usize,
+    /// How long a stream that nobody reads can be come back to; 2 minutes.
+    pub kept_events_for: Duration,
 }
 
 impl Default for Limits {
@@ -354,6 +361,9 @@ impl Default for Limits {
             own_connections: 256,
             questions: 1024,
             ask_timeout: Duration::from_secs(600),
+            stream_after: Duration::from_secs(2),
+            kept_events: 16 << 20,
+            kept_events_for: Duration::from_secs(120),
         }
     }
 }
@@ -391,6 +401,21 @@ impl Limits {
     #[must_use]
     pub fn with_write_timeout(mut self, timeout: Duration) -> Self {
         self.write_timeout = timeout;
+        self
+    }
+
+    /// Opens a stream for answers that take longer than this.
+    #[must_use]
+    pub fn with_stream_after(mut self, time: Duration) -> Self {
+        self.stream_after = time;
+        self
+    }
+
+    /// Bounds the events that are kept for clients that lost their connection, and for how long.
+    #[must_use]
+    pub fn with_kept_events(mut self, bytes: usize, time: Duration) -> Self {
+        self.kept_events = bytes;
+        self.kept_events_for = time;
         self
     }
 

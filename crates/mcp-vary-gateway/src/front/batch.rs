@@ -49,7 +49,7 @@ pub(crate) async fn answer(
             drop(gateway);
             match answers.recv().await {
                 None => accepted(),
-                Some(first) => event_stream(Stream::of_channel(answers, &first)),
+                Some(first) => event_stream(Body::Stream(Stream::of_channel(answers, &first))),
             }
         }
     }

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use http::request::Parts;
 use http::{HeaderName, Method, Request, Response, StatusCode};
@@ -21,11 +22,12 @@ use tracing::{debug, warn};
 use super::deadline::Deadline;
 use super::guard::{self, TurnedAway};
 use super::post;
-use super::sse::{Body, Stream};
+use super::sse::{Body, Stream, Told as Telling, understands_priming};
 use crate::choose::{ENDPOINT, Told};
 use crate::gateway::Gateway;
 use crate::mcp_header::SESSION_ID;
 use crate::reply::{Failure, INVALID_REQUEST, Reply};
+use crate::resume::{self, Connection, EventId, Resumed};
 use crate::revision::Era;
 use crate::session::Session;
 use crate::setup::Setup;
@@ -170,7 +172,8 @@ impl Setup {
         }
     }
 
-    /// The stream on which a legacy client hears what the server says on its own.
+    /// The stream on which a legacy client hears what the server says on its own, or one that it comes back
+    /// to.
     fn open_stream(
         &self,
         head: &Parts,
@@ -184,13 +187,52 @@ impl Setup {
             Ok(session) => session,
             Err(failure) => return Ok(json(failure.reply(None, Era::Legacy))),
         };
-        let Some(told) = session.open_stream(self.config.limits.streams) else {
-            return Err(TurnedAway {
-                status: StatusCode::TOO_MANY_REQUESTS,
-                reason: "this session has too many open streams; close one".to_owned(),
-            });
+        let last = last_event_id(head);
+        let streams = &self.lasting.streams;
+        match last
+            .as_ref()
+            .map(|last| streams.resume(session.client, last))
+        {
+            Some(Resumed::Ended) => Ok(not_allowed(head)),
+            Some(Resumed::Lost(event)) => Ok(event_stream(Body::from(event))),
+            Some(Resumed::Call(connection)) => {
+                let first = beginning(&session, last.as_ref());
+                let stream = Stream::kept(connection, None, Some(first));
+                Ok(event_stream(Body::Stream(stream)))
+            }
+            Some(Resumed::Told(connection)) => {
+                let first = beginning(&session, last.as_ref());
+                self.tell(&session, Some(connection), Some(first), stopping)
+            }
+            Some(Resumed::Anew) | None => self.tell(&session, None, None, stopping),
+        }
+    }
+
+    /// Tells a client what belongs to none of its requests, on the stream that it came back to or on another.
+    fn tell(
+        &self,
+        session: &Arc<Session>,
+        resumed: Option<Connection>,
+        first: Option<Bytes>,
+        stopping: &CancellationToken,
+    ) -> Result<Response<Body>, TurnedAway> {
+        // The connection that a stream had before is not always gone yet.
+        let limit = self.config.limits.streams * (1 + usize::from(resumed.is_some()));
+        let messages = session.open_stream(limit).ok_or_else(|| TurnedAway {
+            status: StatusCode::TOO_MANY_REQUESTS,
+            reason: "this session has too many open streams; close one".to_owned(),
+        })?;
+        let primed = understands_priming(session.fixed.revision);
+        let first = first.or_else(|| (!primed).then(|| beginning(session, None)));
+        let streams = &self.lasting.streams;
+        let connection = resumed.unwrap_or_else(|| streams.open(session.client, None, primed));
+        let told = Telling {
+            messages,
+            stopping: Box::pin(stopping.clone().cancelled_owned()),
+            lasting: Arc::clone(&self.lasting),
         };
-        Ok(event_stream(Stream::standalone(told, stopping)))
+        let stream = Stream::kept(connection, Some(told), first);
+        Ok(event_stream(Body::Stream(stream)))
     }
 
     fn end_session(&self, head: &Parts) -> Response<Body> {
@@ -205,6 +247,7 @@ impl Setup {
         let id = head.headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
         self.lasting.sessions.delete(id.unwrap_or_default());
         self.classes.forget(session.client);
+        self.lasting.streams.forget(session.client);
         with_type(StatusCode::OK, "application/json", Body::empty())
     }
 
@@ -265,6 +308,22 @@ impl Door {
     }
 }
 
+/// Where a client was when it lost its connection; an id that is none of ours says nothing.
+fn last_event_id(head: &Parts) -> Option<EventId> {
+    EventId::parse(head.headers.get("last-event-id")?.to_str().ok()?)
+}
+
+/// What the stream of a `GET` begins with, so that its client sees it open.
+///
+/// A client that comes back is told where it was, since it may lose this connection, too, before it hears
+/// more.
+fn beginning(session: &Session, last: Option<&EventId>) -> Bytes {
+    match last.filter(|_| understands_priming(session.fixed.revision)) {
+        Some(last) => resume::priming(&last.to_text()),
+        None => Bytes::from_static(b": open\n\n"),
+    }
+}
+
 fn refuse_off_loopback(listener: &TcpListener) -> io::Result<()> {
     let address = listener.local_addr()?;
     if address.ip().is_loopback() {
@@ -302,8 +361,8 @@ pub(crate) fn json(reply: Reply) -> Response<Body> {
     with_type(reply.status, "application/json", Body::from(reply.body))
 }
 
-pub(crate) fn event_stream(stream: Box<Stream>) -> Response<Body> {
-    let mut response = with_type(StatusCode::OK, "text/event-stream", Body::Stream(stream));
+pub(crate) fn event_stream(events: Body) -> Response<Body> {
+    let mut response = with_type(StatusCode::OK, "text/event-stream", events);
     let headers = response.headers_mut();
     headers.insert(
         CACHE_CONTROL,

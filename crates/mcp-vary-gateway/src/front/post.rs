@@ -1,6 +1,7 @@
 //! One `POST`: a message in, its answer or its stream out.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::request::Parts;
@@ -12,7 +13,7 @@ use hyper::body::Incoming;
 use super::batch;
 use super::guard::TurnedAway;
 use super::http::{accepted, event_stream, json};
-use super::sse::{Body, Stream};
+use super::sse::{Body, Stream, understands_priming};
 use super::{begin, heard};
 use crate::choose::Told;
 use crate::client::{check_version, modern_version};
@@ -48,11 +49,12 @@ pub(crate) async fn answer(
         }
     };
     let begun = begin_message(&gateway, head, told, &message).await;
+    let patience = gateway.config.limits.stream_after;
     // What the server works on needs nothing more of a configuration that may be replaced.
     drop(gateway);
     Ok(match begun {
         Ok(Begun::Answered(response)) => response,
-        Ok(Begun::Running(running)) => conclude(running).await,
+        Ok(Begun::Running(running)) => conclude(running, patience).await,
         Err(reply) => json(reply),
     })
 }
@@ -210,13 +212,27 @@ fn begun(outcome: Outcome, place: Option<Place>) -> Begun {
     }
 }
 
-/// The first message decides: an answer is sent as JSON, a notification opens a stream.
-async fn conclude(mut running: Box<Running>) -> Response<Body> {
-    match running.next().await {
-        Step::Done(reply) => json(reply),
-        Step::Message(first) => event_stream(Stream::of_request(running, &first)),
+/// The first message decides: an answer is sent as JSON, anything else opens a stream.
+///
+/// So does an answer that takes its time, for clients that can come back to a stream: what waits for JSON
+/// has neither signs of life nor another try when its connection is lost.
+async fn conclude(mut running: Box<Running>, patience: Duration) -> Response<Body> {
+    let revision = running.client().revision;
+    let first = match understands_priming(revision) && revision.era() == Era::Legacy {
+        true => tokio::time::timeout(patience, running.next()).await.ok(),
+        false => Some(running.next().await),
+    };
+    match first {
+        Some(Step::Done(reply)) => json(reply),
+        Some(Step::Message(first)) if revision.era() == Era::Modern => {
+            event_stream(Body::Stream(Stream::of_request(running, &first)))
+        }
+        Some(Step::Message(first)) => {
+            event_stream(Body::Stream(Stream::of_call(running, Some(&first))))
+        }
+        None => event_stream(Body::Stream(Stream::of_call(running, None))),
         // A cancelled request has no answer, but its `POST` must end.
-        Step::Cancelled => accepted(),
+        Some(Step::Cancelled) => accepted(),
     }
 }
 

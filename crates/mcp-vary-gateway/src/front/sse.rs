@@ -2,14 +2,18 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::Bytes;
 use http_body::Frame;
 use tokio::time::{Instant, Sleep};
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::sync::WaitForCancellationFutureOwned;
 
+use crate::lasting::Lasting;
+use crate::resume::{self, Connection, event};
+use crate::revision::Revision;
 use crate::running::{Running, Step};
 use crate::session::OpenStream;
 
@@ -75,17 +79,20 @@ impl std::fmt::Debug for Stream {
 }
 
 enum Source {
-    /// A request that the server works on.
+    /// A request that the server works on, for as long as its client is there.
     Request(Next),
     /// Messages of several requests of a batch.
     Channel(tokio::sync::mpsc::Receiver<Bytes>),
-    /// What the client is told on its own, until its session ends or the listener stops; the stream of a
-    /// `GET`.
-    Told {
-        told: OpenStream,
-        stopping: Pin<Box<WaitForCancellationFutureOwned>>,
-    },
+    /// A stream that can be come back to, and what feeds it if that is nobody else.
+    Kept(Connection, Option<Told>),
     Over,
+}
+
+/// What the client is told on its own, until its session ends or the listener stops.
+pub(crate) struct Told {
+    pub(crate) messages: OpenStream,
+    pub(crate) stopping: Pin<Box<WaitForCancellationFutureOwned>>,
+    pub(crate) lasting: Arc<Lasting>,
 }
 
 type Next = Pin<Box<dyn Future<Output = (Box<Running>, Step)> + Send>>;
@@ -94,29 +101,46 @@ type Next = Pin<Box<dyn Future<Output = (Box<Running>, Step)> + Send>>;
 const QUIET: Duration = Duration::from_secs(15);
 
 impl Stream {
-    /// The stream of `running`, whose first notification has arrived.
+    /// The stream of `running` for a client that hears it on this connection or not at all; its first message
+    /// has arrived.
     pub(crate) fn of_request(running: Box<Running>, first: &[u8]) -> Box<Self> {
-        Self::new(Source::Request(next(running)), event(first))
+        Self::new(Source::Request(next(running)), Some(event(first)))
+    }
+
+    /// The same for a client that may lose its connection and come back.
+    pub(crate) fn of_call(running: Box<Running>, first: Option<&[u8]>) -> Box<Self> {
+        let lasting = Arc::clone(running.lasting());
+        let (client, streams) = (running.client(), &lasting.streams);
+        let primed = understands_priming(client.revision);
+        let connection = streams.open(client.id, Some(running.id()), primed);
+        if let Some(first) = first {
+            streams.push(connection.log(), first);
+        }
+        let feeding = resume::feed(Arc::clone(&lasting), running, Arc::clone(connection.log()));
+        lasting.tasks.spawn(feeding);
+        Self::kept(connection, None, None)
     }
 
     pub(crate) fn of_channel(
         messages: tokio::sync::mpsc::Receiver<Bytes>,
         first: &[u8],
     ) -> Box<Self> {
-        Self::new(Source::Channel(messages), event(first))
+        Self::new(Source::Channel(messages), Some(event(first)))
     }
 
-    /// What the client is told on its own, until its session ends or the listener stops.
-    pub(crate) fn standalone(told: OpenStream, stopping: &CancellationToken) -> Box<Self> {
-        let stopping = Box::pin(stopping.clone().cancelled_owned());
-        let source = Source::Told { told, stopping };
-        Self::new(source, Bytes::from_static(b": open\n\n"))
+    /// What a client reads of a stream that it may come back to, after `first`.
+    pub(crate) fn kept(
+        connection: Connection,
+        told: Option<Told>,
+        first: Option<Bytes>,
+    ) -> Box<Self> {
+        Self::new(Source::Kept(connection, told), first)
     }
 
-    fn new(source: Source, first: Bytes) -> Box<Self> {
+    fn new(source: Source, first: Option<Bytes>) -> Box<Self> {
         Box::new(Self {
             source,
-            first: Some(first),
+            first,
             quiet: Box::pin(tokio::time::sleep(QUIET)),
         })
     }
@@ -125,19 +149,19 @@ impl Stream {
         if let Some(first) = self.first.take() {
             return Poll::Ready(Some(first));
         }
-        if let Poll::Ready(message) = self.source.poll_message(cx) {
+        if let Poll::Ready(event) = self.source.poll_event(cx) {
             self.quiet.as_mut().reset(Instant::now() + QUIET);
-            return Poll::Ready(message.map(|message| event(&message)));
+            return Poll::Ready(event);
         }
         ready!(self.quiet.as_mut().poll(cx));
         self.quiet.as_mut().reset(Instant::now() + QUIET);
-        Poll::Ready(Some(Bytes::from_static(b": still here\n\n")))
+        Poll::Ready(Some(Bytes::from_static(self.source.comment())))
     }
 }
 
 impl Source {
-    fn poll_message(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        match self {
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let (event, is_last) = match self {
             Self::Request(waiting) => {
                 let (running, step) = ready!(waiting.as_mut().poll(cx));
                 let (message, after) = match step {
@@ -146,22 +170,63 @@ impl Source {
                     Step::Cancelled => (None, Self::Over),
                 };
                 *self = after;
-                Poll::Ready(message)
+                (message.map(|message| event(&message)), false)
             }
-            Self::Channel(messages) => messages.poll_recv(cx),
-            Self::Told { told, stopping } => {
-                let message = match stopping.as_mut().poll(cx) {
-                    Poll::Ready(()) => None,
-                    Poll::Pending => ready!(told.poll_next(cx)),
-                };
-                if message.is_none() {
-                    *self = Self::Over;
-                }
-                Poll::Ready(message)
+            Self::Channel(messages) => {
+                let message = ready!(messages.poll_recv(cx));
+                (message.map(|message| event(&message)), false)
             }
-            Self::Over => Poll::Ready(None),
+            Self::Kept(connection, told) => {
+                let event = ready!(poll_kept(connection, told.as_mut(), cx));
+                let is_last = event.is_none();
+                (event, is_last)
+            }
+            Self::Over => (None, false),
+        };
+        if is_last {
+            *self = Self::Over;
+        }
+        Poll::Ready(event)
+    }
+
+    /// What says that the stream is not dead.
+    ///
+    /// An empty line would repeat the last id in an event without data for clients that read it so, as
+    /// httpx-sse does, which earlier ones take for a message.
+    fn comment(&self) -> &'static [u8] {
+        match self {
+            Self::Kept(..) => b": still here\n",
+            _ => b": still here\n\n",
         }
     }
+}
+
+/// The next event of a stream; what the client is told on its own becomes one first.
+fn poll_kept(
+    connection: &Connection,
+    mut told: Option<&mut Told>,
+    cx: &mut Context<'_>,
+) -> Poll<Option<Bytes>> {
+    loop {
+        if let Poll::Ready(event) = connection.poll_event(cx) {
+            return Poll::Ready(event);
+        }
+        let Some(told) = &mut told else {
+            return Poll::Pending;
+        };
+        if told.stopping.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        match ready!(told.messages.poll_next(cx)) {
+            Some(message) => told.lasting.streams.push(connection.log(), &message),
+            None => return Poll::Ready(None),
+        }
+    }
+}
+
+/// Whether clients of `revision` know events without data, which are no messages.
+pub(crate) fn understands_priming(revision: Revision) -> bool {
+    revision >= Revision::V2025_11_25
 }
 
 fn next(mut running: Box<Running>) -> Next {
@@ -169,28 +234,4 @@ fn next(mut running: Box<Running>) -> Next {
         let step = running.next().await;
         (running, step)
     })
-}
-
-/// One message as an event; line breaks between its tokens become lines of data.
-fn event(message: &[u8]) -> Bytes {
-    let mut out = BytesMut::with_capacity(message.len() + 24);
-    out.put_slice(b"event: message\n");
-    for line in message.split(|byte| matches!(byte, b'\n' | b'\r')) {
-        out.put_slice(b"data: ");
-        out.put_slice(line);
-        out.put_u8(b'\n');
-    }
-    out.put_u8(b'\n');
-    out.freeze()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_over_several_lines_is_one_event() {
-        assert_eq!(event(b"{}"), "event: message\ndata: {}\n\n");
-        assert_eq!(event(b"{\n}"), "event: message\ndata: {\ndata: }\n\n");
-    }
 }

@@ -1,5 +1,6 @@
 //! What a session is told reaches its client, by either front.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -52,38 +53,97 @@ async fn over_stdio_it_is_written_in_order() {
     assert_eq!(lines(&mut input, 9).await, "{\"c\":3}\n");
 }
 
+/// A session over HTTP, and what is read of its `GET` streams.
+struct Client {
+    address: SocketAddr,
+    id: String,
+    session: Arc<Session>,
+}
+
+impl Client {
+    async fn open(gateway: &Arc<Gateway>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let serving = Arc::clone(gateway);
+        tokio::spawn(async move { serving.serve_http(listener, std::future::pending()).await });
+        let mut http = BufReader::new(TcpStream::connect(address).await.unwrap());
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{INITIALIZE}",
+            INITIALIZE.len()
+        );
+        http.get_mut().write_all(head.as_bytes()).await.unwrap();
+        let id = field(&mut http, "mcp-session-id: ").await;
+        let session = gateway.lasting.sessions.find(&id).unwrap();
+        Self {
+            address,
+            id,
+            session,
+        }
+    }
+
+    /// Opens a stream, and reads the id that it begins with.
+    async fn listen(&self, last: &str) -> (BufReader<TcpStream>, String) {
+        let mut http = BufReader::new(TcpStream::connect(self.address).await.unwrap());
+        let head = format!(
+            "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\
+             Mcp-Session-Id: {}\r\nLast-Event-ID: {last}\r\n\r\n",
+            self.id
+        );
+        http.get_mut().write_all(head.as_bytes()).await.unwrap();
+        let first = field(&mut http, "id: ").await;
+        (http, first)
+    }
+}
+
+/// The next line that begins with `name`, without that.
+async fn field(http: &mut BufReader<TcpStream>, name: &str) -> String {
+    loop {
+        let line = lines(http, 1).await;
+        if let Some(value) = line.trim_end().strip_prefix(name) {
+            return value.to_owned();
+        }
+    }
+}
+
+async fn hears(http: &mut BufReader<TcpStream>, messages: &[&str]) {
+    for message in messages {
+        assert_eq!(field(http, "data: {").await, message[1..]);
+    }
+}
+
 #[tokio::test]
 async fn over_http_it_is_an_event_of_the_stream_that_is_open() {
     let gateway = gateway().await;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let serving = Arc::clone(&gateway);
-    tokio::spawn(async move { serving.serve_http(listener, std::future::pending()).await });
-    let mut http = BufReader::new(TcpStream::connect(address).await.unwrap());
-    let head = format!(
-        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\n\
-         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{INITIALIZE}",
-        INITIALIZE.len()
-    );
-    http.get_mut().write_all(head.as_bytes()).await.unwrap();
-    let mut id = String::new();
-    while !id.starts_with("mcp-session-id: ") {
-        id = lines(&mut http, 1).await;
+    let client = Client::open(&gateway).await;
+    let session = &client.session;
+    assert!(!session.listens() && tell(session, &[r#"{"a":1}"#]));
+    let (mut http, _) = client.listen("").await;
+    hears(&mut http, &[r#"{"a":1}"#]).await;
+    assert!(session.listens() && tell(session, &[r#"{"b":2}"#]));
+    hears(&mut http, &[r#"{"b":2}"#]).await;
+}
+
+/// What was sent and may be lost is sent again, then what was told in between, and nothing of another stream.
+#[tokio::test]
+async fn who_comes_back_to_a_stream_hears_what_it_missed_there() {
+    let gateway = gateway().await;
+    let client = Client::open(&gateway).await;
+    let session = &client.session;
+    let (mut http, first) = client.listen("").await;
+    assert!(tell(session, &[r#"{"a":1}"#]));
+    hears(&mut http, &[r#"{"a":1}"#]).await;
+    let (mut other, _) = client.listen("").await;
+    assert!(tell(session, &[r#"{"b":2}"#]));
+    hears(&mut other, &[r#"{"b":2}"#]).await;
+    drop((http, other));
+    while session.listens() {
+        tokio::task::yield_now().await;
     }
-    let id = id["mcp-session-id: ".len()..].trim();
-    let session = gateway.lasting.sessions.find(id).unwrap();
-    assert!(!session.listens() && tell(&session, &[r#"{"a":1}"#]));
-    let mut http = BufReader::new(TcpStream::connect(address).await.unwrap());
-    let head = format!(
-        "GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: {id}\r\n\r\n"
-    );
-    http.get_mut().write_all(head.as_bytes()).await.unwrap();
-    for expected in [r#"data: {"a":1}"#, r#"data: {"b":2}"#] {
-        let mut line = String::new();
-        while !line.starts_with("data: {") {
-            line = lines(&mut http, 1).await;
-        }
-        assert_eq!(line.trim_end(), expected);
-        assert!(session.listens() && tell(&session, &[r#"{"b":2}"#]));
-    }
+    assert!(tell(session, &[r#"{"c":3}"#]));
+    let (mut http, again) = client.listen(&first).await;
+    assert_eq!(again, first);
+    hears(&mut http, &[r#"{"a":1}"#, r#"{"c":3}"#]).await;
+    assert!(tell(session, &[r#"{"d":4}"#]));
+    hears(&mut http, &[r#"{"d":4}"#]).await;
 }

@@ -40,6 +40,7 @@ mod servers;
 mod sessions;
 mod status;
 mod stdio;
+mod streams;
 mod support;
 mod tasks;
 mod told;

@@ -30,7 +30,8 @@ pub(crate) async fn start(era: Era) -> Peer {
     Peer::start(move |seen| answer(era, seen)).await
 }
 
-fn answer(era: Era, seen: &Seen) -> Option<Reply> {
+/// What it answers.
+pub(crate) fn answer(era: Era, seen: &Seen) -> Option<Reply> {
     let result = match (seen.method(), era) {
         ("server/discover", Era::Modern) => discover(),
         ("initialize", Era::Legacy) => initialize(),

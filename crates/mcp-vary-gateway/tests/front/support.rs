@@ -91,7 +91,10 @@ pub(crate) fn config(target: Target) -> Config {
 }
 
 pub(crate) fn limits() -> Limits {
-    Limits::default().with_drain(Duration::from_millis(50))
+    // However slow the machine, it is not the clock that makes an answer a stream.
+    Limits::default()
+        .with_drain(Duration::from_millis(50))
+        .with_stream_after(Duration::from_secs(3_600))
 }
 
 /// Serves HTTP on a port of its own until the token is cancelled.
@@ -341,21 +344,27 @@ impl Http {
         (length > 0).then_some(chunk)
     }
 
-    /// The next event of a stream; none at its end.
+    /// The next event of a stream that says something; none at its end.
     pub(crate) async fn event(&mut self) -> Option<Value> {
+        loop {
+            let event = self.written_event().await?;
+            let data: String = event
+                .lines()
+                .filter_map(|line| line.strip_prefix("data: "))
+                .collect();
+            if !data.is_empty() {
+                return Some(serde_json::from_str(&data).unwrap());
+            }
+        }
+    }
+
+    /// The next event of a stream as it is written, to the empty line; none at its end.
+    pub(crate) async fn written_event(&mut self) -> Option<String> {
         loop {
             let end = self.events.windows(2).position(|two| two == b"\n\n");
             if let Some(end) = end {
                 let event: Vec<u8> = self.events.drain(..end + 2).collect();
-                let event = String::from_utf8(event).unwrap();
-                let data: String = event
-                    .lines()
-                    .filter_map(|line| line.strip_prefix("data: "))
-                    .collect();
-                if !data.is_empty() {
-                    return Some(serde_json::from_str(&data).unwrap());
-                }
-                continue;
+                return Some(String::from_utf8(event).unwrap());
             }
             let chunk = self.chunk().await?;
             self.events.extend(chunk);

@@ -18,7 +18,7 @@ pub(crate) async fn answer(call: &Call<'_>) -> Option<Result<CallToolResponse, E
         "test_tool_with_progress" => Ok(progress_in_halves(call).await),
         "test_logging_tool" => Ok(log_once(call).await),
         "test_reconnection" => {
-            tokio::time::sleep(A_MOMENT).await;
+            tokio::time::sleep(A_WHILE).await;
             Ok(says("reconnected"))
         }
         "test_trigger_tool_change" => {
@@ -140,6 +140,8 @@ fn says(text: &str) -> CallToolResult {
 
 /// What the suite asks for between two reports.
 const A_MOMENT: Duration = Duration::from_millis(50);
+/// Longer than a gateway waits for an answer before it opens a stream for it.
+const A_WHILE: Duration = Duration::from_secs(3);
 
 const LEVELS: [LoggingLevel; 8] = [
     LoggingLevel::Debug,

@@ -1,0 +1,445 @@
+//! One stream: the events that its client may not have got yet, and the connection that reads them.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::event::{At, EventId, event_with_id, priming};
+use crate::session::ClientId;
+
+/// The events of one stream, in order, and who reads them.
+///
+/// # Properties
+///
+/// At most one connection reads; who connects takes over from the one before, which ends. Events that were
+/// handed to a connection are kept as well, since nobody knows which of them arrived; beyond
+/// [`ROOM`] bytes the oldest are let go. The newest is always kept, so that an answer is.
+pub(crate) struct Log {
+    pub(super) number: u64,
+    pub(super) client: ClientId,
+    /// Whether it is that of a request, which somebody feeds until the answer; else that of a `GET`.
+    is_of_request: bool,
+    ending: String,
+    /// Bytes of all logs of the gateway.
+    total: Arc<AtomicUsize>,
+    state: Mutex<State>,
+    /// Told whenever a connection comes, goes or reads.
+    changed: Notify,
+}
+
+struct State {
+    events: VecDeque<Event>,
+    /// The number of the event that comes next.
+    next: u64,
+    /// The first event that no connection was given.
+    unsent: u64,
+    bytes: usize,
+    unsent_bytes: usize,
+    /// Something is still to be said by whoever feeds it.
+    fed: bool,
+    /// Nobody can come back to it, so that nothing more is kept.
+    given_up: bool,
+    /// Counts the connections; the last one reads.
+    connections: u64,
+    connected: bool,
+    /// When it was last read or fed.
+    since: Instant,
+    reader: Option<Waker>,
+}
+
+struct Event {
+    number: u64,
+    bytes: Bytes,
+}
+
+/// Bytes of one stream that are kept, and that wait for a client that reads slowly before what feeds the
+/// stream must wait, too.
+pub(super) const ROOM: usize = 256 << 10;
+/// What a log costs besides its events, about.
+const OWN: usize = 512;
+
+/// Without what was said.
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = self.lock();
+        f.debug_struct("Log")
+            .field("number", &self.number)
+            .field("events", &state.events.len())
+            .field("connected", &state.connected)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Log {
+    /// A log without events, of the answer to `request` where there is one.
+    pub(super) fn new(
+        number: u64,
+        client: ClientId,
+        request: Option<&str>,
+        total: Arc<AtomicUsize>,
+    ) -> Self {
+        total.fetch_add(OWN, Ordering::Relaxed);
+        Self {
+            number,
+            client,
+            is_of_request: request.is_some(),
+            ending: EventId::ending(request),
+            total,
+            state: Mutex::new(State {
+                events: VecDeque::new(),
+                next: 0,
+                unsent: 0,
+                bytes: 0,
+                unsent_bytes: 0,
+                fed: request.is_some(),
+                given_up: false,
+                connections: 0,
+                connected: false,
+                since: Instant::now(),
+                reader: None,
+            }),
+            changed: Notify::new(),
+        }
+    }
+
+    /// Lets the client come back before anything was said.
+    pub(super) fn prime(&self) {
+        let mut state = self.lock();
+        let id = self.id(At::Number(state.next));
+        self.add(&mut state, priming(&id));
+    }
+
+    /// Adds a message.
+    pub(super) fn push(&self, message: &[u8]) {
+        let mut state = self.lock();
+        let id = self.id(At::Number(state.next));
+        self.add(&mut state, event_with_id(&id, message));
+    }
+
+    /// Adds the answer, or what is said in its place: nothing follows.
+    pub(crate) fn conclude(&self, message: &[u8]) {
+        let id = self.id(At::End);
+        let mut state = self.lock();
+        state.fed = false;
+        self.add(&mut state, event_with_id(&id, message));
+    }
+
+    fn id(&self, at: At) -> String {
+        let (stream, ending) = (self.number, &self.ending);
+        match at {
+            At::Number(number) => format!("{stream:x}-{number}{ending}"),
+            At::End => format!("{stream:x}-end{ending}"),
+        }
+    }
+
+    fn add(&self, state: &mut State, bytes: Bytes) {
+        if state.given_up {
+            return;
+        }
+        let number = state.next;
+        state.next += 1;
+        state.since = Instant::now();
+        state.bytes += bytes.len();
+        state.unsent_bytes += bytes.len();
+        self.total.fetch_add(bytes.len(), Ordering::Relaxed);
+        state.events.push_back(Event { number, bytes });
+        while state.bytes > ROOM && state.events.len() > 1 && state.may_lose_the_first() {
+            self.lose_the_first(state);
+        }
+        state.wake();
+    }
+
+    fn lose_the_first(&self, state: &mut State) {
+        let Some(event) = state.events.pop_front() else {
+            return;
+        };
+        let bytes = event.bytes.len();
+        state.bytes -= bytes;
+        self.total.fetch_sub(bytes, Ordering::Relaxed);
+        if event.number >= state.unsent {
+            state.unsent = event.number + 1;
+            state.unsent_bytes -= bytes;
+        }
+    }
+
+    /// Ends the stream without an answer, if it has not ended.
+    pub(crate) fn finish(&self) {
+        let mut state = self.lock();
+        state.fed = false;
+        state.since = Instant::now();
+        state.wake();
+    }
+
+    /// Whether somebody reads.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.lock().connected
+    }
+
+    /// Whether more may be said: the client has read, or there is none that could.
+    pub(crate) fn has_room(&self) -> bool {
+        let state = self.lock();
+        !state.connected || state.unsent_bytes < ROOM
+    }
+
+    /// Waits until a connection comes, goes or reads.
+    pub(crate) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    pub(super) fn is_of_request(&self) -> bool {
+        self.is_of_request
+    }
+
+    /// Whether an event after the `last` that its client got is there or may come.
+    pub(super) fn continues_after(&self, last: u64) -> bool {
+        let state = self.lock();
+        let more = state.events.back().is_some_and(|event| event.number > last);
+        more || state.fed
+    }
+
+    /// Reads from the event after `last` on, from the first without one. Whoever read before reads no more.
+    pub(super) fn connect(self: &Arc<Self>, last: Option<u64>) -> Connection {
+        let mut state = self.lock();
+        state.connections += 1;
+        state.connected = true;
+        state.wake();
+        state.send_again_from(last.map_or(0, |last| last.saturating_add(1)));
+        self.changed.notify_one();
+        Connection {
+            log: Arc::clone(self),
+            number: state.connections,
+        }
+    }
+
+    /// Gives up what is least needed: what was sent, where somebody reads, else everything. Whether the
+    /// stream can still be come back to.
+    pub(super) fn shed(&self) -> bool {
+        let mut state = self.lock();
+        let connected = state.connected;
+        while !connected || state.may_lose_the_first() {
+            if state.events.is_empty() {
+                break;
+            }
+            self.lose_the_first(&mut state);
+        }
+        state.given_up = !connected;
+        connected
+    }
+
+    /// Since when nobody reads and nothing more comes; none while either is so.
+    pub(super) fn idle_since(&self) -> Option<Instant> {
+        let state = self.lock();
+        (!state.connected && !state.fed).then_some(state.since)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Its counts are right whenever the lock is free.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Whether the first event was sent, or nobody is there who waits for it.
+    fn may_lose_the_first(&self) -> bool {
+        let first = self.events.front();
+        first.is_some_and(|event| !self.connected || event.number < self.unsent)
+    }
+
+    fn send_again_from(&mut self, number: u64) {
+        self.unsent = number.min(self.next);
+        let unsent = self.events.iter().rev();
+        let unsent = unsent.take_while(|event| event.number >= self.unsent);
+        self.unsent_bytes = unsent.map(|event| event.bytes.len()).sum();
+    }
+
+    /// The next event that was not sent.
+    fn next_unsent(&mut self) -> Option<Bytes> {
+        let first = self.events.front()?.number;
+        let at = usize::try_from(self.unsent.saturating_sub(first)).ok()?;
+        let event = self.events.get(at)?;
+        self.unsent = event.number + 1;
+        self.unsent_bytes -= event.bytes.len();
+        Some(event.bytes.clone())
+    }
+
+    fn wake(&mut self) {
+        if let Some(waker) = self.reader.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        let bytes = self.lock().bytes;
+        self.total.fetch_sub(bytes + OWN, Ordering::Relaxed);
+    }
+}
+
+/// What one connection reads of a stream, for as long as no other takes over.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    log: Arc<Log>,
+    number: u64,
+}
+
+impl Connection {
+    pub(crate) fn log(&self) -> &Arc<Log> {
+        &self.log
+    }
+
+    /// The next event; none when another connection reads now.
+    ///
+    /// Where the stream is fed by somebody else it is pending for as long as that may say more, and none
+    /// after.
+    pub(crate) fn poll_event(&self, cx: &Context<'_>) -> Poll<Option<Bytes>> {
+        let mut state = self.log.lock();
+        if state.connections != self.number {
+            return Poll::Ready(None);
+        }
+        if let Some(event) = state.next_unsent() {
+            if state.unsent_bytes < ROOM {
+                self.log.changed.notify_one();
+            }
+            return Poll::Ready(Some(event));
+        }
+        if !state.fed && self.log.is_of_request {
+            return Poll::Ready(None);
+        }
+        state.reader = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut state = self.log.lock();
+        if state.connections == self.number {
+            state.connected = false;
+            state.since = Instant::now();
+            state.reader = None;
+            self.log.changed.notify_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(request: Option<&str>) -> Arc<Log> {
+        Arc::new(Log::new(1, 7, request, Arc::default()))
+    }
+
+    fn read(connection: &Connection) -> Option<String> {
+        let polled = connection.poll_event(&Context::from_waker(Waker::noop()));
+        match polled {
+            Poll::Ready(Some(event)) => Some(String::from_utf8(event.to_vec()).unwrap()),
+            Poll::Ready(None) => Some("closed".to_owned()),
+            Poll::Pending => None,
+        }
+    }
+
+    fn ids(connection: &Connection) -> Vec<String> {
+        let events = std::iter::from_fn(|| read(connection).filter(|event| event != "closed"));
+        let ids = events.map(|event| {
+            let id = event.lines().find_map(|line| line.strip_prefix("id: "));
+            id.unwrap().to_owned()
+        });
+        ids.collect()
+    }
+
+    #[test]
+    fn what_was_sent_is_kept_for_who_comes_back() {
+        let log = log(Some("9"));
+        let first = log.connect(None);
+        log.push(b"{}");
+        log.push(b"{}");
+        assert_eq!(ids(&first), ["1-0-OQ", "1-1-OQ"]);
+        drop(first);
+        log.conclude(b"{}");
+        assert_eq!(ids(&log.connect(Some(0))), ["1-1-OQ", "1-end-OQ"]);
+        assert_eq!(ids(&log.connect(None)).len(), 3);
+        assert!(log.continues_after(1) && !log.continues_after(2));
+        assert!(ids(&log.connect(Some(u64::MAX))).is_empty());
+    }
+
+    #[test]
+    fn who_connects_takes_over() {
+        let log = log(None);
+        let [first, second] = [(); 2].map(|()| log.connect(None));
+        log.push(b"{}");
+        assert_eq!(read(&first).as_deref(), Some("closed"));
+        assert_eq!(ids(&second), ["1-0"]);
+        drop(first);
+        assert!(log.is_connected());
+        drop(second);
+        assert!(!log.is_connected());
+    }
+
+    /// A stream that ends without an answer is closed; that of a `GET` waits for more.
+    #[test]
+    fn a_stream_ends_when_nobody_feeds_it() {
+        let (call, told) = (log(Some("9")), log(None));
+        let (reads, hears) = (call.connect(None), told.connect(None));
+        assert_eq!((read(&reads), read(&hears)), (None, None));
+        call.finish();
+        assert_eq!(
+            (read(&reads).as_deref(), read(&hears)),
+            (Some("closed"), None)
+        );
+        assert!(call.idle_since().is_none() && told.idle_since().is_none());
+        drop((reads, hears));
+        assert!(call.idle_since().is_some() && told.idle_since().is_some());
+    }
+
+    #[test]
+    fn what_waits_for_who_reads_is_bounded_by_waiting() {
+        let log = log(Some("9"));
+        let reader = log.connect(None);
+        let message = vec![b' '; ROOM / 4];
+        let told = std::iter::repeat_with(|| log.push(&message)).take_while(|()| log.has_room());
+        assert_eq!(told.count(), 3);
+        assert_eq!(ids(&reader).len(), 4);
+        assert!(log.has_room());
+    }
+
+    #[test]
+    fn what_nobody_reads_is_bounded_by_letting_the_oldest_go() {
+        let log = log(Some("9"));
+        let message = vec![b' '; ROOM / 4];
+        for _ in 0..9 {
+            log.push(&message);
+            assert!(log.has_room());
+        }
+        log.conclude(&vec![b' '; 2 * ROOM]);
+        assert_eq!(ids(&log.connect(Some(1))), ["1-end-OQ"]);
+        log.push(b"{}");
+        assert_eq!(log.total.load(Ordering::Relaxed), OWN + log.lock().bytes);
+        let total = Arc::clone(&log.total);
+        drop(log);
+        assert_eq!(total.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn under_pressure_goes_what_was_sent_and_what_nobody_reads() {
+        let read_by_one = log(None);
+        let reader = read_by_one.connect(None);
+        read_by_one.push(b"{}");
+        assert_eq!(ids(&reader).len(), 1);
+        read_by_one.push(b"{}");
+        assert!(read_by_one.shed());
+        assert_eq!(ids(&reader), ["1-1"]);
+
+        let left = log(Some("9"));
+        left.push(b"{}");
+        assert!(!left.shed());
+        left.push(b"{}");
+        assert_eq!(left.lock().events.len(), 0);
+    }
+}
