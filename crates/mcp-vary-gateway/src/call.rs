@@ -141,6 +141,11 @@ impl Call<'_> {
         let next = page.next().map(|next| view.bookmark(next));
         let next = next.map(|bookmark| self.seal(variant, kind, &bookmark));
         let (start, end) = page.result(next.as_deref());
+        if kind == ListKind::Tools && next.is_none() && self.gateway.config.read_result {
+            let list = format!("{}{end}", String::from_utf8_lossy(start));
+            let list = self.with_reader(view, &list);
+            return Ok(Outcome::Done(reply::result(self.asked.id, list.as_bytes())));
+        }
         let parts = [start, end.as_bytes()];
         Ok(Outcome::Done(reply::result_of_parts(self.asked.id, &parts)))
     }
@@ -162,6 +167,9 @@ impl Call<'_> {
         self.requires("tools")?;
         let name = self.asked.params.string("name")?;
         let variant = self.active()?;
+        if let Some(rest) = self.rest(variant, &name).await? {
+            return Ok(rest);
+        }
         let tool = self.known_tool(variant, &name).await?;
         let subject = self.subject(&name);
         let arguments = self.arguments()?;
@@ -214,7 +222,7 @@ impl Call<'_> {
     pub(crate) async fn read(mut self) -> Result<Outcome, Failure> {
         let uri = self.asked.params.string("uri").unwrap_or_default();
         if Kept::is_uri(&uri) {
-            return self.read_kept(uri);
+            return self.read_kept(uri).await;
         }
         self.requires("resources")?;
         let uri = self.asked.params.string("uri")?;
@@ -242,12 +250,14 @@ impl Call<'_> {
     }
 
     /// The rest of a result that was told in fewer words. It is no server's, and outside of the views.
-    fn read_kept(&self, uri: String) -> Result<Outcome, Failure> {
+    async fn read_kept(&self, uri: String) -> Result<Outcome, Failure> {
         let variant = self.active()?;
+        self.may_read_kept(variant, &uri).await?;
         match self.gateway.lasting.kept.read(&uri, self.client.id) {
-            Ok(result) => {
+            Ok(rest) => {
                 let era = self.client.era();
-                let sent = bridge::result_downward(&result, era, Caching::Never);
+                let contents = rest.contents();
+                let sent = bridge::result_downward(&contents, era, Caching::Never);
                 Ok(Outcome::Done(reply::result(self.asked.id, sent.as_bytes())))
             }
             Err(Unread::Unknown) => Err(self.not_found(variant, Identifier::Resource(uri))),
@@ -526,7 +536,7 @@ impl Call<'_> {
     }
 
     /// Finds something that a list must show to exist; a list that cannot be read says so itself.
-    async fn find<T>(
+    pub(crate) async fn find<T>(
         &self,
         kind: ListKind,
         find: impl Fn(&Catalog) -> Option<T>,
@@ -539,7 +549,7 @@ impl Call<'_> {
         found.map_err(|failure| failure.unwrap_or_else(not_found))
     }
 
-    fn not_found(&self, variant: usize, what: Identifier) -> Failure {
+    pub(crate) fn not_found(&self, variant: usize, what: Identifier) -> Failure {
         let active = self.active_variant(variant);
         let era = self.client.era();
         Failure::from(&Error::NotFound { what, active, era })

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mcp_vary::json::{Json, Members, string};
-use mcp_vary::render::{self, Part, PartError};
+use mcp_vary::render::{Index, Part, PartError};
 
 use crate::config::Outside;
 use crate::session::ClientId;
@@ -21,8 +21,9 @@ const ID: usize = 16;
 /// # Properties
 ///
 /// Who knows an id and is the client that got it reads the whole value, part by part, until its time is over
-/// or newer results need the room. All of them together have at most as many bytes as is said, and one at
-/// most a quarter of that.
+/// or newer results need the room. All of them together, with what it takes to find their parts, have at most as
+/// many bytes as is said, and one at most a quarter of that. Whoever reads all parts of an array, object or text
+/// one after the other has it looked through once.
 pub(crate) struct Kept {
     room: usize,
     time: Duration,
@@ -41,10 +42,56 @@ struct All {
 
 struct Whole {
     json: Arc<str>,
-    client: Option<ClientId>,
+    /// Where the parts stand of what was read last.
+    index: Option<Arc<Index>>,
+    owner: Owner,
     number: u64,
     /// In seconds since 1970.
     until: u64,
+}
+
+impl Whole {
+    fn bytes(&self) -> usize {
+        self.json.len() + self.index.as_ref().map_or(0, |index| index.bytes())
+    }
+}
+
+/// Whose a result is.
+#[derive(Clone, Debug)]
+pub(crate) struct Owner {
+    /// The client that alone may read it; whoever knows the URI may without.
+    pub(crate) client: Option<ClientId>,
+    /// The tool that made it.
+    pub(crate) tool: OwnTool,
+}
+
+/// What a server calls a tool, and what that server is called.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct OwnTool {
+    pub(crate) server: Arc<str>,
+    pub(crate) own: Arc<str>,
+}
+
+/// A part of a result.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    uri: String,
+    media_type: &'static str,
+    /// As JSON, or the text itself.
+    pub(crate) text: String,
+    /// The URI of the part after it, and what is said of that.
+    pub(crate) next: Option<(String, String)>,
+}
+
+impl Rest {
+    /// The result of `resources/read`: the part, and the next one where there is more, which says how much.
+    pub(crate) fn contents(&self) -> String {
+        let mut contents = vec![content(&self.uri, self.media_type, &self.text)];
+        if let Some((next, told)) = &self.next {
+            contents.push(content(next, "text/plain", told));
+        }
+        format!(r#"{{"contents":[{}]}}"#, contents.join(","))
+    }
 }
 
 /// Why nothing is read.
@@ -92,8 +139,17 @@ impl Kept {
         Some(format!("{PREFIX}{}", id.concat()))
     }
 
-    /// Keeps `json` as `uri`, for `client` alone where one is named.
-    pub(crate) fn keep(&self, uri: &str, json: String, client: Option<ClientId>) {
+    /// The URI of a result by its id, or by a URI of it.
+    pub(crate) fn uri_of(id: &str) -> String {
+        let id = id.trim();
+        match Self::is_uri(id) {
+            true => id.to_owned(),
+            false => format!("{PREFIX}{id}"),
+        }
+    }
+
+    /// Keeps `json` as `uri`.
+    pub(crate) fn keep(&self, uri: &str, json: String, owner: Owner) {
         let Some(id) = uri.strip_prefix(PREFIX) else {
             return;
         };
@@ -107,46 +163,78 @@ impl Kept {
         all.ids.insert(number, Arc::clone(&id));
         let whole = Whole {
             json: json.into(),
-            client,
+            index: None,
+            owner,
             number,
             until: now.saturating_add(self.time.as_secs()),
         };
         all.by_id.insert(id, whole);
     }
 
-    /// The result of `resources/read` for `uri`, asked by `client`.
-    ///
-    /// The first of its contents is the part as JSON, or the text itself. Another follows when there is more:
-    /// it says how much, and has the URI of the next part.
-    pub(crate) fn read(&self, uri: &str, client: ClientId) -> Result<String, Unread> {
-        let rest = uri.strip_prefix(PREFIX).unwrap_or_default();
-        let (id, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let json = self.whole(id, client).ok_or(Unread::Unknown)?;
+    /// The tool that made what `client` reads as `uri`.
+    pub(crate) fn tool(&self, uri: &str, client: ClientId) -> Option<OwnTool> {
+        let (id, _) = split(uri);
+        self.whole(id, client, |whole| whole.owner.tool.clone())
+    }
+
+    /// The part that `uri` asks for, asked by `client`.
+    pub(crate) fn read(&self, uri: &str, client: ClientId) -> Result<Rest, Unread> {
+        let (id, query) = split(uri);
+        let known = |whole: &Whole| (Arc::clone(&whole.json), whole.index.clone());
+        let (json, index) = self.whole(id, client, known).ok_or(Unread::Unknown)?;
         let part = Part::parse(query).map_err(Unread::Part)?;
-        let value = Json::parse(&json).map_err(|_| Unread::Unknown)?;
-        let page = render::read(&value, &part).map_err(Unread::Part)?;
-        let (media_type, text) = match &page.value {
-            Json::String(text) => ("text/plain", text.to_string()),
+        let known = index.filter(|index| index.pointer() == part.pointer);
+        let index = match known {
+            Some(index) => index,
+            None => {
+                let index = Arc::new(Index::of(&json, &part.pointer).map_err(Unread::Part)?);
+                self.index(id, &json, Arc::clone(&index));
+                index
+            }
+        };
+        let page = index.page(&json, &part).map_err(Unread::Part)?;
+        let (media_type, text) = match page.value {
+            Json::String(text) => ("text/plain", text.into_owned()),
             value => ("application/json", value.to_json()),
         };
-        let mut contents = vec![content(uri, media_type, &text)];
-        if let Some(next) = page.next {
+        let next = page.next.map(|next| {
             let mut following = part.clone().from(next);
             following.limit = part.limit;
             let following = format!("{PREFIX}{id}?{}", following.to_query());
             let (from, total) = (page.offset, page.total);
             let told = format!("{from} to {next} of {total}; the next part: {following}");
-            contents.push(content(&following, "text/plain", &told));
-        }
-        Ok(format!(r#"{{"contents":[{}]}}"#, contents.join(",")))
+            (following, told)
+        });
+        Ok(Rest {
+            uri: uri.to_owned(),
+            media_type,
+            text,
+            next,
+        })
     }
 
-    fn whole(&self, id: &str, client: ClientId) -> Option<Arc<str>> {
+    /// Keeps where the parts of `json` stand, which is kept as `id`.
+    fn index(&self, id: &str, json: &Arc<str>, index: Arc<Index>) {
+        let now = (self.outside.now)();
+        let mut all = self.lock();
+        let whole = all.by_id.get_mut(id);
+        let Some(whole) = whole.filter(|whole| Arc::ptr_eq(&whole.json, json)) else {
+            return;
+        };
+        let before = whole.bytes();
+        whole.index = Some(index);
+        let after = whole.bytes();
+        all.bytes = all.bytes - before + after;
+        all.forget(now, self.room);
+    }
+
+    /// What `see` says of the result of this id, if `client` may read it.
+    fn whole<T>(&self, id: &str, client: ClientId, see: impl Fn(&Whole) -> T) -> Option<T> {
         let now = (self.outside.now)();
         let all = self.lock();
         let whole = all.by_id.get(id).filter(|whole| whole.until > now)?;
-        let may = whole.client.is_none_or(|owner| owner == client);
-        may.then(|| Arc::clone(&whole.json))
+        let may = whole.owner.client.is_none_or(|owner| owner == client);
+        may.then(|| see(whole))
     }
 
     fn lock(&self) -> MutexGuard<'_, All> {
@@ -166,10 +254,16 @@ impl All {
             let (number, id) = (*number, Arc::clone(id));
             self.ids.remove(&number);
             if let Some(whole) = self.by_id.remove(&id).filter(|it| it.number == number) {
-                self.bytes -= whole.json.len();
+                self.bytes -= whole.bytes();
             }
         }
     }
+}
+
+/// The id and the query of a URI.
+fn split(uri: &str) -> (&str, &str) {
+    let rest = uri.strip_prefix(PREFIX).unwrap_or_default();
+    rest.split_once('?').unwrap_or((rest, ""))
 }
 
 fn content(uri: &str, media_type: &str, text: &str) -> String {
@@ -195,17 +289,41 @@ mod tests {
 
     fn keep(kept: &Kept, json: &str, client: Option<ClientId>) -> String {
         let uri = kept.uri(json.len()).unwrap();
-        kept.keep(&uri, json.to_owned(), client);
+        let tool = OwnTool {
+            server: "a".into(),
+            own: "b".into(),
+        };
+        kept.keep(&uri, json.to_owned(), Owner { client, tool });
         uri
+    }
+
+    fn contents(kept: &Kept, uri: &str) -> String {
+        kept.read(uri, 1).unwrap().contents()
+    }
+
+    #[test]
+    fn an_index_takes_room() {
+        let kept = kept(1 << 20, || 0);
+        let rows = format!("[{}]", vec!["1"; 50_000].join(","));
+        let uri = keep(&kept, &rows, None);
+        assert_eq!(kept.lock().bytes, rows.len());
+        for query in ["", "?offset=100", "?offset=0&limit=5"] {
+            contents(&kept, &format!("{uri}{query}"));
+        }
+        let index = Index::of(&rows, "").unwrap().bytes();
+        assert_eq!(kept.lock().bytes, rows.len() + index);
+        contents(&kept, &format!("{uri}?pointer=/7"));
+        let index = Index::of(&rows, "/7").unwrap().bytes();
+        assert_eq!(kept.lock().bytes, rows.len() + index, "one at a time");
+        kept.lock().forget(u64::MAX, 0);
+        assert_eq!(kept.lock().bytes, 0);
     }
 
     #[test]
     fn a_result_is_read_in_parts_that_lead_to_each_other() {
         let kept = kept(1 << 20, || 0);
         let uri = keep(&kept, r#"{"rows":[{"n":1.0},{"n":2},{"n":3}]}"#, None);
-        let first = kept
-            .read(&format!("{uri}?pointer=/rows&limit=2"), 1)
-            .unwrap();
+        let first = contents(&kept, &format!("{uri}?pointer=/rows&limit=2"));
         assert_eq!(
             first,
             format!(
@@ -215,9 +333,7 @@ mod tests {
                  \"text\":\"0 to 2 of 3; the next part: {uri}?pointer=/rows&offset=2&limit=2\"}}]}}"
             )
         );
-        let last = kept
-            .read(&format!("{uri}?pointer=/rows&offset=2&limit=2"), 1)
-            .unwrap();
+        let last = contents(&kept, &format!("{uri}?pointer=/rows&offset=2&limit=2"));
         assert!(
             last.contains(r#"[{\"n\":3}]"#) && !last.contains("next part"),
             "{last}"
@@ -228,7 +344,7 @@ mod tests {
     fn a_text_is_read_as_text() {
         let kept = kept(1 << 20, || 0);
         let uri = keep(&kept, r#""two words""#, None);
-        let read = kept.read(&uri, 1).unwrap();
+        let read = contents(&kept, &uri);
         assert!(
             read.contains(r#""mimeType":"text/plain","text":"two words""#),
             "{read}"

@@ -31,6 +31,7 @@ mod rankings;
 mod reload;
 mod reply;
 mod report;
+mod rest;
 mod results;
 mod resume;
 pub mod revision;

@@ -15,13 +15,12 @@ use mcp_vary::view::{OutputCheck, ResultFields, UriMap};
 use serde_json::Value;
 
 use crate::bridge::{STRUCTURE, is_text, with_words, without_structure};
-use crate::kept::Kept;
+use crate::kept::{Kept, Owner};
 use crate::negotiated;
 use crate::results::{
     Called, Output, PromptRule, Recipe, ResourceRule, Told, told_prompt, told_resource,
 };
 use crate::revision::Era;
-use crate::session::ClientId;
 use crate::splice;
 
 /// What a result is shaped by.
@@ -141,12 +140,13 @@ pub(crate) struct Telling {
     pub(crate) called: Called,
 }
 
-/// Where what is left out is kept, and for whom.
+/// Where what is left out is kept, and whose it is.
 #[derive(Clone, Debug)]
 pub(crate) struct Keeping {
     pub(crate) kept: Arc<Kept>,
-    /// The client that alone may read it; whoever knows the URI may without.
-    pub(crate) client: Option<ClientId>,
+    pub(crate) owner: Owner,
+    /// The tool that reads it, where there is one.
+    pub(crate) reader: Option<Arc<str>>,
 }
 
 impl Shaping {
@@ -259,6 +259,7 @@ impl Shaping {
                 uri,
                 is_linked: self.is_linked,
             }),
+            reader: self.keeping.reader.as_deref(),
             words,
             ..Compaction::default()
         };
@@ -270,12 +271,12 @@ impl Shaping {
     }
 
     fn keep(&self, uri: &str, whole: Option<String>, texts: Option<String>) {
-        let Keeping { kept, client } = &self.keeping;
+        let Keeping { kept, owner, .. } = &self.keeping;
         if let Some(whole) = whole {
-            kept.keep(uri, whole, *client);
+            kept.keep(uri, whole, owner.clone());
         }
         if let Some(texts) = texts {
-            kept.keep(&format!("{uri}{TEXTS}"), texts, *client);
+            kept.keep(&format!("{uri}{TEXTS}"), texts, owner.clone());
         }
     }
 }

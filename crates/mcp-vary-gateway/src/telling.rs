@@ -8,6 +8,7 @@ use mcp_vary::view::ResultFields;
 use crate::call::Call;
 use crate::catalog::item::Place;
 use crate::catalog::shown::{Prompt, Tool};
+use crate::kept::{OwnTool, Owner};
 use crate::results::Called;
 use crate::revision::Revision;
 use crate::shape::{Keeping, Listener, PromptShaping, ResourceShaping, Shape, Shaping, Telling};
@@ -29,7 +30,14 @@ impl Call<'_> {
             telling,
             keeping: Keeping {
                 kept: Arc::clone(&self.gateway.lasting.kept),
-                client: self.client.session.as_ref().map(|session| session.client),
+                owner: Owner {
+                    client: self.client.session.as_ref().map(|session| session.client),
+                    tool: OwnTool {
+                        server: self.server_name(tool.place.server),
+                        own: Arc::clone(&tool.place.own),
+                    },
+                },
+                reader: self.reader(variant),
             },
             output: tool.output.clone(),
             is_linked: self.client.revision >= Revision::LINKS,
@@ -104,7 +112,7 @@ impl Call<'_> {
         }
     }
 
-    fn server_name(&self, server: usize) -> Arc<str> {
+    pub(crate) fn server_name(&self, server: usize) -> Arc<str> {
         self.gateway.config.servers[server].name.as_str().into()
     }
 }

@@ -8,7 +8,7 @@
 use mcp_vary::feature::Features;
 use mcp_vary::json::{Json, Members, elements};
 use mcp_vary::render::{
-    ELLIPSIS, LARGEST_PAGE, LeftOut, Limits, PAGE, Part, PartError, Rule, compact, read,
+    ELLIPSIS, Index, LARGEST_PAGE, LeftOut, Limits, PAGE, Part, PartError, Rule, compact, read,
 };
 use mcp_vary::shape::{
     Compaction, META_APPLIED, Policy, Shaped, ToolFacts, Whole, compact_tool_result,
@@ -398,4 +398,86 @@ fn a_page_is_bounded() {
     let page = read(&whole, &Part::at("/logs").with_limit(usize::MAX)).unwrap();
     assert!(page.value.to_json().len() <= LARGEST_PAGE);
     assert!(page.next.is_some_and(|next| next > PAGE));
+}
+
+/// Every page that there is, by the value and by the index of its text.
+#[track_caller]
+fn agree(written: &str, pointer: &str, limit: usize) {
+    let value = Json::parse(written).unwrap();
+    let index = Index::of(written, pointer);
+    let mut next = Some(0);
+    while let Some(offset) = next {
+        let mut part = Part::at(pointer).from(offset);
+        if limit > 0 {
+            part = part.with_limit(limit);
+        }
+        let page = read(&value, &part);
+        let indexed = index.as_ref().map_err(Clone::clone);
+        assert_eq!(
+            indexed.and_then(|index| index.page(written, &part)),
+            page,
+            "{part:?}"
+        );
+        next = page.ok().and_then(|page| page.next);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// CN-13: an index of the text leads to the same pages as the value does, however it is written.
+    #[test]
+    fn an_index_leads_to_the_same_pages(value in value(), limit in 0..5_usize, is_pretty in any::<bool>()) {
+        let written = if is_pretty { serde_json::to_string_pretty(&value).unwrap() } else { value.to_string() };
+        for pointer in pointers(&value, "") {
+            agree(&written, &pointer, limit);
+        }
+        agree(&written, "/nothing/here", 1);
+    }
+}
+
+/// CN-13: so it does beyond the first mark, in arrays, objects and texts with escapes.
+#[test]
+fn an_index_has_marks() {
+    let rows: Vec<_> = (0..3000)
+        .map(|at| json!({"n": at, "t": "東\n\"é\u{1f682}"}))
+        .collect();
+    let members: serde_json::Map<_, _> = (0..3000)
+        .map(|at| (format!("k\"{at}"), json!([at])))
+        .collect();
+    let text = "a\u{1f682}\n東é".repeat(3000);
+    let written = json!({"rows": rows, "members": members, "text": text}).to_string();
+    let escaped = written
+        .replace('東', "\\u6771")
+        .replace('\u{1f682}', "\\ud83d\\ude82");
+    for written in [&written, &escaped] {
+        for pointer in [
+            "",
+            "/rows",
+            "/members",
+            "/text",
+            "/rows/2999/t",
+            "/members/k\"7",
+        ] {
+            agree(written, pointer, 0);
+        }
+        agree(written, "/text", 7001);
+    }
+    let index = Index::of(&escaped, "/text").unwrap();
+    assert!(index.bytes() * 100 < escaped.len(), "{}", index.bytes());
+}
+
+#[test]
+fn what_is_no_json_has_no_index() {
+    for text in [
+        "",
+        "[1",
+        "[1,2",
+        "{\"a\" 1}",
+        "{\"a\":1",
+        "\"abc",
+        "nothing",
+    ] {
+        assert!(Index::of(text, "").is_err(), "{text}");
+    }
 }

@@ -306,6 +306,7 @@ fn compact_result(input: &Value, limits: Limits) -> Value {
             .get("schema")
             .map_or(Contract::default(), Contract::of),
         whole,
+        reader: input["reader"].as_str(),
         words: None,
     };
     let result = input["result"].to_string();

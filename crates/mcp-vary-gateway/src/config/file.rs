@@ -79,6 +79,8 @@ pub struct File {
     pub negotiation: bool,
     /// Extensions without which no client is served.
     pub required: Vec<ExtensionId>,
+    /// Whether there is a tool that reads what was left out of results.
+    pub read_result: bool,
     /// How results of tools are told.
     pub results: ResultRules,
     /// How resources are told.
@@ -120,6 +122,7 @@ impl File {
         }
         config.named_keys = self.keys;
         config.required = self.required;
+        config.read_result = self.read_result;
         config.results = self.results;
         config.told_resources = self.resources;
         config.told_prompts = self.prompts;
@@ -271,6 +274,7 @@ impl Default for Draft {
                 negotiation: true,
                 required: Vec::new(),
                 keys: Keys::default(),
+                read_result: false,
                 results: ResultRules::default(),
                 resources: ResourceRules::default(),
                 prompts: PromptRules::default(),
@@ -420,6 +424,13 @@ another one",
         default: "",
         shape: require::shape,
         read: |reader, field, draft| draft.required = require::read(reader, field),
+    },
+    Setting {
+        key: "read-result",
+        about: "whether clients have the tool `read_result`, which reads what was left out of [results](#results), for models that cannot read resources",
+        default: "off",
+        shape: Schema::switch,
+        read: |reader, field, draft| reader.switch(field, &mut draft.file.read_result),
     },
     Setting {
         key: "results",

@@ -91,6 +91,9 @@ pub struct Config {
     /// A text that is exactly one JSON document becomes a structured value for clients that prefer
     /// JSON (CN-12); on by default.
     pub lift_json_text: bool,
+    /// Whether clients have a tool that reads what was left out of results, for models that cannot read
+    /// resources; off by default.
+    pub read_result: bool,
     /// How results of tools are told.
     pub results: ResultRules,
     /// How resources are told.
@@ -143,6 +146,7 @@ impl Config {
             required: Vec::new(),
             always_both: false,
             lift_json_text: true,
+            read_result: false,
             results: ResultRules::default(),
             told_resources: ResourceRules::default(),
             told_prompts: PromptRules::default(),
@@ -243,6 +247,13 @@ impl Config {
     #[must_use]
     pub fn with_always_both(mut self, on: bool) -> Self {
         self.always_both = on;
+        self
+    }
+
+    /// Lists a tool that reads what was left out of results, or does not.
+    #[must_use]
+    pub fn with_read_result(mut self, on: bool) -> Self {
+        self.read_result = on;
         self
     }
 

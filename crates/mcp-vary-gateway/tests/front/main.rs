@@ -29,6 +29,7 @@ mod mapping;
 mod negotiation;
 mod offers;
 mod pages;
+mod read_result;
 mod reload;
 mod required;
 mod results;

@@ -12,6 +12,7 @@
 mod columns;
 mod compact;
 mod geo;
+mod index;
 mod left_out;
 mod limits;
 mod markdown;
@@ -25,6 +26,7 @@ pub use self::compact::{
 };
 pub(crate) use self::compact::{level, shorter_prose};
 pub use self::geo::geo_json;
+pub use self::index::Index;
 pub(crate) use self::left_out::folded;
 pub use self::left_out::{LeftOut, Rule, notice};
 pub use self::limits::Limits;

@@ -234,7 +234,7 @@ fn fitting<T>(all: &[T], limit: usize, size: impl Fn(&T) -> usize) -> usize {
 }
 
 /// The end of the page of `text` that begins at `offset`: a whole character at the least.
-fn text_end(text: &str, offset: usize, limit: usize) -> usize {
+pub(super) fn text_end(text: &str, offset: usize, limit: usize) -> usize {
     let limit = offset.saturating_add(limit.min(LARGEST_PAGE));
     match text.floor_char_boundary(limit) {
         end if end > offset => end,

@@ -29,6 +29,8 @@ pub struct Compaction<'c> {
     pub contract: Contract<'c>,
     /// Where the whole value can be read.
     pub whole: Option<Whole<'c>>,
+    /// The tool that reads the whole value as well, where there is one, for models that read no resources.
+    pub reader: Option<&'c str>,
     /// How the value is told in words that are not made here.
     pub words: Option<Words<'c>>,
 }
@@ -98,7 +100,10 @@ impl Bounds {
 
 /// Where the whole of a value can be read.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "callers spell out both")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "callers override some of the defaults"
+)]
 pub struct Whole<'c> {
     /// Its URI. With the query of a [`Part`](crate::render::Part) it leads to a part of it.
     pub uri: &'c str,
@@ -394,7 +399,11 @@ impl Compacting<'_> {
         let lines = self.lines(&draft.left_out, self.uri());
         let texts = self.uri().map(|uri| format!("{uri}{TEXTS}"));
         let more = self.lines(&draft.left_out_of_texts, texts.as_deref());
-        let said: Vec<_> = lines.into_iter().chain(more).collect();
+        let mut said: Vec<_> = lines.into_iter().chain(more).collect();
+        let reader = self.compaction.reader.filter(|_| self.uri().is_some());
+        if let Some(reader) = reader.filter(|_| !said.is_empty()) {
+            said.push(format!("the tool `{reader}` reads these URIs"));
+        }
         if !said.is_empty() {
             new.push(text_block(&said.join("\n")).into());
         }
