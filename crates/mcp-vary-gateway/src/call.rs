@@ -8,6 +8,7 @@ use http::{HeaderName, HeaderValue};
 use mcp_vary::error::{Error, Identifier};
 use mcp_vary::json;
 use mcp_vary::view::{Candidate, Fault, PreparedPrompt, Selection, UriMap};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::bridge::{self, Caching, Upward};
 use crate::catalog::Catalog;
@@ -25,7 +26,7 @@ use crate::meta;
 use crate::own::Held;
 use crate::reply::{self, Failure};
 use crate::revision::Era;
-use crate::rounds::Subject;
+use crate::rounds::{self, Relay, Round, Subject};
 use crate::route::{Action, Asked, Outcome, unknown};
 use crate::running::{Again, Finish, Progress, Running};
 use crate::session::NO_CLASS;
@@ -558,71 +559,133 @@ impl Call<'_> {
     pub(crate) async fn forward(
         mut self,
         variant: usize,
-        forwarding: Forwarding,
+        mut forwarding: Forwarding,
     ) -> Result<Outcome, Failure> {
         let gateway = self.gateway;
         let source = Arc::clone(&self.class.sources()[forwarding.server]);
-        let progress = self.progress()?;
-        let level = self.log_level()?;
+        let mut finish = self.finish(variant, &mut forwarding)?;
+        let round = self.round(variant, finish.seal.as_ref())?;
         let turn = source.line.place().await?;
+        if let Round::Held(call) = round {
+            return self.go_on(call, turn, finish);
+        }
         let alone = self.alone(forwarding.server).await?;
         let line = alone.as_ref().map_or(&source.line, Held::line);
-        if let Some(level) = level {
+        if let Some(level) = finish.client.log_level {
             line.log_from_if_possible(level).await;
         }
         let upstream = line.ready().await?;
-        let seal = self.seal_of_rounds(variant, forwarding.server, forwarding.subject);
-        self.open_round(variant, seal.as_ref(), upstream.hello().era())?;
-        let told = self.told_to(forwarding.server, &upstream);
-        let upward = Upward {
-            revision: upstream.hello().revision,
-            capabilities: &told,
-            progress_token: progress.as_ref().map(|progress| progress.ours.as_str()),
-            log_level: level.map(level_name),
-        };
-        let params = bridge::params_upward(&mut self.asked.params, &upward);
-        let mut request = Request::new(self.asked.method.to_owned(), Some(params));
-        request.progress_token = progress.as_ref().map(|progress| progress.ours.clone());
-        let origin = forwarding.of.filter(|_| gateway.follows_links());
-        let own = forwarding.origin.as_deref().or(forwarding.name.as_deref());
-        let origin = origin.zip(own);
-        let links_of = origin.map(|(kind, own)| {
-            let own = own.into();
-            (source.name().into(), Origin { kind, own })
-        });
-        request.name = forwarding.name;
-        request.param_headers = forwarding.headers;
-        request.owner = Some(Owner(self.client.id));
+        finish.upstream = upstream.hello().era();
+        round.prepare(&mut self.asked.params, finish.upstream)?;
+        let request = self.request(forwarding.server, &upstream, &finish, &mut forwarding);
         let again = forwarding.repeatable.then(|| Again {
             line: Arc::clone(line),
             request: request.clone(),
             upstream: Arc::clone(&upstream),
             since: None,
         });
+        let relay = self.is_relayed(finish.upstream).then(|| {
+            let (line, upstream) = (Arc::clone(line), Arc::clone(&upstream));
+            Relay::new(
+                line,
+                upstream,
+                request.clone(),
+                gateway.config.limits.rounds,
+            )
+        });
         let exchange = upstream.request(request).await?;
-        let mut client = self.client.clone();
-        client.log_level = level;
-        let finish = Finish {
-            id: self.asked.id.to_owned(),
-            client,
-            caching: forwarding.caching.unwrap_or(Caching::None),
-            shape: forwarding.shape,
-            active_variant: self.active_variant(variant),
-            action: self.action,
-            links_of,
-            words: forwarding.words,
-            uris: self.changed_uris(variant),
-            seal,
-            task: forwarding.task,
-            upstream: upstream.hello().era(),
-            progress,
-        };
         let mut running = Running::new(Arc::clone(&gateway.lasting), exchange, turn, finish);
         running.keep_open(InUse::new(&self.class));
         running.have_alone(alone);
+        if let Some(relay) = relay {
+            running.relay_with(relay);
+        }
         if let Some(again) = again {
             running.repeat_with(again);
         }
+        Ok(Outcome::Running(Box::new(running)))
+    }
+
+    /// What it takes to turn the answer into the client's.
+    fn finish(&self, variant: usize, forwarding: &mut Forwarding) -> Result<Finish, Failure> {
+        let source = &self.class.sources()[forwarding.server];
+        let origin = forwarding.of.filter(|_| self.gateway.follows_links());
+        let own = forwarding.origin.as_deref().or(forwarding.name.as_deref());
+        let origin = origin.zip(own);
+        let links_of = origin.map(|(kind, own)| {
+            let own = own.into();
+            (source.name().into(), Origin { kind, own })
+        });
+        let mut client = self.client.clone();
+        client.log_level = self.log_level()?;
+        let subject = forwarding.subject.take();
+        Ok(Finish {
+            id: self.asked.id.to_owned(),
+            client,
+            caching: forwarding.caching.unwrap_or(Caching::None),
+            shape: forwarding.shape.take(),
+            active_variant: self.active_variant(variant),
+            action: self.action,
+            links_of,
+            words: forwarding.words.take(),
+            uris: self.changed_uris(variant),
+            seal: self.seal_of_rounds(variant, forwarding.server, subject),
+            task: forwarding.task.take(),
+            upstream: Era::Legacy,
+            progress: self.progress()?,
+        })
+    }
+
+    /// The request as the server gets it.
+    fn request(
+        &mut self,
+        server: usize,
+        upstream: &Upstream,
+        finish: &Finish,
+        forwarding: &mut Forwarding,
+    ) -> Request {
+        let told = self.told_to(server, upstream);
+        let token = finish.progress.as_ref().map(|it| it.ours.as_str());
+        let upward = Upward {
+            revision: upstream.hello().revision,
+            capabilities: &told,
+            progress_token: token,
+            log_level: finish.client.log_level.map(level_name),
+        };
+        let params = bridge::params_upward(&mut self.asked.params, &upward);
+        let mut request = Request::new(self.asked.method.to_owned(), Some(params));
+        request.progress_token = token.map(str::to_owned);
+        request.name = forwarding.name.take();
+        request.param_headers = std::mem::take(&mut forwarding.headers);
+        request.owner = Some(Owner(self.client.id));
+        request
+    }
+
+    /// Whether what a server of `era` asks in results is asked of the client in requests.
+    fn is_relayed(&self, era: Era) -> bool {
+        let is_between = era == Era::Modern && self.client.session.is_some();
+        is_between && self.action.in_rounds().is_some()
+    }
+
+    /// Goes on with a call that waits for what the client says.
+    fn go_on(
+        &self,
+        call: u64,
+        turn: OwnedSemaphorePermit,
+        mut finish: Finish,
+    ) -> Result<Outcome, Failure> {
+        let responses = self.responses()?;
+        let lasting = &self.gateway.lasting;
+        let call = lasting.held.take(call).ok_or_else(rounds::not_held)?;
+        // The server knows its own token alone.
+        finish.progress = match (finish.progress, &call.progress) {
+            (Some(progress), Some(ours)) => Some(Progress {
+                ours: ours.clone(),
+                ..progress
+            }),
+            _ => None,
+        };
+        let running = Running::resumed(Arc::clone(lasting), call, &responses, turn, finish);
         Ok(Outcome::Running(Box::new(running)))
     }
 

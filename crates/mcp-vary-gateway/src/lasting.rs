@@ -17,6 +17,7 @@ use crate::negotiated::Ignorings;
 use crate::own::OwnLines;
 use crate::questions::Questions;
 use crate::resume::Streams;
+use crate::rounds::HeldCalls;
 use crate::session::{self, Sessions};
 use crate::tasks::Made;
 
@@ -36,6 +37,10 @@ pub(crate) struct Lasting {
     pub(crate) opened: u64,
     /// What results left out.
     pub(crate) kept: Arc<Kept>,
+    /// Calls that wait for what they asked of clients whose requests have ended.
+    pub(crate) held: HeldCalls,
+    /// Tells this gateway from others that share its keys, and from itself before it was started again.
+    pub(crate) number: u64,
     outside: Outside,
     /// What clients were asked.
     pub(crate) questions: Arc<Questions>,
@@ -80,6 +85,8 @@ impl Lasting {
                 config.limits.kept_for,
                 config.outside,
             )),
+            held: HeldCalls::default(),
+            number: u64::from_le_bytes(random(config.outside)),
             outside: config.outside,
             streams: Streams::new(&config.limits, config.outside),
             // Some servers take 0 for no token.
@@ -101,6 +108,11 @@ impl Lasting {
     /// A token for progress that no other request to a server uses.
     pub(crate) fn new_progress_token(&self) -> u64 {
         self.tokens.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A name that nobody guesses.
+    pub(crate) fn new_name(&self) -> String {
+        format!("{:032x}", u128::from_le_bytes(random(self.outside)))
     }
 
     /// Seconds since 1970-01-01 UTC.
@@ -146,6 +158,12 @@ impl Lasting {
         let changed = fixed.into_iter().filter(|(_, differs)| *differs);
         changed.map(|(key, _)| key).collect()
     }
+}
+
+fn random<const N: usize>(outside: Outside) -> [u8; N] {
+    let mut bytes = [0; N];
+    (outside.random)(&mut bytes);
+    bytes
 }
 
 /// A key for one purpose, drawn from a secret of the gateway.

@@ -42,7 +42,6 @@ struct Open {
 #[derive(Debug)]
 enum Whose {
     Server(ServerRequest),
-    #[allow(dead_code, reason = "the bridge between the eras asks so")]
     Gateway(oneshot::Sender<Answered>),
 }
 
@@ -131,7 +130,6 @@ impl Questions {
     /// # Errors
     ///
     /// When too many questions are open.
-    #[allow(dead_code, reason = "the bridge between the eras asks so")]
     pub(crate) fn ask(
         self: &Arc<Self>,
         client: ClientId,
@@ -265,7 +263,8 @@ fn checked<'a>(outcome: Result<&'a str, &'a str>) -> Result<Result<&'a str, &'a 
     Err(Failure::internal(why))
 }
 
-fn refuse(request: &ServerRequest, why: &Failure) {
+/// Tells the server why its client is not asked.
+pub(crate) fn refuse(request: &ServerRequest, why: &Failure) {
     debug!(
         method = request.method(),
         why = why.message(),

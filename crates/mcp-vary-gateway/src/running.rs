@@ -21,13 +21,13 @@ use crate::lasting::Lasting;
 use crate::links::Origin;
 use crate::log_level::{is_logged_from, level_of};
 use crate::own::{self, Held};
-use crate::questions::Question;
+use crate::questions::{self, Question};
 use crate::reply::{
     self, Failure, HEADER_MISMATCH, INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, RESOURCE_NOT_FOUND,
     Reply, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED,
 };
 use crate::revision::Era;
-use crate::rounds::{self, Seal, asks_for_input};
+use crate::rounds::{self, HeldCall, Next, Relay, Seal, asks_for_input};
 use crate::route::{Action, TaskAction};
 use crate::session::Place;
 use crate::shape::Shape;
@@ -49,6 +49,11 @@ pub(crate) struct Running {
     finish: Finish,
     /// What the server asks of the client and waits for.
     questions: Vec<Question>,
+    /// What it takes to ask a legacy client what a modern server asks in a result.
+    relay: Option<Relay>,
+    /// What the server asked of a modern client when it went on, and how many questions of it were told so far.
+    asked: Vec<(String, ServerRequest)>,
+    keys: usize,
     /// The connection that the client has alone; given back after the exchange has ended.
     alone: Option<Held>,
     /// Keeps the connection open for as long as the server works.
@@ -154,6 +159,9 @@ impl Running {
             turn: Some(turn),
             again: None,
             questions: Vec::new(),
+            relay: None,
+            asked: Vec::new(),
+            keys: 0,
             alone: None,
             class: None,
             finish,
@@ -165,6 +173,28 @@ impl Running {
     /// Lets the request be sent once more if the server is lost before it said anything.
     pub(crate) fn repeat_with(&mut self, again: Again) {
         self.again = Some(again);
+    }
+
+    /// Goes on with a call that waited for the client, which has come back with `responses`.
+    pub(crate) fn resumed(
+        lasting: Arc<Lasting>,
+        mut call: HeldCall,
+        responses: &Members<'_>,
+        turn: OwnedSemaphorePermit,
+        finish: Finish,
+    ) -> Self {
+        call.answer(responses);
+        let mut running = Self::new(lasting, call.exchange, turn, finish);
+        running.asked = call.asked;
+        running.keys = call.keys;
+        running.class = call.class;
+        running.alone = call.alone;
+        running
+    }
+
+    /// Lets the client be asked what the server asks in a result.
+    pub(crate) fn relay_with(&mut self, relay: Relay) {
+        self.relay = Some(relay);
     }
 
     /// Keeps the class of the client open until the request has ended.
@@ -184,9 +214,17 @@ impl Running {
 
     /// The next notification, or the answer. Safe to drop while it waits.
     pub(crate) async fn next(&mut self) -> Step {
+        // What the client has not answered is asked again.
+        if !self.asked.is_empty() {
+            return self.wait_for_the_client();
+        }
         loop {
             let Some(exchange) = &mut self.exchange else {
-                match self.sent_again().await {
+                let step = match &self.relay {
+                    Some(relay) if relay.is_asking() => self.next_of_round().await,
+                    _ => self.sent_again().await,
+                };
+                match step {
                     Some(step) => return step,
                     None => continue,
                 }
@@ -213,12 +251,19 @@ impl Running {
                     }
                 }
                 Ok(Message::Request(request)) => {
-                    if let Some(question) = self.ask(&request) {
+                    if let Some(step) = self.asks(request) {
                         self.again = None;
-                        return Step::Message(question);
+                        return step;
                     }
                 }
-                Ok(Message::Answer(answer)) => return self.done(answer.outcome()),
+                Ok(Message::Answer(answer)) => match self.asks_in_result(answer.outcome()) {
+                    None => return self.done(answer.outcome()),
+                    Some(Ok(())) => {}
+                    Some(Err(failure)) => {
+                        self.end();
+                        return Step::Done(self.finish.failed(&failure));
+                    }
+                },
                 Err(error)
                     if self
                         .again
@@ -236,12 +281,81 @@ impl Running {
     }
 
     /// What the client is asked, if it can be; the server is told why where it cannot.
-    fn ask(&mut self, request: &ServerRequest) -> Option<Bytes> {
+    fn asks(&mut self, request: ServerRequest) -> Option<Step> {
+        if let Some(session) = &self.finish.client.session {
+            let (question, message) = self.lasting.questions.pass_on(session, &request)?;
+            self.questions.push(question);
+            return Some(Step::Message(message));
+        }
+        let params = request.params().unwrap_or("{}");
+        let may_be_asked = self.finish.client.askable().check(request.method(), params);
         // Dropped, a request is refused.
-        let session = self.finish.client.session.as_ref()?;
-        let (question, message) = self.lasting.questions.pass_on(session, request)?;
-        self.questions.push(question);
-        Some(message)
+        self.finish.seal.as_ref()?;
+        if let Err(why) = may_be_asked {
+            questions::refuse(&request, &why);
+            return None;
+        }
+        self.keys += 1;
+        self.asked.push((self.keys.to_string(), request));
+        Some(self.wait_for_the_client())
+    }
+
+    /// Ends the client's request with what the server asks; the server goes on when the client comes back.
+    fn wait_for_the_client(&mut self) -> Step {
+        let (Some(exchange), Some(seal)) = (self.exchange.take(), &self.finish.seal) else {
+            return Step::Cancelled;
+        };
+        let call = HeldCall {
+            exchange,
+            asked: std::mem::take(&mut self.asked),
+            keys: self.keys,
+            alone: self.alone.take(),
+            class: self.class.take(),
+            progress: self.finish.progress.take().map(|progress| progress.ours),
+        };
+        let held = rounds::hold(call, seal, &self.lasting);
+        self.end();
+        Step::Done(match held {
+            Ok(result) => reply::result(&self.finish.id, result.as_bytes()),
+            Err(failure) => self.finish.failed(&failure),
+        })
+    }
+
+    /// Begins to ask a legacy client what a modern server asks in a result; `None` where it does not.
+    fn asks_in_result(&mut self, outcome: Result<&str, &str>) -> Option<Result<(), Failure>> {
+        let result = outcome.ok().filter(|result| asks_for_input(result))?;
+        let client = (self.finish.client.id, self.finish.client.askable());
+        let begun = self.relay.as_mut()?.begin(result, client, &self.lasting);
+        // The server works on nothing while the client is asked.
+        self.exchange = None;
+        self.again = None;
+        self.turn = None;
+        Some(begun)
+    }
+
+    /// The next message of a round for the client, or what it gets when the round fails.
+    async fn next_of_round(&mut self) -> Option<Step> {
+        let relay = self.relay.as_mut()?;
+        let next = tokio::select! {
+            biased;
+            () = withdrawn(self.place.as_ref()) => {
+                self.end();
+                return Some(self.finish.withdrawn());
+            }
+            next = relay.next() => next,
+        };
+        match next {
+            Next::Message(message) => Some(Step::Message(message)),
+            Next::Sent(turn, exchange) => {
+                self.turn = Some(turn);
+                self.exchange = Some(exchange);
+                None
+            }
+            Next::Failed(failure) => {
+                self.end();
+                Some(Step::Done(self.finish.failed(&failure)))
+            }
+        }
     }
 
     /// Sends the request once more to a server that was lost, as soon as it is back; what the client gets
@@ -283,7 +397,7 @@ impl Running {
                 }
                 self.finish.result(result, &self.lasting)
             }
-            Err(error) => self.finish.error(error),
+            Err(error) => self.finish.error(error, &self.lasting),
         })
     }
 
@@ -304,6 +418,7 @@ impl Running {
     fn end(&mut self) {
         self.exchange = None;
         self.again = None;
+        self.relay = None;
         self.turn = None;
         self.questions.clear();
         self.alone = None;
@@ -494,8 +609,12 @@ impl Finish {
         }
     }
 
-    fn error(&self, error: &str) -> Reply {
-        let mut failure = self.in_the_words_of_the_client(Failure::told_by_upstream(error));
+    fn error(&self, error: &str, lasting: &Lasting) -> Reply {
+        let failure = Failure::told_by_upstream(error);
+        if let Some(result) = self.to_visit(&failure, lasting) {
+            return reply::result(&self.id, result.as_bytes());
+        }
+        let mut failure = self.in_the_words_of_the_client(failure);
         if let Some(words) = &self.words
             && let Cow::Owned(message) = words.of_the_view(failure.message())
         {
@@ -517,6 +636,13 @@ impl Finish {
             failure = failure.with_data(data);
         }
         self.failed(&failure)
+    }
+
+    /// What the client is asked to visit before the server does anything.
+    fn to_visit(&self, failure: &Failure, lasting: &Lasting) -> Option<String> {
+        let (seal, data) = (self.seal.as_ref()?, failure.data()?);
+        let is_asked = failure.code() == URL_ELICITATION_REQUIRED && self.upstream == Era::Legacy;
+        is_asked.then(|| rounds::to_visit(data, seal, self.client.askable(), lasting))?
     }
 
     /// Some codes mean another thing, or nothing, to a client of the other era; and some are about the

@@ -589,6 +589,30 @@ connection is closed",
         read: |reader, field, limits| reader.duration(field, &mut limits.state_lifetime),
     },
     Setting {
+        key: "held-calls",
+        about: "calls that wait for clients without sessions, whose requests ended with what the server asks; one more \
+is cancelled",
+        default: "256",
+        shape: |schema| schema.count(1..=MOST),
+        read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.held_calls),
+    },
+    Setting {
+        key: "held-calls-per-principal",
+        about: "of them those of one principal; clients that nobody knows are one",
+        default: "64",
+        shape: |schema| schema.count(1..=MOST),
+        read: |reader, field, limits| {
+            reader.count(field, 1..=MOST, &mut limits.held_calls_per_principal);
+        },
+    },
+    Setting {
+        key: "rounds",
+        about: "how often a server without sessions may ask for input for one request of a client with a session",
+        default: "16",
+        shape: |schema| schema.count(1..=MOST),
+        read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.rounds),
+    },
+    Setting {
         key: "own-connections",
         about: "connections, to all servers together, that one client each has alone since servers can ask it \
 something",

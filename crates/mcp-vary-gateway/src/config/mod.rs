@@ -338,6 +338,12 @@ pub struct Limits {
     pub kept_for: Duration,
     /// How long a client may take to come back with what a server asked for in a result; an hour.
     pub state_lifetime: Duration,
+    /// Calls that wait for clients whose requests ended with a question; 256.
+    pub held_calls: usize,
+    /// Of them those of one principal; 64.
+    pub held_calls_per_principal: usize,
+    /// How often a server may ask again for one request of a client with a session; 16.
+    pub rounds: usize,
     /// Connections, to all servers together, that one client each has alone since it can be asked something; 256.
     pub own_connections: usize,
     /// What servers ask of clients at once; 1,024.
@@ -369,6 +375,9 @@ impl Default for Limits {
             kept_results: 64 << 20,
             kept_for: Duration::from_secs(600),
             state_lifetime: Duration::from_secs(3600),
+            held_calls: 256,
+            held_calls_per_principal: 64,
+            rounds: 16,
             own_connections: 256,
             questions: 1024,
             ask_timeout: Duration::from_secs(600),

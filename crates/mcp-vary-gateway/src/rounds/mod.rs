@@ -1,29 +1,58 @@
 //! Requests that take several rounds: what a server asks before it answers, and how the client comes back.
 //!
-//! Source: MCP 2026-07-28, basic/patterns/mrtr.
+//! A modern server's question to a modern client passes in a result, its state [sealed](state); to a legacy client
+//! it is [relayed](relay) as a request. A legacy server's question to a modern client [holds](held) its call until
+//! the client comes back.
+//!
+//! Source: MCP 2026-07-28, basic/patterns/mrtr; docs/decisions/0016-held-calls.md.
 
+mod held;
+mod relay;
 mod required;
 mod state;
 
-use crate::asking::Askable;
+use mcp_vary::json::{self, Members};
+
+use crate::asking::{Askable, ELICIT};
 use crate::call::Call;
+use crate::lasting::Lasting;
+use crate::params::Params;
 use crate::reply::Failure;
 use crate::revision::Era;
 use crate::route::Action;
+use crate::splice;
 
-pub(crate) use self::required::{Required, asks_for_input};
-pub(crate) use self::state::{Seal, State, Subject};
+pub(crate) use self::held::{Bounds, HeldCall, HeldCalls};
+pub(crate) use self::relay::{Next, Relay};
+pub(crate) use self::required::asks_for_input;
+use self::required::{Required, without_elicitation_id};
+use self::state::State;
+pub(crate) use self::state::{Seal, Subject};
 
-pub(crate) const REQUEST_STATE: &str = "requestState";
-pub(crate) const INPUT_REQUESTS: &str = "inputRequests";
-pub(crate) const INPUT_RESPONSES: &str = "inputResponses";
+const REQUEST_STATE: &str = "requestState";
+const INPUT_REQUESTS: &str = "inputRequests";
+const INPUT_RESPONSES: &str = "inputResponses";
+
+/// In which round a request is.
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) enum Round {
+    /// It has none, be it for its method or for its client.
+    None,
+    First,
+    /// A later one, with the state of a modern server.
+    Told(String),
+    /// A later one of a call that waits under this number.
+    Held(u64),
+    /// A later one, after the client was shown what to visit.
+    Visited,
+}
 
 impl Action {
     /// The method, when its requests may take several rounds.
     ///
     /// > Servers MUST NOT send `InputRequiredResult` responses on any other client requests.
     /// > (MCP 2026-07-28, basic/patterns/mrtr, "Supported Requests")
-    const fn in_rounds(self) -> Option<&'static str> {
+    pub(crate) const fn in_rounds(self) -> Option<&'static str> {
         match self {
             Self::Call => Some("tools/call"),
             Self::Read => Some("resources/read"),
@@ -57,52 +86,126 @@ impl Call<'_> {
         subject: Option<Subject>,
     ) -> Option<Seal> {
         let gateway = self.gateway;
+        let limits = &gateway.config.limits;
         Some(Seal {
             variant: gateway.variant_id(variant).clone(),
             method: self.action.in_rounds()?,
             principal: self.client.principal(),
             subject: subject?,
             server: gateway.config.servers[server].name.as_str().into(),
-            lifetime: gateway.config.limits.state_lifetime,
+            lifetime: limits.state_lifetime,
+            bounds: Bounds {
+                in_all: limits.held_calls,
+                per_principal: limits.held_calls_per_principal,
+            },
         })
     }
 
-    /// Puts what a server said in the first round in the place of what the client sends back, and leaves out what
-    /// a server of `era` does not know.
+    /// In which round the request is, by the state that came with it.
     ///
     /// # Errors
     ///
-    /// `-32602` when the state was not made for this request, or its time is over.
-    pub(crate) fn open_round(
-        &mut self,
-        variant: usize,
-        seal: Option<&Seal>,
-        era: Era,
-    ) -> Result<(), Failure> {
+    /// `-32602` when the state was not made for this request, or its time is over; `-32603` when it was made by
+    /// another gateway whose call waits there.
+    pub(crate) fn round(&self, variant: usize, seal: Option<&Seal>) -> Result<Round, Failure> {
         let Some(seal) = seal else {
-            // Nothing of it is known to a legacy client; a legacy server may mean something else by it.
-            if era == Era::Modern {
-                self.asked.params.members.remove(REQUEST_STATE);
-                self.asked.params.members.remove(INPUT_RESPONSES);
-            }
-            return Ok(());
+            return Ok(Round::None);
         };
         let Some(sealed) = self.asked.params.members.get(REQUEST_STATE) else {
-            return Ok(());
+            return Ok(Round::First);
         };
-        let opened = seal.open(&self.gateway.lasting, sealed);
+        let lasting = &self.gateway.lasting;
+        let opened = seal.open(lasting, sealed);
         let opened = opened.map_err(|failure| self.about_the_variant(variant, failure))?;
         match opened {
-            State::Told { server, state } if server == *seal.server && era == Era::Modern => {
-                let state = mcp_vary::json::string(&state);
-                self.asked.params.members.set(REQUEST_STATE, state);
-                Ok(())
-            }
-            _ => Err(Failure::invalid_params(
-                "what asked for input is not there any more; send the request without `requestState`",
+            State::Told { server, state } if server == *seal.server => Ok(Round::Told(state)),
+            State::Visit { server } if server == *seal.server => Ok(Round::Visited),
+            State::Told { .. } | State::Visit { .. } => Err(not_there()),
+            State::Held { gateway, call } if gateway == lasting.number => Ok(Round::Held(call)),
+            State::Held { .. } => Err(Failure::internal(
+                "the call waits at another gateway, or was lost with one that was started again; \
+                 send the request without `requestState`",
             )),
         }
     }
+
+    /// What the client says to what it was asked.
+    ///
+    /// # Errors
+    ///
+    /// `-32602` when that is no object of objects.
+    pub(crate) fn responses(&self) -> Result<Members<'_>, Failure> {
+        responses(&self.asked.params)
+    }
+}
+
+fn responses<'a>(params: &'a Params<'_>) -> Result<Members<'a>, Failure> {
+    let written = params.members.get(INPUT_RESPONSES).unwrap_or("{}");
+    let responses = Members::parse(written)
+        .map_err(|why| Failure::invalid_params(format!("`{INPUT_RESPONSES}`: {why}")))?;
+    let mut values = responses.iter();
+    if let Some((key, _)) = values.find(|(_, value)| !value.starts_with('{')) {
+        let cut: String = key.chars().take(60).collect();
+        let why = format!("`{INPUT_RESPONSES}.{cut}` must be an object");
+        return Err(Failure::invalid_params(why));
+    }
+    drop(values);
+    Ok(responses)
+}
+
+fn not_there() -> Failure {
+    Failure::invalid_params(
+        "what asked for input is not there any more; send the request without `requestState`",
+    )
+}
+
+/// The failure of a client that comes back to a call that does not wait any more.
+pub(crate) fn not_held() -> Failure {
+    Failure::invalid_params(
+        "the call does not wait for input any more: it went on, or was cancelled since nobody came back in time; \
+         send the request without `requestState`",
+    )
+}
+
+impl Round {
+    /// Puts into `params` what a server of `era` is to get of the round.
+    ///
+    /// # Errors
+    ///
+    /// When the server is of another era now, or the client would not visit what the server wants visited.
+    pub(crate) fn prepare(self, params: &mut Params<'_>, era: Era) -> Result<(), Failure> {
+        match (self, era) {
+            (Self::First, Era::Modern) => Ok(()),
+            (Self::Told(state), Era::Modern) => {
+                params.members.set(REQUEST_STATE, json::string(&state));
+                Ok(())
+            }
+            // A legacy server may mean something else by it.
+            (Self::None, Era::Legacy) => Ok(()),
+            // Nothing of it is known to a legacy client.
+            (Self::None, Era::Modern) | (Self::First, Era::Legacy) => {
+                params.members.remove(REQUEST_STATE);
+                params.members.remove(INPUT_RESPONSES);
+                Ok(())
+            }
+            (Self::Visited, Era::Legacy) => {
+                if !all_accepted(&responses(params)?) {
+                    return Err(Failure::internal(
+                        "the server wants an address visited first, and the user would not",
+                    ));
+                }
+                params.members.remove(REQUEST_STATE);
+                params.members.remove(INPUT_RESPONSES);
+                Ok(())
+            }
+            _ => Err(not_there()),
+        }
+    }
+}
+
+fn all_accepted(responses: &Members<'_>) -> bool {
+    let accepted = |response: &str| splice::get(response, "action") == Some(r#""accept""#);
+    !responses.is_empty() && responses.iter().all(|(_, response)| accepted(response))
 }
 
 /// What a result that asks for input becomes for a modern client: its state is sealed, everything else is as the
@@ -115,7 +218,7 @@ pub(crate) fn passed_on(
     result: &str,
     seal: &Seal,
     askable: Askable,
-    lasting: &crate::lasting::Lasting,
+    lasting: &Lasting,
 ) -> Result<String, Failure> {
     let faulty = |why: String| Failure::internal(format!("server `{}` {why}", seal.server));
     let required = Required::read(result).map_err(faulty)?;
@@ -127,6 +230,62 @@ pub(crate) fn passed_on(
         server: seal.server.to_string(),
         state,
     };
-    let sealed = mcp_vary::json::string(&seal.seal(lasting, &state));
-    Ok(crate::splice::set(result, REQUEST_STATE, &sealed).into_owned())
+    let sealed = json::string(&seal.seal(lasting, &state));
+    Ok(splice::set(result, REQUEST_STATE, &sealed).into_owned())
+}
+
+/// The result that asks a modern client to visit what a legacy server wants visited, by the data of its error;
+/// `None` where that cannot be asked.
+///
+/// > When a request cannot be processed until an elicitation is completed, the server MAY return a
+/// > `URLElicitationRequiredError` (code `-32042`). (MCP 2025-11-25, client/elicitation)
+pub(crate) fn to_visit(
+    data: &str,
+    seal: &Seal,
+    askable: Askable,
+    lasting: &Lasting,
+) -> Option<String> {
+    let elicitations = json::elements(splice::get(data, "elicitations")?).ok()?;
+    let mut requests = Members::default();
+    for (at, params) in elicitations.iter().enumerate() {
+        let params = splice::set(params, "mode", r#""url""#);
+        let params = without_elicitation_id(ELICIT, Some(&params))?;
+        askable.check(ELICIT, &params).ok()?;
+        let request = format!(r#"{{"method":"{ELICIT}","params":{params}}}"#);
+        requests.set((at + 1).to_string(), request);
+    }
+    if requests.is_empty() {
+        return None;
+    }
+    let state = State::Visit {
+        server: seal.server.to_string(),
+    };
+    let (requests, state) = (
+        requests.to_json(),
+        json::string(&seal.seal(lasting, &state)),
+    );
+    Some(format!(
+        r#"{{"resultType":"input_required","{INPUT_REQUESTS}":{requests},"{REQUEST_STATE}":{state}}}"#
+    ))
+}
+
+/// Lets `call` wait for a client, and returns the result that asks the client.
+///
+/// # Errors
+///
+/// When too many calls wait.
+pub(crate) fn hold(
+    call: HeldCall,
+    seal: &Seal,
+    lasting: &std::sync::Arc<Lasting>,
+) -> Result<String, Failure> {
+    let (gateway, asked) = (lasting.number, call.question());
+    let call = lasting
+        .held
+        .put(call, seal.principal, seal.bounds, lasting)?;
+    let state = seal.seal(lasting, &State::Held { gateway, call });
+    let state = json::string(&state);
+    Ok(format!(
+        r#"{{"resultType":"input_required","{INPUT_REQUESTS}":{asked},"{REQUEST_STATE}":{state}}}"#
+    ))
 }

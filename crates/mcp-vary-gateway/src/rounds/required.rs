@@ -1,9 +1,11 @@
 //! A result that asks for input, read from what a server wrote.
 
+use std::borrow::Cow;
+
 use mcp_vary::json::Members;
 
 use super::{INPUT_REQUESTS, REQUEST_STATE};
-use crate::asking::Askable;
+use crate::asking::{Askable, ELICIT};
 use crate::splice;
 
 /// Whether a result is no result yet (MCP 2026-07-28, basic/patterns/mrtr).
@@ -71,6 +73,35 @@ impl Required {
         Ok(())
     }
 }
+
+/// The params of an elicitation as modern clients know them.
+///
+/// > Removed […] the `elicitationId` field of URL mode elicitation requests (MCP 2026-07-28, changelog)
+pub(super) fn without_elicitation_id<'a>(
+    method: &str,
+    params: Option<&'a str>,
+) -> Option<Cow<'a, str>> {
+    let params = params?;
+    Some(match method {
+        ELICIT => splice::cut(params, ELICITATION_ID),
+        _ => Cow::Borrowed(params),
+    })
+}
+
+/// The params of an elicitation as legacy clients know them: those with an address to visit have an id.
+pub(super) fn with_elicitation_id(asked: &Asked, id: impl FnOnce() -> String) -> Cow<'_, str> {
+    let is_visit = asked.method == ELICIT && splice::get(&asked.params, "mode") == Some("\"url\"");
+    match is_visit && splice::get(&asked.params, ELICITATION_ID).is_none() {
+        true => splice::set(
+            &asked.params,
+            ELICITATION_ID,
+            &mcp_vary::json::string(&id()),
+        ),
+        false => Cow::Borrowed(&asked.params),
+    }
+}
+
+const ELICITATION_ID: &str = "elicitationId";
 
 fn requests(text: &str) -> Option<Vec<(String, Asked)>> {
     let members = Members::parse(text).ok()?;

@@ -9,6 +9,7 @@ use mcp_vary::variant::VariantId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::held::Bounds;
 use crate::lasting::Lasting;
 use crate::reply::Failure;
 
@@ -18,6 +19,10 @@ use crate::reply::Failure;
 pub(crate) enum State {
     /// The state of a modern server.
     Told { server: String, state: String },
+    /// A call of a legacy server that waits at a gateway.
+    Held { gateway: u64, call: u64 },
+    /// What a legacy server wants visited before it is asked again.
+    Visit { server: String },
 }
 
 /// What a request is about, as the client wrote it.
@@ -59,14 +64,21 @@ pub(crate) struct Seal {
     pub(super) subject: Subject,
     /// The server that is asked.
     pub(super) server: Arc<str>,
-    /// How long the client may take.
+    /// How long the client may take, where nothing waits for it.
     pub(super) lifetime: Duration,
+    /// How many calls may wait for clients.
+    pub(super) bounds: Bounds,
 }
 
 impl Seal {
+    /// What the client is to send back.
     pub(super) fn seal(&self, lasting: &Lasting, state: &State) -> String {
         let text = serde_json::to_string(state).unwrap_or_default();
-        let expires = lasting.now().saturating_add(self.lifetime.as_secs());
+        let lifetime = match state {
+            State::Held { .. } => lasting.questions.patience(),
+            State::Told { .. } | State::Visit { .. } => self.lifetime,
+        };
+        let expires = lasting.now().saturating_add(lifetime.as_secs());
         let parameters = self.subject.parameters();
         seal(
             &lasting.cursor_keys,

@@ -6,10 +6,11 @@ use std::time::Duration;
 use mcp_vary_gateway::{Config, Outside};
 use serde_json::{Value, json};
 
+use super::with;
 use crate::http_peer::{Peer, Reply, Seen};
 use crate::support::{House, Pipe, Post, Way, modern, tool, under};
 
-fn answer(seen: &Seen) -> Option<Reply> {
+pub(super) fn answer(seen: &Seen) -> Option<Reply> {
     let params = &seen.body["params"];
     let result = match seen.method() {
         "server/discover" => json!({
@@ -17,13 +18,15 @@ fn answer(seen: &Seen) -> Option<Reply> {
             "capabilities": {"tools": {}, "resources": {}, "prompts": {}, "completions": {}},
         }),
         "tools/list" => {
-            let tools = ["greet", "later", "wrong", "nothing"];
+            let tools = ["greet", "later", "wrong", "nothing", "again", "visit"];
             json!({"tools": tools.map(|name| json!({"name": name, "inputSchema": {"type": "object"}})).to_vec()})
         }
         "prompts/list" => json!({"prompts": [{"name": "greet"}]}),
         "resources/list" => json!({"resources": [{"uri": "name:", "name": "greet"}]}),
         "tools/call" if params["name"] == "later" => later(params),
         "tools/call" if params["name"] == "wrong" => asks("sampling/createMessage"),
+        "tools/call" if params["name"] == "again" => asks("elicitation/create"),
+        "tools/call" if params["name"] == "visit" => visit(params),
         "tools/call" if params["name"] == "nothing" => json!({"resultType": "input_required"}),
         "completion/complete" => asks("elicitation/create"),
         "tools/call" | "prompts/get" | "resources/read" => greet(params),
@@ -51,6 +54,17 @@ fn greet(params: &Value) -> Value {
     }
 }
 
+fn visit(params: &Value) -> Value {
+    match &params["inputResponses"] {
+        Value::Null => json!({
+            "resultType": "input_required",
+            "inputRequests": {"page": {"method": "elicitation/create",
+                "params": {"mode": "url", "url": "https://example.org", "message": "Sign in"}}},
+        }),
+        responses => json!({"resultType": "complete", "content": [], "said": responses}),
+    }
+}
+
 /// Wants to be asked again, and nothing else.
 fn later(params: &Value) -> Value {
     match &params["requestState"] {
@@ -63,10 +77,10 @@ async fn house(adapt: impl FnOnce(Config) -> Config) -> House {
     House::behind_one(Peer::start(answer).await, adapt).await
 }
 
-const MODERN: [Way; 2] = [Way::HttpModern, Way::StdioModern];
+pub(super) const MODERN: [Way; 2] = [Way::HttpModern, Way::StdioModern];
 
 /// What can be asked twice, and the params that say so.
-fn subjects() -> [(&'static str, Value); 3] {
+pub(super) fn subjects() -> [(&'static str, Value); 3] {
     [
         (
             "tools/call",
@@ -78,13 +92,6 @@ fn subjects() -> [(&'static str, Value); 3] {
         ),
         ("resources/read", json!({"uri": "name:"})),
     ]
-}
-
-fn with(params: &Value, more: &Value) -> Value {
-    let mut params = params.clone();
-    let members = params.as_object_mut().unwrap();
-    members.extend(more.as_object().unwrap().clone());
-    params
 }
 
 fn forms() -> Value {
@@ -341,7 +348,7 @@ async fn states_are_sealed_without_variants_too() {
 async fn a_legacy_client_brings_no_state() {
     let house = house(|config| config).await;
     let forged = with(
-        &tool("later"),
+        &tool("nothing"),
         &json!({"requestState": "later", "inputResponses": {}}),
     );
     for way in [Way::HttpLegacy, Way::StdioLegacy] {

@@ -1,0 +1,138 @@
+//! Calls of legacy servers that wait for what they asked of modern clients, whose requests have ended meanwhile.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mcp_vary::json::{self, Members};
+use tracing::debug;
+
+use super::required::without_elicitation_id;
+use crate::class::InUse;
+use crate::lasting::Lasting;
+use crate::own::Held;
+use crate::reply::Failure;
+use crate::upstream::{Exchange, ServerRequest};
+
+/// The calls that wait.
+///
+/// # Properties
+///
+/// Each is taken out once: by the client that comes back, or when its time is over, which cancels it at the server.
+#[derive(Debug, Default)]
+pub(crate) struct HeldCalls {
+    next: AtomicU64,
+    all: Mutex<BTreeMap<u64, Waiting>>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    principal: &'static str,
+    call: HeldCall,
+}
+
+/// A call that the server works on, and what it asks for it.
+#[derive(Debug)]
+pub(crate) struct HeldCall {
+    pub(crate) exchange: Exchange,
+    /// Each request under a key of the gateway's.
+    pub(crate) asked: Vec<(String, ServerRequest)>,
+    /// How many keys there were so far.
+    pub(crate) keys: usize,
+    /// The connection that the call has alone; given back after the exchange has ended.
+    pub(crate) alone: Option<Held>,
+    /// Keeps the connections of the class open.
+    pub(crate) class: Option<InUse>,
+    /// The token that the server tells progress with.
+    pub(crate) progress: Option<String>,
+}
+
+/// How many calls may wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) in_all: usize,
+    pub(crate) per_principal: usize,
+}
+
+impl HeldCalls {
+    /// Lets `call` wait; the number by which it is found.
+    ///
+    /// # Errors
+    ///
+    /// When too many wait; the call is cancelled then.
+    pub(crate) fn put(
+        &self,
+        call: HeldCall,
+        principal: &'static str,
+        bounds: Bounds,
+        lasting: &Arc<Lasting>,
+    ) -> Result<u64, Failure> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let mut all = self.lock();
+        let of_one = all.values().filter(|it| it.principal == principal).count();
+        if all.len() >= bounds.in_all || of_one >= bounds.per_principal {
+            drop(all);
+            call.cancel("too many calls wait for input");
+            return Err(Failure::internal(
+                "the server asks for input, and too many calls wait for some already; try again later",
+            ));
+        }
+        all.insert(id, Waiting { principal, call });
+        drop(all);
+        let lasting_on = Arc::clone(lasting);
+        let patience = lasting.questions.patience();
+        lasting.tasks.spawn(async move {
+            let time = tokio::time::sleep(patience);
+            let reason = match lasting_on.stopped.run_until_cancelled(time).await {
+                Some(()) => "the client did not come back in time",
+                None => "the gateway stops",
+            };
+            if let Some(call) = lasting_on.held.take(id) {
+                call.cancel(reason);
+            }
+        });
+        Ok(id)
+    }
+
+    /// The call that waits under `id`, which does so no longer.
+    pub(crate) fn take(&self, id: u64) -> Option<HeldCall> {
+        self.lock().remove(&id).map(|waiting| waiting.call)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Waiting>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl HeldCall {
+    fn cancel(self, reason: &'static str) {
+        debug!(reason, "call that waited for input cancelled");
+        self.exchange.cancel(Some(reason));
+    }
+
+    /// Passes on what the client says; what it leaves out is still asked.
+    pub(crate) fn answer(&mut self, responses: &Members<'_>) {
+        self.asked
+            .retain(|(key, request)| match responses.get(key) {
+                Some(response) => {
+                    request.reply(Ok(response));
+                    false
+                }
+                // One that the server has withdrawn needs no answer.
+                None => !request.is_settled(),
+            });
+    }
+
+    /// What the server asks, JSON text.
+    pub(super) fn question(&self) -> String {
+        let mut requests = Members::default();
+        for (key, request) in &self.asked {
+            let method = json::string(request.method());
+            let params = without_elicitation_id(request.method(), request.params());
+            let params = params.map(|params| format!(r#","params":{params}"#));
+            let request = format!(r#"{{"method":{method}{}}}"#, params.unwrap_or_default());
+            requests.set(key.clone(), request);
+        }
+        requests.to_json()
+    }
+}
