@@ -50,6 +50,11 @@ impl Scope {
         named: &[(&'static str, &str)],
     ) -> Self {
         let mut names = members(value.as_object().unwrap_or_default());
+        // The same members under both names: their values are shared.
+        let whole = match value {
+            Json::Object(_) => Value::from_object(names.clone()),
+            other => known(other),
+        };
         let arguments = Json::parse(arguments).map_or(Value::UNDEFINED, |it| known(&it));
         // What is ours wins over members of the same name.
         names.insert("text".into(), Value::from(text));
@@ -57,7 +62,7 @@ impl Scope {
         for (name, what) in named {
             names.insert((*name).into(), Value::from(*what));
         }
-        names.insert("value".into(), known(value));
+        names.insert("value".into(), whole);
         Self {
             names: Value::from_object(names),
         }

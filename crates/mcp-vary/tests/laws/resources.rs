@@ -28,7 +28,15 @@ fn content() -> impl Strategy<Value = (String, bool)> {
             r#""mimeType":7,"#,
         ][..],
     );
-    (text, media_type, 0..5_u8).prop_map(|(text, media_type, kind)| match kind {
+    (text, media_type, 0..6_u8).prop_map(|(text, media_type, kind)| match kind {
+        // Bytes are bytes, whatever else is said of them.
+        5 => (
+            format!(
+                r#"{{"uri":"a:b", {media_type}"blob":"aGk=","text":{}}}"#,
+                string(&text)
+            ),
+            false,
+        ),
         0 => (
             format!(r#"{{"uri":"a:b", {media_type}"blob":"aGk=","x":1.10}}"#),
             false,
