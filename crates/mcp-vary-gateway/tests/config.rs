@@ -998,6 +998,27 @@ fn what_is_full_again_is_no_longer_compact() {
     );
 }
 
+/// SV-5: a variant is ranked by what somebody said of it, and by what it starts from.
+#[test]
+fn a_variant_claims_no_hint_that_nobody_gave_it() {
+    #[track_caller]
+    fn is(id: &str, said: &str, expected: &str) {
+        let text = format!("  {id}: {{{said}}}\n  last: {{}}\n");
+        says(&variant_of(&text, 0), &[&format!("hints: {expected}")]);
+    }
+    is("few", "tools: [a]", "{}");
+    is("standard", "tools: [a]", r#"{"contextSize": "standard"}"#);
+    is("few", "from: compact", r#"{"contextSize": "compact"}"#);
+    is("few", "from: last", "{}");
+    is("few", "hints: {useCase: u}", r#"{"useCase": "u"}"#);
+    is("few", "from: read-only, hints: {}", "{}");
+    is(
+        "few",
+        "from: read-only",
+        r#"{"accessLevel": "readonly", "contextSize": "standard"}"#,
+    );
+}
+
 /// Models choose by it: a variant is not described as one that shows more.
 #[test]
 fn a_variant_without_a_description_says_what_it_shows() {

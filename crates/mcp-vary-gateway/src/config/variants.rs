@@ -277,13 +277,15 @@ fn described(mut face: VariantConfig, built_in: &Faces) -> VariantConfig {
     face
 }
 
-/// The built-in variant `id`, or one that shows everything as it is. Its words are about itself alone.
+/// The built-in variant `id`, or one that shows everything as it is and claims to be made for nothing. Words are
+/// about the variant itself alone.
 fn start(id: &str, built_in: &Faces) -> VariantConfig {
-    let known = built_in
-        .all
-        .iter()
-        .find(|face| face.variant.id.as_str() == id);
+    let mut all = built_in.all.iter();
+    let known = all.find(|face| face.variant.id.as_str() == id);
     let mut start = known.unwrap_or(&built_in.all[0]).clone();
+    if known.is_none() {
+        start.variant.hints.clear();
+    }
     start.variant.description.clear();
     start
 }
@@ -386,7 +388,8 @@ variant shows is said, such as `Some of the tools: git_*.`",
     },
     Setting {
         key: "hints",
-        about: "what it is made for, for ranking: `useCase`, `contextSize`, `modelFamily` and others",
+        about: "what it is made for, for ranking: `useCase`, `contextSize`, `modelFamily` and others. Without \
+it: what the variant of `from` is made for; nothing, where there is no `from`",
         default: "",
         shape: Schema::named_words,
         read: |reader, field, draft| draft.hints = Some(reader.named_words(field)),
