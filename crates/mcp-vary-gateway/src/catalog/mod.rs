@@ -66,13 +66,14 @@ impl Lists {
         }
         let known = before.map(|lists| &lists.merged);
         let merged = Merged::new(kind, &parts, layout.naming, known);
-        let faces = layout.faces.all.iter().enumerate();
-        let views = faces.map(|(at, face)| {
+        let mut views = Vec::with_capacity(layout.faces.all.len());
+        for (at, face) in layout.faces.all.iter().enumerate() {
             let before = before.and_then(|lists| lists.views.get(at));
-            View::new(face, &merged, layout, before)
-        });
+            let view = View::new(face, &merged, layout, before, &views);
+            views.push(view);
+        }
         Arc::new(Self {
-            views: views.collect(),
+            views,
             merged,
             from: parts,
             layout: layout.clone(),

@@ -86,19 +86,31 @@ impl Contents {
 }
 
 impl Pages {
-    /// All pages. Those that say what they said `before` are the same bytes.
+    /// All pages. Those that say what they said `before`, or what a page of `others` says, are the same bytes:
+    /// what many variants show alike is in memory, and in the processor's, once.
     pub(crate) fn new(
         contents: &Contents,
         layout: &Layout,
         before: Option<(&Self, &Contents)>,
+        others: &[&Self],
     ) -> Self {
-        let of_era = |era| match contents.is_shown_whole(era) {
-            Some(whole) => {
-                let page = Page::new(whole, era, 0, None, layout);
-                let before = before.and_then(|(pages, _)| pages.starting_at(era, 0));
-                vec![page.or_the_same(before)]
+        let of_era = |era| {
+            let mut pages = match contents.is_shown_whole(era) {
+                Some(whole) => {
+                    let page = Page::new(whole, era, 0, None, layout);
+                    let before = before.and_then(|(pages, _)| pages.starting_at(era, 0));
+                    vec![page.or_the_same(before)]
+                }
+                None => cut(contents, era, layout, before),
+            };
+            for page in &mut pages {
+                let at = page.first;
+                let known = before.and_then(|(pages, _)| pages.starting_at(era, at));
+                if known.is_none_or(|known| known.open.as_ptr() != page.open.as_ptr()) {
+                    page.share(others.iter().filter_map(|it| it.starting_at(era, at)));
+                }
             }
-            None => cut(contents, era, layout, before),
+            pages
         };
         Self {
             legacy: of_era(Era::Legacy),
@@ -160,6 +172,13 @@ impl Page {
         match other {
             Some(other) if *other == self => other.clone(),
             _ => self,
+        }
+    }
+
+    /// Takes the bytes of one of `others` that says the same.
+    fn share<'a>(&mut self, mut others: impl Iterator<Item = &'a Self>) {
+        if let Some(other) = others.find(|other| other.open == self.open) {
+            self.open = other.open.clone();
         }
     }
 

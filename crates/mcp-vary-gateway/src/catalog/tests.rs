@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::variant::{Date, ServerVariant};
-use mcp_vary::view::{Description, ToolOverride};
+use mcp_vary::view::{Description, ResourceOverride, ToolOverride};
 use proptest::prelude::*;
 
 use super::face::{Base, Faces, VariantConfig};
@@ -85,6 +85,13 @@ fn layout(naming: Naming, page_size: Option<usize>) -> Layout {
             ..ToolOverride::default()
         };
         renamed.tool_overrides.insert(name.into(), change);
+    }
+    for (own, uri) in [("doc:1", "doc:3"), ("doc:2/{x}", "moved:2/{x}")] {
+        let change = ResourceOverride {
+            uri: Some(uri.into()),
+            ..ResourceOverride::default()
+        };
+        renamed.resource_overrides.insert(own.into(), change);
     }
     let mut short = variant("short");
     short.style.description = Description::FirstSentence;
@@ -300,6 +307,22 @@ fn one_servers_change_leaves_the_others_alone() {
     }
     let all: Changed = (0..6).map(|at| (at, ListKind::Tools)).collect();
     assert_eq!(changed(&before, &now), all);
+}
+
+/// What several variants show alike is there once, whether it was always so or has become so.
+#[test]
+fn pages_that_say_the_same_are_the_same_bytes() {
+    let layout = layout(Naming::AsNeeded, Some(2));
+    let git: &[Traits] = &[(0, 0, true), (4, 0, false), (3, 0, true)];
+    let before = build(&tools([git, &[], &[]]), &layout, &Catalogue::new());
+    let address = |lists: &Catalogue, at: usize| addresses(&lists[&ListKind::Tools].views[at]);
+    let [all, compact, read_only, some] = [0, 1, 2, 3].map(|at| address(&before, at));
+    assert_eq!(all, some);
+    assert_ne!(all, compact);
+    assert_ne!(all, read_only);
+    let git: &[Traits] = &[(0, 0, true), (4, 0, true), (3, 0, true)];
+    let now = build(&tools([git, &[], &[]]), &layout, &before);
+    assert_eq!(address(&now, 0), address(&now, 2));
 }
 
 /// SV-23: a change that a variant does not show changes nothing there.

@@ -63,12 +63,14 @@ impl Layout {
 
 impl View {
     /// What `face` shows of `merged`. What is as it was `before`, with the same `face` and layout, is not
-    /// made again: neither the view, nor a page of it, nor what is made of an item.
+    /// made again: neither the view, nor a page of it, nor what is made of an item. Pages that one of the `others`
+    /// has, too, are the same bytes.
     pub(crate) fn new(
         face: &VariantConfig,
         merged: &Merged,
         layout: &Layout,
         before: Option<&Arc<Self>>,
+        others: &[Arc<Self>],
     ) -> Arc<Self> {
         let before = before.filter(|view| view.servers == merged.servers);
         let names = face.names(merged);
@@ -90,7 +92,11 @@ impl View {
         report(face, &mistakes, before.map(AsRef::as_ref));
         let known = before.and_then(|view| Some((view.pages.as_ref().ok()?, &view.contents)));
         let pages = match &merged.items {
-            Ok(_) => Ok(Pages::new(&contents, layout, known)),
+            Ok(_) => {
+                let others = others.iter().filter_map(|view| view.pages.as_ref().ok());
+                let others: Vec<_> = others.collect();
+                Ok(Pages::new(&contents, layout, known, &others))
+            }
             Err(failure) => Err(failure.clone()),
         };
         let mut view = Self {
@@ -348,7 +354,7 @@ mod tests {
         let layout = layout();
         let shown = |texts: &[&str]| {
             let merged = merged(texts);
-            let view = View::new(&layout.faces.all[2], &merged, &layout, None);
+            let view = View::new(&layout.faces.all[2], &merged, &layout, None, &[]);
             view.contents.items.len()
         };
         assert_eq!(shown(&[READS, READS]), 2);
@@ -360,7 +366,7 @@ mod tests {
     fn what_one_of_two_tools_promises_is_kept() {
         let layout = layout();
         for order in [[READS, WRITES], [WRITES, READS]] {
-            let view = View::new(&layout.faces.all[0], &merged(&order), &layout, None);
+            let view = View::new(&layout.faces.all[0], &merged(&order), &layout, None, &[]);
             assert!(view.tool("x").unwrap().facts.output_schema);
         }
     }
@@ -373,7 +379,7 @@ mod tests {
         let (merged, layout) = (merged(&[&text]), layout());
         let mut face = layout.faces.all[0].clone();
         let shown = |face: &VariantConfig| {
-            let view = View::new(face, &merged, &layout, None);
+            let view = View::new(face, &merged, &layout, None, &[]);
             view.tool("x").is_some()
         };
         for (said, expected) in [
@@ -419,7 +425,7 @@ mod tests {
             let mut merged = merged(&[]);
             merged.servers = vec!["a".into(), "b".into()];
             merged.items = Ok(items.to_vec());
-            let view = View::new(&face, &merged, &layout, before);
+            let view = View::new(&face, &merged, &layout, before, &[]);
             let items = view.contents.items.iter().map(|it| {
                 let listed = it.listed.as_ref().unwrap();
                 let is_ours = listed.text(Era::Legacy).contains("ours");
@@ -458,7 +464,7 @@ mod tests {
         for order in [["search", "find"], ["find", "search"]] {
             let mut merged = merged(&[]);
             merged.items = Ok(order.iter().map(|id| item(id, 0)).collect());
-            let view = View::new(&face, &merged, &layout, None);
+            let view = View::new(&face, &merged, &layout, None, &[]);
             assert_eq!(&*view.place("find").unwrap().own, "search");
             assert_eq!(view.contents.items.len(), 1);
             let is_collision = |it: &Mistake| matches!(it, Mistake::Collision { .. });
@@ -478,7 +484,7 @@ mod tests {
             .iter()
             .map(|id| item(id, 0))
             .collect());
-        let view = View::new(&face, &merged, &layout, None);
+        let view = View::new(&face, &merged, &layout, None, &[]);
         assert_eq!(&*view.place("find").unwrap().own, "look");
     }
 }
