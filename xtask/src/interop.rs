@@ -226,7 +226,7 @@ fn examples(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Server>), 
         let Some(Some(name)) = directory else {
             continue;
         };
-        let path = workspace.path(&file);
+        let path = paged(workspace, name, &workspace.path(&file))?;
         let log = workspace.scratch(&format!("interop/examples-{name}.log"))?;
         let mut command = process::command(vary);
         command.args(["serve", "--listen", "127.0.0.1:0", "--config"]);
@@ -247,6 +247,19 @@ fn examples(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Server>), 
     }
     Ok((targets, running))
 }
+
+/// A copy of an example whose lists have several pages, so that there are cursors in all of them.
+fn paged(workspace: &Workspace, name: &str, file: &Path) -> Result<PathBuf, String> {
+    let mut text = fs::read_to_string(file).map_err(|error| error.to_string())?;
+    if !text.lines().any(|line| line.starts_with(PAGE_SIZE)) {
+        text.push_str(&format!("{PAGE_SIZE} 2\n"));
+    }
+    let copy = workspace.scratch(&format!("interop/examples/{name}.yaml"))?;
+    fs::write(&copy, text).map_err(|error| error.to_string())?;
+    Ok(copy)
+}
+
+const PAGE_SIZE: &str = "page-size:";
 
 /// Every client and era against one server over one way.
 fn of_way(server: &str, way: &str, target: &Value, directory: &str) -> Vec<Job> {
@@ -420,6 +433,91 @@ mod tests {
             jobs[4].argument,
             json!({"programs": "p", "way": "http", "era": "modern", "client": "python"})
         );
+    }
+
+    /// Six things are asked of an example: each variant's list, a call, a renamed argument where there is one, no
+    /// variant, the cursor of another variant, and no tool.
+    fn lacking(name: &str, example: &Value, cases: &[&Value]) -> Vec<String> {
+        let variants = example["variants"].as_object().unwrap();
+        let lists = |variant: &str| {
+            cases
+                .iter()
+                .any(|it| it["lists"].is_array() && it["variant"] == variant)
+        };
+        // Hints choose it.
+        let unlisted = variants
+            .keys()
+            .filter(|it| *it != "quick-lookup" && !lists(it));
+        let mut lacking: Vec<_> = unlisted.map(|it| format!("the list of {it}")).collect();
+        let is_call = |case: &&Value| case["method"] == "tools/call";
+        let calls: Vec<_> = cases.iter().copied().filter(is_call).collect();
+        let is_renamed = |case: &&Value| {
+            let own = case["finds"]["/_meta/replay-server~1arrived"].as_str();
+            let own = own.and_then(|own| serde_json::from_str::<Value>(own).ok());
+            let given = case["params"]["arguments"].as_object().unwrap();
+            own.is_some_and(|own| given.keys().any(|key| own["arguments"].get(key).is_none()))
+        };
+        // The official file server does not say what arrived, but that it knows what did.
+        let is_taken =
+            |case: &&Value| name == "files" && case["name"] == "an argument has another name";
+        let renames = variants.values().any(|variant| {
+            let tools = variant["overrides"]["tools"]
+                .as_object()
+                .into_iter()
+                .flatten();
+            let mut arguments =
+                tools.flat_map(|(_, tool)| tool["arguments"].as_object().into_iter().flatten());
+            arguments.any(|(_, argument)| argument["name"].is_string())
+        });
+        let there = [
+            ("a call", calls.iter().any(|it| it["finds"].is_object())),
+            (
+                "a renamed argument",
+                !renames || calls.iter().any(|it| is_renamed(it) || is_taken(it)),
+            ),
+            (
+                "no tool",
+                calls
+                    .iter()
+                    .any(|it| it["fails"]["/data/activeVariant"].is_string()),
+            ),
+            (
+                "no variant",
+                cases
+                    .iter()
+                    .any(|it| it["fails"]["/message"] == "Invalid server variant"),
+            ),
+            (
+                "the cursor of another variant",
+                cases.iter().any(|it| it["cursorOf"].is_string()),
+            ),
+        ];
+        lacking.extend(
+            there
+                .iter()
+                .filter(|(_, is)| !is)
+                .map(|(what, _)| (*what).to_owned()),
+        );
+        lacking
+    }
+
+    #[test]
+    fn every_example_is_asked_for_everything() {
+        let workspace = Workspace::here();
+        let asked = workspace.read("tests/interop/examples.json").unwrap();
+        let asked: Vec<Value> = serde_json::from_str(&asked).unwrap();
+        let files = layout::files(&workspace, EXAMPLES).unwrap().into_iter();
+        let files: Vec<_> = files.filter(|file| file.ends_with(".yaml")).collect();
+        assert!(files.len() >= 8, "{files:?}");
+        for file in files {
+            let name = file.rsplit('/').next().unwrap().trim_end_matches(".yaml");
+            let example: Value = serde_saphyr::from_str(&workspace.read(&file).unwrap()).unwrap();
+            let cases = asked.iter().filter(|it| it["example"] == name);
+            let cases: Vec<_> = cases
+                .flat_map(|it| it["cases"].as_array().unwrap())
+                .collect();
+            assert_eq!(lacking(name, &example, &cases), [""; 0], "{name}");
+        }
     }
 
     #[test]
