@@ -130,13 +130,14 @@ pub(crate) struct Serve {
     after_help = "Examples:\n  \
     vary inspect -- npx -y @modelcontextprotocol/server-filesystem .\n  \
     vary inspect --hints contextSize=compact http://127.0.0.1:8800/mcp\n  \
-    vary inspect --config vary.yaml\n\n\
+    vary inspect --config vary.yaml\n  \
+    vary inspect --admin 127.0.0.1:8801 http://127.0.0.1:8800/mcp\n\n\
     With --json: {server, revision, encoding, moreVariantsAvailable, variants: [{id, status, description, hints, \
     deprecationInfo, daysLeft, advertised, tokens, percent, tools: [{name, tokens}]}]}. A server without variants has one with the id null. With \
     --hints also ranking: {order: [{id, score, reasons: [{what, points}], movedToFront, first, advertised}], unweighted, \
     unknown}, null where the server itself ranks. With several servers, instead of server and revision, {servers: \
     [{name, state, error, server, revision, lists}], served: [{list, id, server, own}], collisions: [{list, id, keptBy, \
-    hidden}]}."
+    hidden}]}. With --admin also deprecatedUse, as in `vary status`."
 )]
 pub(crate) struct Inspect {
     #[command(flatten)]
@@ -147,6 +148,10 @@ pub(crate) struct Inspect {
     /// Ask as a client with these features, such as agent,format=json
     #[arg(long, value_name = "LIST")]
     pub(crate) features: Option<String>,
+    /// Where the running gateway at URL answers its operator (its `--admin`): show who uses deprecated variants, and the
+    /// variants that clients are not told of
+    #[arg(long, value_name = "ADDR", conflicts_with_all = ["command", "config"])]
+    pub(crate) admin: Option<String>,
     /// The server's URL
     #[arg(
         value_name = "URL",

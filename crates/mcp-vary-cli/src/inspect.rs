@@ -19,6 +19,7 @@ use crate::print::servers::collided;
 use crate::print::table::table;
 use crate::print::wrap::wrap;
 use crate::print::{self, Progress, harmless, harmless_json};
+use crate::status;
 use crate::stop::Stop;
 use crate::tokens;
 
@@ -42,7 +43,12 @@ pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failur
 async fn see(args: &Inspect, persona: &Persona, front: &Front) -> Result<Seen, Failure> {
     let client = front.client(persona).await?;
     let first = client.variants().into_iter().next();
+    let status = match &args.admin {
+        Some(address) => Some(status::told(address).await?),
+        None => None,
+    };
     let configured = front.configured(persona.hints.as_ref());
+    let configured = configured.or_else(|| status.as_ref().map(status::known_variants));
     let is_known = configured.is_some();
     let configured = configured.unwrap_or_default();
     let mut faces = faces(&client, configured, args.client.variant.as_deref()).await?;
@@ -60,6 +66,7 @@ async fn see(args: &Inspect, persona: &Persona, front: &Front) -> Result<Seen, F
         first: first.map(|variant| variant.id),
         today: outside::today(),
         faces,
+        status,
     })
 }
 
@@ -199,6 +206,8 @@ struct Seen {
     first: Option<VariantId>,
     today: Date,
     faces: Vec<Face>,
+    /// What the gateway tells its operator, where that was asked for.
+    status: Option<Value>,
 }
 
 impl Seen {
@@ -221,6 +230,9 @@ impl Seen {
         if self.asked {
             let why = self.why().map(|why| why.to_json());
             seen.insert("ranking".to_owned(), json!(why));
+        }
+        if let Some(status) = &self.status {
+            seen.insert("deprecatedUse".to_owned(), status["deprecatedUse"].clone());
         }
         format!("{:#}\n", Value::Object(seen))
     }
@@ -261,6 +273,8 @@ impl Seen {
         let mut out = self.behind.to_text();
         out.push('\n');
         self.write_variants(&mut out, width);
+        let uses = self.status.as_ref().map(status::deprecated_use);
+        out.push_str(&harmless(&uses.unwrap_or_default()));
         out.push('\n');
         if self.asked {
             out.push_str(&match self.why() {
@@ -316,7 +330,9 @@ impl Seen {
             text.push_str(" · not advertised");
         }
         if let Some(info) = &variant.deprecation_info {
-            let _ = write!(text, "\n{}", info.message);
+            if !info.message.is_empty() {
+                let _ = write!(text, "\n{}", info.message);
+            }
             let replacement = info.replacement.as_ref().map(VariantId::as_str);
             let left = info.days_left(self.today);
             let farewell = farewell(replacement, info.removal_date.as_deref(), left);

@@ -7,6 +7,7 @@ use http::{Request, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper::body::Bytes;
 use hyper_util::rt::TokioIo;
+use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status as Standing};
 use serde_json::Value;
 use tokio::net::TcpStream;
 
@@ -20,14 +21,7 @@ use crate::stop::Stop;
 
 /// Asks, then prints.
 pub(crate) async fn run(args: Status, mut stop: Stop) -> Result<Verdict, Failure> {
-    let authority = authority(&args.address)?;
-    let asked = async {
-        let answer = tokio::time::timeout(PATIENCE, ask(&authority)).await;
-        answer
-            .unwrap_or_else(|_| Err(format!("it did not answer within {PATIENCE:?}")))
-            .map_err(|why| Failure::command(format!("no status from {authority}: {why}")))
-    };
-    let status = stop.unless_asked(asked).await?;
+    let status = stop.unless_asked(told(&args.address)).await?;
     let servers = list(&status, "servers");
     let is_up = servers.iter().all(|server| server["state"] == "up");
     print::data(&if args.json {
@@ -40,6 +34,15 @@ pub(crate) async fn run(args: Status, mut stop: Stop) -> Result<Verdict, Failure
     } else {
         Verdict::Failed
     })
+}
+
+/// What the gateway tells that answers its operator at the address that was typed.
+pub(crate) async fn told(typed: &str) -> Result<Value, Failure> {
+    let authority = authority(typed)?;
+    let answer = tokio::time::timeout(PATIENCE, ask(&authority)).await;
+    answer
+        .unwrap_or_else(|_| Err(format!("it did not answer within {PATIENCE:?}")))
+        .map_err(|why| Failure::command(format!("no status from {authority}: {why}")))
 }
 
 /// `HOST:PORT` of what was typed.
@@ -115,12 +118,34 @@ fn shown(status: &Value) -> String {
         out.push('\n');
         out.push_str(&self::variants(variants));
     }
-    let uses = list(status, "deprecatedUse");
-    if !uses.is_empty() {
-        out.push('\n');
-        out.push_str(&self::uses(uses));
-    }
+    out.push_str(&deprecated_use(status));
     out
+}
+
+/// Who uses deprecated variants, after an empty line; nothing where nobody does.
+pub(crate) fn deprecated_use(status: &Value) -> String {
+    match list(status, "deprecatedUse") {
+        [] => String::new(),
+        uses => format!("\n{}", self::uses(uses)),
+    }
+}
+
+/// The variants of the gateway, as far as it tells its operator of them.
+pub(crate) fn known_variants(status: &Value) -> Vec<ServerVariant> {
+    let variant = |told: &Value| {
+        let mut variant = ServerVariant::new(text(&told["id"]).parse().ok()?, "");
+        variant.status = serde_json::from_value(told["status"].clone()).ok()?;
+        if variant.status == Standing::Deprecated {
+            let mut info = DeprecationInfo::new("");
+            let replacement = told["replacement"].as_str();
+            info.replacement = replacement.and_then(|id| id.parse().ok());
+            info.removal_date = told["removalDate"].as_str().map(str::to_owned);
+            variant.deprecation_info = Some(info);
+        }
+        Some(variant)
+    };
+    let variants = list(status, "variants").iter();
+    variants.filter_map(variant).collect()
 }
 
 fn servers(servers: &[Value]) -> String {

@@ -25,6 +25,21 @@ fn admin(server: &mut Server) -> String {
     server.said_until("status: vary status ")
 }
 
+/// A client asks for the tools of a variant.
+#[track_caller]
+fn lists(server: &Server, variant: &str, client: &str) {
+    let meta = serde_json::json!({
+        "io.modelcontextprotocol/server-variant": variant,
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": client, "version": "7"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let list = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}});
+    let head = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n";
+    let answer = server.post_with(&list.to_string(), head);
+    assert!(answer.contains("get_weather"), "{answer}");
+}
+
 /// SV-25: who uses what is deprecated is warned about, counted, and shown by a running gateway.
 #[cfg(unix)]
 #[test]
@@ -32,15 +47,8 @@ fn a_running_gateway_says_how_it_stands() {
     let path = deprecating("status.yaml", "admin: 0");
     let mut server = Server::start(&["serve", "--config", &path]);
     let address = admin(&mut server);
-    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{
-        "io.modelcontextprotocol/server-variant":"v1","io.modelcontextprotocol/protocolVersion":"2026-07-28",
-        "io.modelcontextprotocol/clientInfo":{"name":"old\u001bbot","version":"7"},
-        "io.modelcontextprotocol/clientCapabilities":{}}}}"#;
-    let list = list.replace('\n', "");
     for _ in 0..2 {
-        let head = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n";
-        let answer = server.post_with(&list, head);
-        assert!(answer.contains("get_weather"), "{answer}");
+        lists(&server, "v1", "old\u{1b}bot");
     }
     let shown = run(&["status", &address]).data(0);
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -67,6 +75,40 @@ fn a_running_gateway_says_how_it_stands() {
         1,
         "{rest}"
     );
+}
+
+/// SV-25: who uses what is deprecated is shown beside the days that are left, for what clients are not told of, too.
+#[test]
+fn an_inspected_gateway_says_who_uses_what_is_deprecated() {
+    let many =
+        "variants:\n  v3: {description: d}\n  v4: {description: d}\n  v5: {description: d}\n";
+    let path = deprecating("inspect-used.yaml", "admin: 0");
+    let text = std::fs::read_to_string(path).unwrap();
+    let path = file("inspect-used.yaml", &text.replace("variants:\n", many));
+    let mut server = Server::start(&["serve", "--config", path.to_str().unwrap()]);
+    let (address, url) = (admin(&mut server), server.url());
+    lists(&server, "v0", "old bot");
+    let shown = run(&["inspect", "--admin", &address, &url]).data(0);
+    let (variants, uses) = shown.split_once("\ndeprecated use of").unwrap();
+    assert!(
+        variants.contains("v0        deprecated · not advertised\n"),
+        "{shown}"
+    );
+    assert!(variants.contains("should be gone since "), "{shown}");
+    assert!(!variants.contains("and more"), "{shown}");
+    let (uses, _) = uses.split_once("\n\n").unwrap();
+    insta::assert_snapshot!(format!("deprecated use of{uses}"), @r"
+    deprecated use of  by       version  requests
+    v0                 old bot  7               1
+    ");
+    let json = run(&["inspect", "--json", "--admin", &address, &url]).data(0);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let mut uses = json["deprecatedUse"].as_array().unwrap().iter();
+    assert!(
+        uses.any(|used| used["variant"] == "v0" && used["client"]["name"] == "old bot"),
+        "{json}"
+    );
+    run(&["inspect", "--admin", "1", &url]).refuses(&["no status from 127.0.0.1:1: "]);
 }
 
 /// A gateway on standard streams answers its operator, too.
