@@ -326,7 +326,11 @@ impl Call<'_> {
     }
 
     /// What its server calls the resource or template `uri` of the variant.
-    fn own_uri<'u>(&self, variant: usize, uri: &'u str) -> Result<Cow<'u, str>, Failure> {
+    pub(crate) fn own_uri<'u>(
+        &self,
+        variant: usize,
+        uri: &'u str,
+    ) -> Result<Cow<'u, str>, Failure> {
         let own = self.gateway.faces.uris(variant).own(uri);
         own.ok_or_else(|| self.not_found(variant, Identifier::Resource(uri.to_owned())))
     }
@@ -334,7 +338,7 @@ impl Call<'_> {
     /// The server to read `uri` from, which it calls `own`: the one that lists it, whose template may stand for
     /// it, or that pointed to it. Of a single server a variant that does not select among resources shows
     /// whatever there is.
-    async fn server_of_resource(
+    pub(crate) async fn server_of_resource(
         &self,
         variant: usize,
         uri: &str,

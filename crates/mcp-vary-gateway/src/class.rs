@@ -23,6 +23,7 @@ use crate::catalog::{self, LiveCatalog};
 use crate::client::Client;
 use crate::client::Memo;
 use crate::lasting::Lasting;
+use crate::notify::Audience;
 use crate::own::{Door, Held, OwnLines};
 use crate::reply::Failure;
 use crate::session::{ClientId, NO_CLASS};
@@ -83,16 +84,18 @@ impl Drop for InUse {
 
 impl Follower {
     /// Follows a server from now on.
-    fn begin(line: Arc<Line>, stop: &CancellationToken, tasks: &TaskTracker) -> Arc<Self> {
-        let following = stop.child_token();
+    fn begin(line: Arc<Line>, background: &Background) -> Arc<Self> {
+        let following = background.stop.child_token();
         let follower = Arc::new(Self {
             source: Arc::new(Source::new(line)),
             catalogs: Arc::default(),
             _following: following.clone().drop_guard(),
         });
         let (source, catalogs) = (&follower.source, &follower.catalogs);
-        let follow = catalog::follow(Arc::clone(source), Arc::clone(catalogs));
-        tasks.spawn(following.run_until_cancelled_owned(follow));
+        let audience = Arc::clone(&background.audience);
+        let follow = catalog::follow(Arc::clone(source), Arc::clone(catalogs), audience);
+        let follow = following.run_until_cancelled_owned(follow);
+        background.tasks.spawn(follow);
         follower
     }
 }
@@ -114,8 +117,15 @@ pub(crate) struct Classes {
     own: Arc<OwnLines>,
     /// Whether there was no room for the last class that was asked for.
     is_full: AtomicBool,
+    background: Background,
+}
+
+/// What runs beside requests: until when, and who is told what comes of it.
+#[derive(Clone, Debug)]
+struct Background {
     stop: CancellationToken,
     tasks: TaskTracker,
+    audience: Arc<Audience>,
 }
 
 /// One server and its connections.
@@ -151,7 +161,11 @@ impl Classes {
         before: Option<&Self>,
         lasting: &Lasting,
     ) -> Self {
-        let (stop, tasks) = (lasting.stopped.clone(), lasting.tasks.clone());
+        let background = Background {
+            stop: lasting.stopped.clone(),
+            tasks: lasting.tasks.clone(),
+            audience: Arc::clone(&lasting.audience),
+        };
         let own = Arc::clone(&lasting.own);
         let mirrored = configs.iter().flat_map(|config| config.mirrored.iter());
         let mirrored = mirrored.cloned().collect();
@@ -171,8 +185,7 @@ impl Classes {
                 lines,
                 known.unwrap_or_default(),
                 layout.clone(),
-                &stop,
-                &tasks,
+                &background,
             )
             .await,
             servers,
@@ -184,8 +197,7 @@ impl Classes {
             told: Memo::new(REMEMBERED),
             own: Arc::clone(&own),
             is_full: AtomicBool::new(false),
-            stop,
-            tasks,
+            background,
         }
     }
 
@@ -289,7 +301,7 @@ impl Classes {
         let Some(key) = key else {
             return Ok(Arc::clone(&self.base));
         };
-        if self.stop.is_cancelled() {
+        if self.background.stop.is_cancelled() {
             return Err(Failure::internal("the gateway stops"));
         }
         let Some(cell) = self.cell(key) else {
@@ -320,7 +332,7 @@ impl Classes {
         let known: Vec<_> = inherited.chain(base).cloned().collect();
         let told = Arc::clone(&key.capabilities);
         let layout = self.layout.clone();
-        let class = open(told, lines?, &known, layout, &self.stop, &self.tasks).await;
+        let class = open(told, lines?, &known, layout, &self.background).await;
         lock(&self.inherited).remove(key);
         let (capabilities, own) = (&*key.capabilities, key.session.is_some());
         info!(capabilities, own, "class of clients opened");
@@ -469,17 +481,20 @@ async fn open(
     lines: Vec<Arc<Line>>,
     known: &[Arc<Follower>],
     layout: Layout,
-    stop: &CancellationToken,
-    tasks: &TaskTracker,
+    background: &Background,
 ) -> Arc<Class> {
     let followers = lines.into_iter().map(|line| {
         let mut known = known.iter();
         let known = known.find(|known| Arc::ptr_eq(&known.source.line, &line));
-        known.map_or_else(|| Follower::begin(line, stop, tasks), Arc::clone)
+        known.map_or_else(|| Follower::begin(line, background), Arc::clone)
     });
     let followers: Vec<_> = followers.collect();
     let sources = followers.iter().map(|it| Arc::clone(&it.source)).collect();
-    let catalog = Arc::new(LiveCatalog::new(sources, layout));
+    let catalog = Arc::new(LiveCatalog::new(
+        sources,
+        layout,
+        Arc::clone(&background.audience),
+    ));
     // What changes from here on is told to the catalogue, and what changed before is in it from the start.
     for follower in &followers {
         let mut catalogs = lock(&follower.catalogs);

@@ -93,8 +93,11 @@ impl Gateway {
         let (gateway, stopped) = (Arc::downgrade(self), self.lasting.stopped.clone());
         let pause = move || {
             let gateway = gateway.upgrade()?;
+            let setup = gateway.current();
             gateway.lasting.streams.sweep();
-            Some(gateway.current().classes.sweep())
+            let now = (setup.config.outside.now)();
+            gateway.lasting.audience.sweep(now);
+            Some(setup.classes.sweep())
         };
         self.lasting.tasks.spawn(async move {
             while let Some(pause) = pause() {

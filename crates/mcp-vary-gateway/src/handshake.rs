@@ -165,7 +165,12 @@ impl Setup {
                     .filter_map(|(_, told)| told.get(*capability)?.as_object());
                 let flags = flags.flat_map(|flags| flags.clone());
                 let flags = flags.filter(|(flag, _)| !left_out.contains(&flag.as_str()));
-                let flags: Map<_, _> = flags.collect();
+                let mut flags: Map<_, _> = flags.collect();
+                for flag in *left_out {
+                    if *flag == "listChanged" || catalog.subscribes() {
+                        flags.insert((*flag).to_owned(), Value::Bool(true));
+                    }
+                }
                 offered.insert((*capability).to_owned(), Value::Object(flags));
             }
         }

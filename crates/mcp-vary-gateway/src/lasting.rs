@@ -14,6 +14,7 @@ use crate::deprecation::Deprecations;
 use crate::kept::Kept;
 use crate::links::Links;
 use crate::negotiated::Ignorings;
+use crate::notify::Audience;
 use crate::own::OwnLines;
 use crate::questions::Questions;
 use crate::resume::Streams;
@@ -30,6 +31,8 @@ pub(crate) struct Lasting {
     pub(crate) sessions: Sessions,
     pub(crate) cursor_keys: CursorKeys,
     pub(crate) links: Links,
+    /// Who hears of changes.
+    pub(crate) audience: Arc<Audience>,
     pub(crate) deprecations: Deprecations,
     pub(crate) ignorings: Ignorings,
     pub(crate) made: Made,
@@ -76,6 +79,7 @@ impl Lasting {
             sessions: Sessions::new(config, session_keys.collect()),
             cursor_keys: cursor_keys.with_previous(previous),
             links: Links::default(),
+            audience: Arc::default(),
             deprecations: Deprecations::default(),
             ignorings: Ignorings::default(),
             made: Made::default(),

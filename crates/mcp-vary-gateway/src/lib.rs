@@ -24,6 +24,7 @@ mod log_level;
 mod mcp_header;
 mod meta;
 mod negotiated;
+mod notify;
 mod own;
 mod params;
 mod questions;

@@ -179,11 +179,20 @@ impl Gateway {
         let built = stopped.run_until_cancelled(built(self, config, &before));
         let after = built.await.ok_or(ReloadError::Closed)??;
         let reloaded = Reloaded::between(&before, &after);
-        // Here, and wherever a catalogue is rebuilt, what clients list may become another.
         self.current.store(Arc::clone(&after));
+        self.tell_of(&after);
         self.give_up(before, &after);
         info!(%reloaded, "configuration reloaded");
         Ok(reloaded)
+    }
+
+    /// Tells whoever hears of changes what is another under the configuration `after`.
+    fn tell_of(&self, after: &Arc<Setup>) {
+        let (audience, after) = (Arc::clone(&self.lasting.audience), Arc::clone(after));
+        let telling = async move { audience.follow(&after).await };
+        let stopped = self.lasting.stopped.clone();
+        let telling = stopped.run_until_cancelled_owned(telling);
+        self.lasting.tasks.spawn(telling);
     }
 
     /// Ends what only the configuration `before` had, as soon as nobody uses it.

@@ -7,6 +7,7 @@ use http::HeaderMap;
 use crate::call::Call;
 use crate::catalog::listing::ListKind;
 use crate::client::Client;
+use crate::notify::Listener;
 use crate::params::Params;
 use crate::reply::{Failure, Reply};
 use crate::revision::Era;
@@ -30,6 +31,8 @@ pub(crate) enum Outcome {
     Done(Reply),
     /// The server works on it.
     Running(Box<Running>),
+    /// The client hears of changes, until it leaves or the gateway ends it.
+    Listening(Box<Listener>),
 }
 
 /// In which eras a method exists.
@@ -51,6 +54,9 @@ pub(crate) enum Action {
     Read,
     Prompt,
     Complete,
+    Subscribe,
+    Unsubscribe,
+    Listen,
     ListTasks,
     Task(TaskAction),
     /// A method that the protocol does not have: of an extension, of which the gateway knows nothing.
@@ -88,6 +94,9 @@ const METHODS: &[(&str, In, Action)] = &[
     ("prompts/list", In::Both, Action::List(ListKind::Prompts)),
     ("prompts/get", In::Both, Action::Prompt),
     ("completion/complete", In::Both, Action::Complete),
+    ("resources/subscribe", In::Legacy, Action::Subscribe),
+    ("resources/unsubscribe", In::Legacy, Action::Unsubscribe),
+    ("subscriptions/listen", In::Modern, Action::Listen),
     ("tasks/get", In::Both, Action::Task(TaskAction::Get)),
     ("tasks/update", In::Both, Action::Task(TaskAction::Update)),
     ("tasks/cancel", In::Both, Action::Task(TaskAction::Cancel)),
@@ -96,24 +105,10 @@ const METHODS: &[(&str, In, Action)] = &[
 ];
 
 /// Known methods that this gateway does not carry, and what it says.
-const NOT_CARRIED: &[(&str, &str)] = &[
-    (
-        "resources/subscribe",
-        "subscriptions are not offered by this gateway",
-    ),
-    (
-        "resources/unsubscribe",
-        "subscriptions are not offered by this gateway",
-    ),
-    (
-        "subscriptions/listen",
-        "subscriptions are not offered by this gateway",
-    ),
-    (
-        "tasks/",
-        "no server behind this gateway offers tasks to such a client",
-    ),
-];
+const NOT_CARRIED: &[(&str, &str)] = &[(
+    "tasks/",
+    "no server behind this gateway offers tasks to such a client",
+)];
 
 /// Answers a request, or hands it to the server.
 pub(crate) async fn dispatch(gateway: &Arc<Setup>, client: &Client, asked: Asked<'_>) -> Outcome {
@@ -202,5 +197,8 @@ async fn act(
         Action::ListTasks => call.list_tasks().await,
         Action::Task(_) => call.task().await,
         Action::OfExtension => call.of_extension().await,
+        Action::Subscribe => call.subscribe().await,
+        Action::Unsubscribe => call.unsubscribe(),
+        Action::Listen => call.listen().await,
     }
 }

@@ -125,6 +125,11 @@ impl Setup {
         }
     }
 
+    /// Tells one configuration from the next, which has a higher one.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Cancelled when the last request has let go of this, so that nothing is sent by it any more.
     pub(crate) fn released(&self) -> CancellationToken {
         self.released.token().clone()

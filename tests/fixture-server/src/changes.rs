@@ -1,8 +1,10 @@
-//! Telling clients that a list has changed: sessions by a bare notification, subscriptions on their stream.
+//! Telling clients that a list or a resource has changed: sessions by a bare notification, subscriptions on their
+//! stream.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 
+use rmcp::model::ResourceUpdatedNotificationParam;
 use rmcp::service::SubscriptionSink;
 use rmcp::{Peer, RoleServer};
 
@@ -20,11 +22,21 @@ pub(crate) struct Audience(Mutex<Members>);
 
 #[derive(Default)]
 struct Members {
-    sessions: Vec<Peer<RoleServer>>,
+    sessions: Vec<Session>,
     sinks: BTreeMap<u64, SubscriptionSink>,
     next: u64,
     changes: Changes,
 }
+
+/// A session, and the resources that it is subscribed to.
+#[derive(Clone)]
+struct Session {
+    peer: Peer<RoleServer>,
+    subscribed: Subscribed,
+}
+
+/// The URIs that one session is subscribed to.
+pub(crate) type Subscribed = Arc<Mutex<BTreeSet<String>>>;
 
 /// How often each list has changed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -54,23 +66,43 @@ impl Audience {
                 List::Tools => members.changes.tools += 1,
                 List::Prompts => members.changes.prompts += 1,
             }
-            members.sessions.retain(|peer| !peer.is_transport_closed());
-            let sinks: Vec<_> = members.sinks.values().cloned().collect();
-            (members.sessions.clone(), sinks)
+            members.everybody()
         };
-        for peer in &sessions {
-            tell_session(peer, list).await;
+        for session in &sessions {
+            tell_session(&session.peer, list).await;
         }
         for sink in &sinks {
             tell_sink(sink, list).await;
         }
     }
 
+    /// Tells those who are subscribed to it that the resource `uri` has changed.
+    pub(crate) async fn tell_updated(&self, uri: &str) {
+        let (sessions, sinks) = lock(&self.0).everybody();
+        for session in &sessions {
+            let is_subscribed = lock(&session.subscribed).contains(uri);
+            if is_subscribed {
+                let updated = ResourceUpdatedNotificationParam::new(uri);
+                let _ = session.peer.notify_resource_updated(updated).await;
+            }
+        }
+        for sink in &sinks {
+            // The SDK knows what the stream asked for.
+            let _ = sink.notify_resource_updated(uri).await;
+        }
+    }
+
     /// Adds a session that knows of the changes up to `known`.
-    pub(crate) async fn join_session(&self, peer: Peer<RoleServer>, known: Changes) {
+    pub(crate) async fn join_session(
+        &self,
+        peer: Peer<RoleServer>,
+        subscribed: Subscribed,
+        known: Changes,
+    ) {
         let now = {
             let mut members = lock(&self.0);
-            members.sessions.push(peer.clone());
+            let peer = peer.clone();
+            members.sessions.push(Session { peer, subscribed });
             members.changes
         };
         for list in now.since(known) {
@@ -95,6 +127,16 @@ impl Audience {
 
     pub(crate) fn leave_sink(&self, number: u64) {
         lock(&self.0).sinks.remove(&number);
+    }
+}
+
+impl Members {
+    /// All who are still there.
+    fn everybody(&mut self) -> (Vec<Session>, Vec<SubscriptionSink>) {
+        self.sessions
+            .retain(|session| !session.peer.is_transport_closed());
+        let sinks = self.sinks.values().cloned().collect();
+        (self.sessions.clone(), sinks)
     }
 }
 

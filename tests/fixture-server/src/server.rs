@@ -16,7 +16,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-use crate::changes::Changes;
+use crate::changes::{Changes, Subscribed};
 use crate::options::Options;
 use crate::page::page;
 use crate::state::{Shared, lock};
@@ -28,6 +28,7 @@ pub(crate) struct Fixture {
     options: Options,
     pub(crate) shared: Shared,
     level: Arc<Mutex<LoggingLevel>>,
+    subscribed: Subscribed,
     /// What the clients knew that were answered, but not handed to us yet; the first answered is first.
     answered: Arc<Mutex<VecDeque<Changes>>>,
 }
@@ -38,6 +39,7 @@ impl Fixture {
             options,
             shared,
             level: Arc::new(Mutex::new(LoggingLevel::Debug)),
+            subscribed: Subscribed::default(),
             answered: Arc::default(),
         }
     }
@@ -95,7 +97,7 @@ impl ServerHandler for Fixture {
         let known = self.recall_what_was_known();
         self.shared
             .audience()
-            .join_session(context.peer, known)
+            .join_session(context.peer, Arc::clone(&self.subscribed), known)
             .await;
     }
 
@@ -174,18 +176,20 @@ impl ServerHandler for Fixture {
 
     async fn subscribe(
         &self,
-        _request: SubscribeRequestParams,
+        request: SubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        // No resource here ever changes, so there is nothing to remember.
+        resources::read(&request.uri)?;
+        lock(&self.subscribed).insert(request.uri);
         Ok(())
     }
 
     async fn unsubscribe(
         &self,
-        _request: UnsubscribeRequestParams,
+        request: UnsubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        lock(&self.subscribed).remove(&request.uri);
         Ok(())
     }
 

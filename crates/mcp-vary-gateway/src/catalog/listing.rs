@@ -9,7 +9,7 @@ use mcp_vary::json::{self, Members};
 use crate::mcp_header::param_headers;
 use crate::reply::Failure;
 use crate::splice;
-use crate::upstream::{Request, Upstream};
+use crate::upstream::{Kind, Request, Upstream};
 
 /// The four lists of MCP.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -23,6 +23,24 @@ pub(crate) enum ListKind {
 impl ListKind {
     pub(crate) const ALL: [Self; 4] =
         [Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
+
+    /// The lists that change when a server says that `kind` did.
+    pub(crate) const fn of(kind: Kind) -> &'static [Self] {
+        match kind {
+            Kind::Tools => &[Self::Tools],
+            Kind::Resources => &[Self::Resources, Self::Templates],
+            Kind::Prompts => &[Self::Prompts],
+        }
+    }
+
+    /// What changes with the list.
+    pub(crate) const fn kind(self) -> Kind {
+        match self {
+            Self::Tools => Kind::Tools,
+            Self::Resources | Self::Templates => Kind::Resources,
+            Self::Prompts => Kind::Prompts,
+        }
+    }
 
     pub(crate) const fn method(self) -> &'static str {
         match self {

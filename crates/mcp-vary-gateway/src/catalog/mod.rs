@@ -21,7 +21,9 @@ use futures_util::future::join_all;
 use tokio::sync::Mutex;
 use tracing::{debug, warn};
 
+use crate::notify::Audience;
 use crate::reply::Failure;
+use crate::upstream::Kind;
 use listing::ListKind;
 use merge::{Merged, Part};
 use shown::{Prompt, Tool};
@@ -121,6 +123,15 @@ impl Catalog {
         self.offered.contains(kind.capability())
     }
 
+    /// Whether some server tells of changes of single resources, or may turn out to.
+    pub(crate) fn subscribes(&self) -> bool {
+        let offers = |told: &Arc<Told>| {
+            let hello = told.hello.as_ref();
+            hello.is_none_or(|hello| hello.offers("resources", "subscribe"))
+        };
+        self.offered.contains("resources") && self.told.iter().any(offers)
+    }
+
     pub(crate) fn lists(&self) -> impl Iterator<Item = &Lists> {
         self.lists.values().map(AsRef::as_ref)
     }
@@ -175,12 +186,14 @@ pub(crate) struct LiveCatalog {
     pub(crate) sources: Vec<Arc<Source>>,
     /// Held while one catalogue takes the place of another.
     replacing: Mutex<()>,
-    layout: Layout,
+    pub(crate) layout: Layout,
+    audience: Arc<Audience>,
 }
 
 impl LiveCatalog {
-    pub(crate) fn new(sources: Vec<Arc<Source>>, layout: Layout) -> Self {
+    pub(crate) fn new(sources: Vec<Arc<Source>>, layout: Layout, audience: Arc<Audience>) -> Self {
         Self {
+            audience,
             current: ArcSwap::from_pointee(Catalog::empty()),
             sources,
             replacing: Mutex::default(),
@@ -296,6 +309,19 @@ impl LiveCatalog {
         changed
     }
 
+    /// The lists of these kinds, of all variants.
+    fn all_of(&self, kinds: &BTreeSet<Kind>) -> Changed {
+        let current = self.current.load();
+        let kinds = kinds
+            .iter()
+            .filter(|kind| current.offered.contains(kind.capability()));
+        let lists = kinds.flat_map(|kind| ListKind::of(*kind));
+        let variants = 0..self.layout.faces.variants.as_slice().len();
+        lists
+            .flat_map(|list| variants.clone().map(|variant| (variant, *list)))
+            .collect()
+    }
+
     fn tell(&self, changed: &Changed) {
         let ids: Vec<_> = self.layout.faces.ids().collect();
         for (variant, kind) in changed {
@@ -305,6 +331,9 @@ impl LiveCatalog {
             );
             debug!(variant, list, "list changed");
         }
+        if !changed.is_empty() {
+            self.audience.lists_changed(self, changed);
+        }
     }
 }
 
@@ -313,6 +342,7 @@ impl LiveCatalog {
 pub(crate) async fn follow(
     source: Arc<Source>,
     catalogs: Arc<std::sync::Mutex<Vec<Weak<LiveCatalog>>>>,
+    audience: Arc<Audience>,
 ) {
     let living = || {
         let mut catalogs = catalogs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -320,11 +350,18 @@ pub(crate) async fn follow(
         let living = catalogs.iter().filter_map(Weak::upgrade);
         living.collect::<Vec<_>>()
     };
+    let (source, audience) = (&source, &audience);
     source
-        .follow(|kinds| {
-            let living = living();
+        .follow(|changes| {
+            let (living, lists) = (living(), changes.lists);
             async move {
-                join_all(living.iter().map(|catalog| catalog.rebuild(&kinds))).await;
+                if !lists.is_empty() {
+                    join_all(living.iter().map(|catalog| catalog.rebuild(&lists))).await;
+                }
+                for catalog in living.iter().filter(|_| !changes.announced.is_empty()) {
+                    audience.lists_changed(catalog, &catalog.all_of(&changes.announced));
+                }
+                audience.resources_changed(source, &changes.updates);
             }
         })
         .await;

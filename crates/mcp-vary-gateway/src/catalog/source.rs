@@ -181,11 +181,12 @@ impl Source {
     }
 
     /// Follows the connection and what the server announces, until it is closed: `changed` is told which
-    /// lists are no longer what they were.
+    /// lists are no longer what they were, and which resources.
     ///
-    /// A change is read at once, the next one after a pause together with all that came in the meantime,
-    /// so that a server that announces without end costs little.
-    pub(crate) async fn follow<F>(&self, mut changed: impl FnMut(BTreeSet<ListKind>) -> F)
+    /// A change of a list is read at once, the next one after a pause together with all that came in the
+    /// meantime, so that a server that announces without end costs little. What was said of a resource after
+    /// a list changed is told after that.
+    pub(crate) async fn follow<F>(&self, mut changed: impl FnMut(Changes) -> F)
     where
         F: Future<Output = ()>,
     {
@@ -203,14 +204,18 @@ impl Source {
             };
             if news.kinds.is_empty() && !news.connected {
                 self.following.send_modify(|now| now.pending = false);
+                if !news.updates.is_empty() {
+                    changed(Changes::of(news.updates)).await;
+                }
                 continue;
             }
             self.following.send_modify(|now| now.pending = true);
             tokio::time::sleep_until(pause).await;
             let news = also_received(&mut events, news);
-            let read = self.read_again(&news).await;
-            if !read.is_empty() {
-                changed(read).await;
+            let lists = self.read_again(&news).await;
+            let changes = Changes::found(lists, news);
+            if !changes.is_none() {
+                changed(changes).await;
             }
             pause = Instant::now() + PAUSE;
             self.following.send_modify(|now| {
@@ -400,30 +405,104 @@ pub(crate) async fn first_readings(sources: &[Arc<Source>], limit: Duration) {
     }
 }
 
+/// What is no longer what it was.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    pub(crate) lists: BTreeSet<ListKind>,
+    /// What the server said changed, and reads as before.
+    pub(crate) announced: BTreeSet<Kind>,
+    pub(crate) updates: Updates,
+}
+
+impl Changes {
+    /// What came of `news`, after which `lists` were others.
+    fn found(lists: BTreeSet<ListKind>, news: News) -> Self {
+        let mut announced = news.announced;
+        announced.retain(|kind| !ListKind::of(*kind).iter().any(|list| lists.contains(list)));
+        Self {
+            lists,
+            announced,
+            updates: news.updates,
+        }
+    }
+
+    fn is_none(&self) -> bool {
+        self.lists.is_empty() && self.announced.is_empty() && self.updates.is_empty()
+    }
+
+    fn of(updates: Updates) -> Self {
+        Self {
+            lists: BTreeSet::new(),
+            announced: BTreeSet::new(),
+            updates,
+        }
+    }
+}
+
+/// The resources that changed.
+#[derive(Debug)]
+pub(crate) enum Updates {
+    /// By the server's own URIs, with the parameters of what it said last of each.
+    Some(BTreeMap<Arc<str>, Arc<str>>),
+    /// Something was missed: it may have been any.
+    Any,
+}
+
+impl Default for Updates {
+    fn default() -> Self {
+        Self::Some(BTreeMap::new())
+    }
+}
+
+impl Updates {
+    fn is_empty(&self) -> bool {
+        matches!(self, Self::Some(updates) if updates.is_empty())
+    }
+
+    fn add(&mut self, more: Self) {
+        match (self, more) {
+            (Self::Some(known), Self::Some(more)) => known.extend(more),
+            (all, _) => *all = Self::Any,
+        }
+    }
+}
+
 /// What was heard of a server.
 #[derive(Debug, Default)]
 struct News {
     /// Whether a connection to it was made.
     connected: bool,
-    /// The lists that changed.
+    /// The lists that may have changed.
     kinds: BTreeSet<ListKind>,
+    /// Those that the server said did.
+    announced: BTreeSet<Kind>,
+    updates: Updates,
 }
 
 impl News {
     fn of(event: &Event) -> Self {
-        let kinds: &[ListKind] = match event {
-            Event::ListChanged(Kind::Tools) => &[ListKind::Tools],
-            Event::ListChanged(Kind::Resources) => &[ListKind::Resources, ListKind::Templates],
-            Event::ListChanged(Kind::Prompts) => &[ListKind::Prompts],
-            Event::Asked(_)
+        let kinds = match event {
+            Event::ListChanged(kind) | Event::ListMayHaveChanged(kind) => ListKind::of(*kind),
+            Event::ResourceUpdated { .. }
+            | Event::Asked(_)
             | Event::Told(_)
             | Event::Connected
             | Event::Lost { .. }
             | Event::Closed { .. } => &[],
         };
+        let announced = match event {
+            Event::ListChanged(kind) => Some(*kind),
+            _ => None,
+        };
+        let updated = match event {
+            Event::ResourceUpdated { uri, params } => Some((Arc::clone(uri), Arc::clone(params))),
+            _ => None,
+        };
         Self {
             connected: matches!(event, Event::Connected),
             kinds: kinds.iter().copied().collect(),
+            announced: announced.into_iter().collect(),
+            updates: Updates::Some(updated.into_iter().collect()),
         }
     }
 
@@ -432,12 +511,16 @@ impl News {
         Self {
             connected: true,
             kinds: BTreeSet::from(ListKind::ALL),
+            announced: BTreeSet::new(),
+            updates: Updates::Any,
         }
     }
 
     fn add(&mut self, more: Self) {
         self.connected |= more.connected;
         self.kinds.extend(more.kinds);
+        self.announced.extend(more.announced);
+        self.updates.add(more.updates);
     }
 }
 

@@ -546,6 +546,13 @@ const LIMITS: &[Setting<Limits>] = &[
         read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.streams),
     },
     Setting {
+        key: "subscriptions",
+        about: "resources that one session, or one stream of `subscriptions/listen`, is subscribed to",
+        default: "1024",
+        shape: |schema| schema.count(1..=MOST),
+        read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.subscriptions),
+    },
+    Setting {
         key: "read-timeout",
         about: "how long a client may take to send a request",
         default: "30s",

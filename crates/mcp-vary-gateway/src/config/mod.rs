@@ -324,6 +324,8 @@ pub struct Limits {
     pub unheard: usize,
     /// Standalone `GET` streams of one session; 4.
     pub streams: usize,
+    /// Resources that one session, or one modern stream, is subscribed to; 1,024.
+    pub subscriptions: usize,
     /// How long a client may take to send the head or the body of a request; 30 seconds.
     pub read_timeout: Duration,
     /// How long what is written to a client may wait without a byte of it being taken; 60 seconds.
@@ -369,6 +371,7 @@ impl Default for Limits {
             sessions: 10_000,
             unheard: 256,
             streams: 4,
+            subscriptions: 1024,
             read_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(60),
             drain: Duration::from_secs(10),

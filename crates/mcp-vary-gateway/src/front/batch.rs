@@ -161,6 +161,8 @@ async fn request(
     let mut running = match outcome {
         Outcome::Done(reply) => return Some(reply.body),
         Outcome::Running(running) => running,
+        // No revision with batches has what is answered so.
+        Outcome::Listening(_) => return None,
     };
     running.hold(place);
     loop {

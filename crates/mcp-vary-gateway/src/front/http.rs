@@ -164,9 +164,9 @@ impl Setup {
             Method::POST => {
                 guard::check_content_type(&head.headers)?;
                 guard::check_accept(&head.headers, &["application/json", "text/event-stream"])?;
-                post::answer(self, head, &told, body).await
+                post::answer(self, head, &told, body, stopping).await
             }
-            Method::GET => self.open_stream(head, stopping),
+            Method::GET => self.open_stream(head, stopping).await,
             Method::DELETE => Ok(self.end_session(head)),
             _ => Ok(not_allowed(head)),
         }
@@ -174,7 +174,7 @@ impl Setup {
 
     /// The stream on which a legacy client hears what the server says on its own, or one that it comes back
     /// to.
-    fn open_stream(
+    async fn open_stream(
         &self,
         head: &Parts,
         stopping: &CancellationToken,
@@ -203,13 +203,14 @@ impl Setup {
             Some(Resumed::Told(connection)) => {
                 let first = beginning(&session, last.as_ref());
                 self.tell(&session, Some(connection), Some(first), stopping)
+                    .await
             }
-            Some(Resumed::Anew) | None => self.tell(&session, None, None, stopping),
+            Some(Resumed::Anew) | None => self.tell(&session, None, None, stopping).await,
         }
     }
 
     /// Tells a client what belongs to none of its requests, on the stream that it came back to or on another.
-    fn tell(
+    async fn tell(
         &self,
         session: &Arc<Session>,
         resumed: Option<Connection>,
@@ -231,6 +232,7 @@ impl Setup {
             stopping: Box::pin(stopping.clone().cancelled_owned()),
             lasting: Arc::clone(&self.lasting),
         };
+        self.admit(session).await;
         let stream = Stream::kept(connection, Some(told), first);
         Ok(event_stream(Body::Stream(stream)))
     }
@@ -246,6 +248,7 @@ impl Setup {
         };
         let id = head.headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
         self.lasting.sessions.delete(id.unwrap_or_default());
+        self.lasting.audience.forget(session.client);
         self.classes.forget(session.client);
         self.lasting.streams.forget(session.client);
         with_type(StatusCode::OK, "application/json", Body::empty())

@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
+use tokio_util::sync::CancellationToken;
 
 use super::batch;
 use super::guard::TurnedAway;
@@ -18,6 +19,7 @@ use super::{begin, heard};
 use crate::choose::Told;
 use crate::client::{check_version, modern_version};
 use crate::mcp_header::{self, SESSION_ID, VERSION};
+use crate::notify::Listener;
 use crate::params::Params;
 use crate::reply::{self, Failure, Reply};
 use crate::revision::{Era, Revision};
@@ -33,6 +35,7 @@ pub(crate) async fn answer(
     head: &Parts,
     told: &Told,
     body: Incoming,
+    stopping: &CancellationToken,
 ) -> Result<Response<Body>, TurnedAway> {
     let bytes = read_body(&gateway, body).await?;
     if let Some(messages) = wire::batch(&bytes) {
@@ -55,6 +58,10 @@ pub(crate) async fn answer(
     Ok(match begun {
         Ok(Begun::Answered(response)) => response,
         Ok(Begun::Running(running)) => conclude(running, patience).await,
+        Ok(Begun::Listening(listener)) => {
+            let listener = listener.until(stopping.clone());
+            event_stream(Body::Stream(Stream::of_listener(listener)))
+        }
         Err(reply) => json(reply),
     })
 }
@@ -64,6 +71,8 @@ enum Begun {
     Answered(Response<Body>),
     /// The server works on it.
     Running(Box<Running>),
+    /// The client hears of changes.
+    Listening(Box<Listener>),
 }
 
 async fn begin_message(
@@ -209,6 +218,7 @@ fn begun(outcome: Outcome, place: Option<Place>) -> Begun {
             Begun::Running(running)
         }
         (Outcome::Running(running), None) => Begun::Running(running),
+        (Outcome::Listening(listener), _) => Begun::Listening(listener),
     }
 }
 

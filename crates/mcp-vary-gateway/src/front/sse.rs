@@ -12,6 +12,7 @@ use tokio::time::{Instant, Sleep};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::lasting::Lasting;
+use crate::notify::Listener;
 use crate::resume::{self, Connection, event};
 use crate::revision::Revision;
 use crate::running::{Running, Step};
@@ -85,6 +86,8 @@ enum Source {
     Channel(tokio::sync::mpsc::Receiver<Bytes>),
     /// A stream that can be come back to, and what feeds it if that is nobody else.
     Kept(Connection, Option<Told>),
+    /// What a modern client wants to hear of.
+    Listener(Box<Listener>),
     Over,
 }
 
@@ -137,6 +140,11 @@ impl Stream {
         Self::new(Source::Kept(connection, told), first)
     }
 
+    /// What a modern client wants to hear of; the acknowledgement comes first.
+    pub(crate) fn of_listener(listener: Box<Listener>) -> Box<Self> {
+        Self::new(Source::Listener(listener), None)
+    }
+
     fn new(source: Source, first: Option<Bytes>) -> Box<Self> {
         Box::new(Self {
             source,
@@ -174,6 +182,10 @@ impl Source {
             }
             Self::Channel(messages) => {
                 let message = ready!(messages.poll_recv(cx));
+                (message.map(|message| event(&message)), false)
+            }
+            Self::Listener(listener) => {
+                let message = ready!(listener.poll_next(cx));
                 (message.map(|message| event(&message)), false)
             }
             Self::Kept(connection, told) => {

@@ -19,6 +19,7 @@ use crate::choose::Told;
 use crate::client::Client;
 use crate::deprecation::ClientName;
 use crate::gateway::Gateway;
+use crate::notify::Listener;
 use crate::params::Params;
 use crate::reply::{self, Failure, INVALID_REQUEST};
 use crate::revision::Revision;
@@ -94,6 +95,8 @@ pub(super) struct Connection {
     lines: mpsc::Sender<Bytes>,
     tasks: TaskTracker,
     gone: CancellationToken,
+    /// Cancelled when what only listens must end.
+    stopping: CancellationToken,
 }
 
 /// What `initialize` began.
@@ -132,6 +135,7 @@ impl Connection {
             lines,
             tasks: TaskTracker::new(),
             gone: CancellationToken::new(),
+            stopping: CancellationToken::new(),
         }
     }
 
@@ -205,6 +209,7 @@ impl Connection {
             Ok((fixed, result)) => {
                 self.say(reply::result(id, result.as_bytes()).body).await;
                 let session = setup.lasting.sessions.open_unnamed(fixed);
+                setup.admit(&session).await;
                 self.legacy = Some(Legacy {
                     silent: self.pass_on(&session),
                     session,
@@ -257,6 +262,7 @@ impl Connection {
         let params = Params::read(Some(&legacy.params))?;
         let (fixed, _) = setup.initialize(&Told::default(), &params).await?;
         let session = legacy.session.anew(fixed);
+        setup.admit(&session).await;
         let anew = Legacy {
             params: legacy.params.clone(),
             silent: self.pass_on(&session),
@@ -304,7 +310,7 @@ impl Connection {
         let method = message.method.as_deref().unwrap_or_default().to_owned();
         let params = message.params.map(str::to_owned);
         let id = id.to_owned();
-        let gone = self.gone.clone();
+        let (gone, stopping) = (self.gone.clone(), self.stopping.clone());
         self.tasks.spawn(async move {
             // The params were read before, so that they can be read again.
             let params = Params::read(params.as_deref()).unwrap_or_default();
@@ -314,7 +320,7 @@ impl Connection {
                 params,
                 headers: None,
             };
-            let answer = run(gateway, &client, asked, place, &lines);
+            let answer = run(gateway, &client, asked, place, &lines, stopping);
             tokio::select! {
                 biased;
                 () = gone.cancelled() => {}
@@ -370,6 +376,7 @@ impl Connection {
     /// Lets what is in flight finish, for a while.
     pub(super) async fn finish(mut self) {
         drop(self.legacy.as_mut().map(|legacy| legacy.silent.take()));
+        self.stopping.cancel();
         self.tasks.close();
         let drain = self.gateway.current().config.limits.drain;
         if tokio::time::timeout(drain, self.tasks.wait())
@@ -383,6 +390,7 @@ impl Connection {
             self.tasks.wait().await;
         }
         for session in self.sessions() {
+            self.gateway.lasting.audience.forget(session.client);
             self.gateway.current().classes.forget(session.client);
         }
     }
@@ -407,6 +415,7 @@ async fn run(
     asked: Asked<'_>,
     place: Place,
     lines: &mpsc::Sender<Bytes>,
+    stopping: CancellationToken,
 ) {
     let outcome = dispatch(&gateway, client, asked).await;
     // What the server works on needs nothing more of a configuration that may be replaced.
@@ -414,6 +423,9 @@ async fn run(
     let mut running = match outcome {
         Outcome::Done(reply) => return drop(lines.send(reply.body).await),
         Outcome::Running(running) => running,
+        Outcome::Listening(listener) => {
+            return hear(listener.until(stopping), &place, lines).await;
+        }
     };
     running.hold(place);
     loop {
@@ -421,6 +433,23 @@ async fn run(
             Step::Message(message) => drop(lines.send(message).await),
             Step::Done(reply) => return drop(lines.send(reply.body).await),
             Step::Cancelled => return,
+        }
+    }
+}
+
+/// Writes what a client hears of, until it withdraws or the stream ends.
+async fn hear(mut listener: Box<Listener>, place: &Place, lines: &mpsc::Sender<Bytes>) {
+    loop {
+        let message = tokio::select! {
+            biased;
+            // > Servers receiving cancellation notifications SHOULD not send a response for the cancelled
+            // > request. (MCP 2026-07-28, basic/patterns/cancellation)
+            () = place.withdrawn() => return,
+            message = listener.next() => message,
+        };
+        match message {
+            Some(message) => drop(lines.send(message).await),
+            None => return,
         }
     }
 }

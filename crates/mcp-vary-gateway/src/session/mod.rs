@@ -203,6 +203,11 @@ impl Session {
         }
     }
 
+    /// When it ends by itself, in seconds since 1970-01-01 UTC.
+    pub(crate) fn expires(&self) -> u64 {
+        self.own.expires
+    }
+
     /// Whether the session was deleted.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)

@@ -4,6 +4,7 @@ mod backoff;
 mod keep;
 mod place;
 mod pulse;
+mod subscriptions;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,6 +17,8 @@ use tokio_util::task::TaskTracker;
 
 use self::keep::keep;
 pub(crate) use self::place::Places;
+use self::subscriptions::Subscriptions;
+pub(crate) use self::subscriptions::{Refused, Subscription};
 use super::error::{ConnectError, UpstreamError};
 use super::message::Event;
 use super::{EVENTS, Upstream, UpstreamConfig};
@@ -92,6 +95,7 @@ impl Line {
             events,
             stop: stop.clone(),
             tasks: TaskTracker::new(),
+            subscriptions: Arc::default(),
             config,
         });
         shared.tasks.spawn(keep(Arc::clone(&shared)));
@@ -192,6 +196,13 @@ impl Line {
         }
     }
 
+    /// Subscribes to the resource that the server calls `uri`, on this connection and on those after it, until
+    /// the guard and all others of the same URI are dropped. What the server tells is an
+    /// [`Event::ResourceUpdated`].
+    pub(crate) fn subscribe(&self, uri: &str) -> Subscription {
+        self.shared.subscriptions.add(uri)
+    }
+
     /// Waits until the first attempt to connect has ended.
     ///
     /// # Errors
@@ -238,6 +249,8 @@ struct Shared {
     events: broadcast::Sender<Event>,
     stop: CancellationToken,
     tasks: TaskTracker,
+    /// The resources of whose changes somebody wants to hear.
+    subscriptions: Arc<Subscriptions>,
 }
 
 impl Shared {

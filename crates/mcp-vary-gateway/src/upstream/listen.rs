@@ -99,14 +99,22 @@ impl End {
         }
     }
 
-    /// What the error that a server answered means: only what says that there is no such thing is final.
     fn of_answer(error: &str) -> Self {
-        let members = Members::parse(error).unwrap_or_default();
-        match members.get("code") {
-            Some("-32600" | "-32601" | "-32602" | "-32020" | "-32021" | "-32022") => Self::Refused,
-            _ => Self::Failed,
+        if is_refusal(error) {
+            Self::Refused
+        } else {
+            Self::Failed
         }
     }
+}
+
+/// Whether the error that a server answered is final: only what says that there is no such thing.
+pub(super) fn is_refusal(error: &str) -> bool {
+    let members = Members::parse(error).unwrap_or_default();
+    matches!(
+        members.get("code"),
+        Some("-32600" | "-32601" | "-32602" | "-32020" | "-32021" | "-32022")
+    )
 }
 
 /// Whether a request that was answered with `status` may be answered differently later.
@@ -129,7 +137,7 @@ async fn hear(mut exchange: Exchange, events: &broadcast::Sender<Event>, kinds: 
                 Ok(Frame::Notification { method, .. }) if method == ACKNOWLEDGED && !was_open => {
                     was_open = true;
                     for kind in kinds {
-                        let _ = events.send(Event::ListChanged(*kind));
+                        let _ = events.send(Event::ListMayHaveChanged(*kind));
                     }
                 }
                 _ => {}
@@ -150,8 +158,8 @@ async fn hear(mut exchange: Exchange, events: &broadcast::Sender<Event>, kinds: 
     }
 }
 
-const CANCELLED: &str = "notifications/cancelled";
-const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+pub(super) const CANCELLED: &str = "notifications/cancelled";
+pub(super) const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 const PAUSE: Duration = Duration::from_secs(1);
 /// A subscription that held so long did not fail.
 const STEADY: Duration = Duration::from_secs(60);

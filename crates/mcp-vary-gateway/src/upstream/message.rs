@@ -1,9 +1,11 @@
 //! What goes to a server, and what comes back.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
+use mcp_vary::json::Members;
 
 use super::asking::ServerRequest;
 use super::frame::{Frame, Outcome};
@@ -201,20 +203,25 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 3] = [Self::Tools, Self::Resources, Self::Prompts];
+    pub(crate) const ALL: [Self; 3] = [Self::Tools, Self::Resources, Self::Prompts];
 
     /// The kind whose change the notification `method` tells.
     pub(super) fn changed_by(method: &str) -> Option<Self> {
-        match method {
-            "notifications/tools/list_changed" => Some(Self::Tools),
-            "notifications/resources/list_changed" => Some(Self::Resources),
-            "notifications/prompts/list_changed" => Some(Self::Prompts),
-            _ => None,
+        let mut all = Self::ALL.into_iter();
+        all.find(|kind| kind.list_changed() == method)
+    }
+
+    /// The notification that it changed.
+    pub(crate) const fn list_changed(self) -> &'static str {
+        match self {
+            Self::Tools => "notifications/tools/list_changed",
+            Self::Resources => "notifications/resources/list_changed",
+            Self::Prompts => "notifications/prompts/list_changed",
         }
     }
 
     /// Its capability.
-    pub(super) const fn capability(self) -> &'static str {
+    pub(crate) const fn capability(self) -> &'static str {
         match self {
             Self::Tools => "tools",
             Self::Resources => "resources",
@@ -223,7 +230,7 @@ impl Kind {
     }
 
     /// Its member of the filter of `subscriptions/listen`.
-    pub(super) const fn filter(self) -> &'static str {
+    pub(crate) const fn filter(self) -> &'static str {
         match self {
             Self::Tools => "toolsListChanged",
             Self::Resources => "resourcesListChanged",
@@ -236,13 +243,23 @@ impl Kind {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// A list changed, or may have: whenever it begins to be heard, at the start or after an
-    /// interruption, all are told.
+    /// The server said that a list changed.
     ListChanged(Kind),
+    /// A list may have changed unheard: whenever changes begin to be heard, at the start or after an
+    /// interruption, this is told of all lists.
+    ListMayHaveChanged(Kind),
     /// It asks its client something that belongs to no call. Told of a connection that one client has alone.
     Asked(ServerRequest),
     /// A notification that belongs to no call, the whole message as it was sent. Likewise.
     Told(Bytes),
+    /// A resource that is subscribed to changed, or may have: when a subscription holds again after an
+    /// interruption, that is told of its resource, too.
+    ResourceUpdated {
+        /// The server's own URI of the resource.
+        uri: Arc<str>,
+        /// The parameters of the notification, JSON text.
+        params: Arc<str>,
+    },
     /// A connection was made, the first or another one: what is known of the server may be old.
     /// Told by a [`Line`](super::Line) alone.
     Connected,
@@ -257,6 +274,30 @@ pub enum Event {
         reason: String,
     },
 }
+
+impl Event {
+    /// What a notification with these parameters tells; `None` when they name no resource.
+    pub(super) fn updated(params: Option<&str>) -> Option<Self> {
+        let params = params?;
+        let uri = Members::parse(params).ok()?.get_str("uri")?;
+        Some(Self::ResourceUpdated {
+            uri: uri.into(),
+            params: params.into(),
+        })
+    }
+
+    /// What was told nowhere: the resource `uri` may have changed.
+    pub(super) fn may_be_updated(uri: &Arc<str>) -> Self {
+        let params = format!(r#"{{"uri":{}}}"#, mcp_vary::json::string(uri));
+        Self::ResourceUpdated {
+            uri: Arc::clone(uri),
+            params: params.into(),
+        }
+    }
+}
+
+/// The notification that a resource changed.
+pub(super) const RESOURCE_UPDATED: &str = "notifications/resources/updated";
 
 /// The parameters of `notifications/cancelled`.
 pub(super) fn cancel_params(id: u64, reason: Option<&str>) -> String {

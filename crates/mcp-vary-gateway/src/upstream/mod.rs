@@ -24,7 +24,7 @@ mod text;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::asking::Asking;
@@ -34,8 +34,8 @@ pub use self::error::{ConnectError, UpstreamError};
 pub use self::hello::Hello;
 pub(crate) use self::level::UpstreamLevel;
 use self::life::{Life, Running};
-pub(crate) use self::line::Places;
 pub use self::line::{Line, State};
+pub(crate) use self::line::{Places, Refused, Subscription};
 use self::message::Purpose;
 pub use self::message::{Answer, Event, Kind, Message, Owner, Request, header_value};
 use crate::revision::Era;
@@ -174,6 +174,24 @@ impl Upstream {
     /// The log level that a legacy server has on this connection; set again when its session is renewed.
     pub(crate) fn level(&self) -> &UpstreamLevel {
         &self.level
+    }
+
+    /// Changes whenever the server's session was replaced by another, which knows nothing of the one before;
+    /// `None` where that cannot happen.
+    fn renewals(&self) -> Option<watch::Receiver<u64>> {
+        match &self.link {
+            Link::Stdio(_) => None,
+            Link::Http(connection) => Some(connection.renewals()),
+        }
+    }
+
+    /// Changes whenever what belongs to no request begins to be heard; what was told before that was missed.
+    /// `None` where nothing can be missed.
+    fn hearings(&self) -> Option<watch::Receiver<u64>> {
+        match &self.link {
+            Link::Stdio(_) => None,
+            Link::Http(connection) => Some(connection.hearings()),
+        }
     }
 
     /// What the server tells without being asked, from now on. Who asks first for that of a connection that one

@@ -297,7 +297,7 @@ async fn unknown_methods_and_those_of_the_other_era_are_not_found() {
         "initialize",
         "ping",
         "logging/setLevel",
-        "subscriptions/listen",
+        "resources/subscribe",
     ] {
         let post = Post::modern(&modern(json!("m"), method, json!({}), &json!({})));
         let answer = http.ask(&post).await;

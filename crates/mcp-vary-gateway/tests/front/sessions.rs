@@ -38,8 +38,8 @@ async fn what_is_offered_can_be_had() {
     let client = Legacy::open(&house, "2025-11-25", &json!({})).await;
     let mut offered = client.initialized["capabilities"].clone();
     offered.as_object_mut().unwrap().remove("extensions");
-    let all =
-        json!({"tools": {}, "resources": {}, "prompts": {}, "completions": {}, "logging": {}});
+    let lists = json!({"listChanged": true});
+    let all = json!({"tools": lists, "resources": lists, "prompts": lists, "completions": {}, "logging": {}});
     assert_eq!(offered, all);
 }
 

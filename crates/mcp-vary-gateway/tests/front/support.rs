@@ -58,6 +58,11 @@ impl House {
         }
     }
 
+    /// Stops serving, in order.
+    pub(crate) fn stop(&self) {
+        self.stop.cancel();
+    }
+
     pub(crate) async fn connect(&self) -> Http {
         Http::connect(self.address).await
     }
@@ -485,9 +490,16 @@ impl Pipe {
         serde_json::from_str(&self.line().await).unwrap()
     }
 
+    /// What is answered; that a list changed may be told before.
     pub(crate) async fn ask(&mut self, message: &Value) -> Value {
         self.say(message.to_string()).await;
-        self.hear().await
+        loop {
+            let heard = self.hear().await;
+            let method = heard["method"].as_str().unwrap_or_default();
+            if !method.ends_with("/list_changed") {
+                return heard;
+            }
+        }
     }
 
     /// Closes the input, and returns what still comes.

@@ -36,7 +36,7 @@ pub(crate) async fn next(events: &mut broadcast::Receiver<Event>) -> String {
             Ok(Event::Connected) => return "connected".to_owned(),
             Ok(Event::Lost { reason }) => return format!("lost: {reason}"),
             Ok(Event::Closed { reason }) => return format!("closed: {reason}"),
-            Ok(Event::ListChanged(_)) => {}
+            Ok(Event::ListChanged(_) | Event::ListMayHaveChanged(_)) => {}
             other => panic!("{other:?}"),
         }
     }

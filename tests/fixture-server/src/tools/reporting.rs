@@ -29,6 +29,7 @@ pub(crate) async fn answer(call: &Call<'_>) -> Option<Result<CallToolResponse, E
             call.fixture.shared.audience().tell(List::Prompts).await;
             Ok(says("the prompts are said to have changed"))
         }
+        "update_resource" => update_resource(call).await,
         "add_tool" => add_tool(call).await,
         "remove_tool" => remove_tool(call).await,
         "progress" => progress(call).await,
@@ -107,6 +108,12 @@ async fn log(call: &Call<'_>) -> Result<CallToolResult, ErrorData> {
         send_log(call, *level, json!({ "number": number })).await;
     }
     Ok(says(&format!("had {count} messages")))
+}
+
+async fn update_resource(call: &Call<'_>) -> Result<CallToolResult, ErrorData> {
+    let uri = call.text("uri")?;
+    call.fixture.shared.audience().tell_updated(uri).await;
+    Ok(says("the resource is said to have changed"))
 }
 
 async fn add_tool(call: &Call<'_>) -> Result<CallToolResult, ErrorData> {

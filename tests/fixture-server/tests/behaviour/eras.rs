@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::support::{Era, Told, WAYS, Wire, connect, finish, try_connect};
-use rmcp::model::{ErrorCode, ProtocolVersion, SubscriptionFilter};
+use rmcp::model::{ErrorCode, ProtocolVersion, SubscribeRequestParams, SubscriptionFilter};
 use rmcp::service::ClientInitializeError;
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ async fn lists_are_whole_in_one_page_or_many() {
             let client = &connection.client;
             let tools = client.list_all_tools().await.unwrap();
             let names: BTreeSet<_> = tools.iter().map(|tool| &tool.name).collect();
-            assert_eq!((tools.len(), names.len()), (49, 49), "{era:?} {wire:?}");
+            assert_eq!((tools.len(), names.len()), (50, 50), "{era:?} {wire:?}");
             assert_eq!(client.list_all_resources().await.unwrap().len(), 3);
             assert_eq!(client.list_all_resource_templates().await.unwrap().len(), 2);
             assert_eq!(client.list_all_prompts().await.unwrap().len(), 5);
@@ -127,7 +127,7 @@ async fn an_added_tool_is_told_of_listed_and_called() {
                 Some(connection.client.listen(filter).await.unwrap())
             }
         };
-        for (change, length) in [("add_tool", 50), ("remove_tool", 49)] {
+        for (change, length) in [("add_tool", 51), ("remove_tool", 50)] {
             connection.call(change, json!({ "name": "extra" })).await;
             match &mut subscription {
                 None => assert_eq!(connection.hear(1).await, [Told::ToolsChanged]),
@@ -142,6 +142,41 @@ async fn an_added_tool_is_told_of_listed_and_called() {
         }
         let error = connection.refused("extra", json!({})).await;
         assert_eq!(error.code, ErrorCode::INVALID_PARAMS);
+    }
+}
+
+#[tokio::test]
+async fn a_resource_is_told_of_to_those_who_are_subscribed_to_it() {
+    const WATCHED: &str = "test://watched-resource";
+    for (era, wire) in WAYS {
+        let mut connection = connect(era, wire, &[]).await;
+        let mut subscription = match era {
+            Era::Legacy => {
+                let params = SubscribeRequestParams::new(WATCHED);
+                connection.client.subscribe(params).await.unwrap();
+                None
+            }
+            Era::Modern => {
+                let filter = SubscriptionFilter::builder().resource_subscription(WATCHED);
+                Some(connection.client.listen(filter.build()).await.unwrap())
+            }
+        };
+        for uri in ["test://static-text", WATCHED] {
+            connection
+                .call("update_resource", json!({ "uri": uri }))
+                .await;
+        }
+        match &mut subscription {
+            None => {
+                let told = Told::ResourceUpdated(WATCHED.to_owned());
+                assert_eq!(connection.hear(1).await, [told], "{wire:?}");
+            }
+            Some(subscription) => {
+                let told = subscription.next().await.unwrap().unwrap();
+                let told = serde_json::to_value(told).unwrap();
+                assert_eq!(told["params"]["uri"], WATCHED, "{wire:?}");
+            }
+        }
     }
 }
 

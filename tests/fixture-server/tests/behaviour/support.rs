@@ -4,7 +4,8 @@ use std::process::Stdio;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ClientRequest, LoggingMessageNotificationParam,
-    ProgressNotificationParam, ProtocolVersion, RequestMetaObject, ServerResult,
+    ProgressNotificationParam, ProtocolVersion, RequestMetaObject,
+    ResourceUpdatedNotificationParam, ServerResult,
 };
 use rmcp::service::{
     ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _,
@@ -45,6 +46,7 @@ pub(crate) enum Told {
     Progress(f64),
     Log(Value),
     ToolsChanged,
+    ResourceUpdated(String),
 }
 
 /// A connected client, and the server's process, which ends with it.
@@ -75,6 +77,14 @@ impl ClientHandler for Listener {
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
         self.hear(Told::ToolsChanged);
+    }
+
+    async fn on_resource_updated(
+        &self,
+        params: ResourceUpdatedNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        self.hear(Told::ResourceUpdated(params.uri));
     }
 }
 

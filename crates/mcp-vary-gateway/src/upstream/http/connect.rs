@@ -47,6 +47,7 @@ pub(in crate::upstream) async fn connect(
         session: ArcSwap::from_pointee(blank),
         generation: watch::Sender::new(0),
         renewing: Mutex::new(()),
+        hearings: watch::Sender::new(0),
         configured,
         asides: Arc::default(),
         budget: Arc::new(Budget::new(config.limits.waiting)),

@@ -26,7 +26,7 @@ use crate::mcp_header::SESSION_ID;
 use crate::upstream::error::UpstreamError;
 use crate::upstream::frame::{self, Frame};
 use crate::upstream::handshake::is_modern_error;
-use crate::upstream::message::{Answer, Event, Kind, Message, Purpose};
+use crate::upstream::message::{Answer, Event, Kind, Message, Purpose, RESOURCE_UPDATED};
 use crate::upstream::text::excerpt;
 
 /// What is asked; kept to ask again where the server did not run it.
@@ -309,10 +309,13 @@ impl Exchange {
                 }
             }
             Frame::Notification { method, params } => {
+                let is_subscription = self.call.purpose == Purpose::Subscription;
                 self.connection.asking.heed(&method, params);
                 if let Some(kind) = Kind::changed_by(&method) {
                     self.connection.tell(Event::ListChanged(kind));
-                } else if method != "notifications/resources/updated" && !self.is_answered() {
+                } else if method == RESOURCE_UPDATED && !is_subscription {
+                    self.connection.tell_updated(params);
+                } else if !self.is_answered() {
                     self.queue.push_back(Message::Notification(message));
                 }
             }

@@ -57,6 +57,8 @@ pub(super) struct Connection {
     /// Counts the sessions; whoever waits for the next one waits for a change.
     generation: watch::Sender<u64>,
     renewing: Mutex<()>,
+    /// Counts how often it was begun to hear what belongs to no request; what was told before that was missed.
+    hearings: watch::Sender<u64>,
     configured: HeaderMap,
     asides: Arc<Asides>,
     budget: Arc<Budget>,
@@ -138,6 +140,14 @@ impl Connection {
 
     pub(super) const fn life(&self) -> &Arc<Life> {
         &self.life
+    }
+
+    pub(super) fn hearings(&self) -> watch::Receiver<u64> {
+        self.hearings.subscribe()
+    }
+
+    pub(super) fn renewals(&self) -> watch::Receiver<u64> {
+        self.generation.subscribe()
     }
 
     pub(super) const fn level(&self) -> &Arc<UpstreamLevel> {

@@ -123,6 +123,13 @@ impl Connection {
         let _ = self.events.send(event);
     }
 
+    /// Tells that a resource changed.
+    pub(super) fn tell_updated(&self, params: Option<&str>) {
+        if let Some(updated) = Event::updated(params) {
+            self.tell(updated);
+        }
+    }
+
     /// Why `response` is a refusal.
     pub(super) async fn refusal(&self, response: Response<Incoming>) -> UpstreamError {
         let status = response.status();

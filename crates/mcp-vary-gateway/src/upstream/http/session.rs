@@ -86,7 +86,7 @@ impl Connection {
         }
         // The server may have been replaced by one that lists something else.
         for kind in Kind::ALL {
-            let _ = self.events.send(Event::ListChanged(kind));
+            let _ = self.events.send(Event::ListMayHaveChanged(kind));
         }
         Ok(())
     }

@@ -17,7 +17,7 @@ use super::stream::{Bookmark, Read, Stream};
 use super::{Connection, LAST_EVENT_ID, STREAM};
 use crate::upstream::frame::{self, Frame};
 use crate::upstream::listen::may_pass;
-use crate::upstream::message::{Event, Kind};
+use crate::upstream::message::{Event, Kind, RESOURCE_UPDATED};
 use crate::upstream::sse::TooLarge;
 use crate::upstream::text::excerpt;
 
@@ -41,6 +41,10 @@ pub(in crate::upstream) async fn listen(connection: Arc<Connection>) {
             Heard::Nothing => failures += 1,
             Heard::Refused => {
                 bookmark = Bookmark::default();
+                if *connection.hearings.borrow() > 0 {
+                    // It was heard before: perhaps it has forgotten the session.
+                    connection.life.doubt();
+                }
                 if generation.changed().await.is_err() {
                     return;
                 }
@@ -92,8 +96,9 @@ async fn hear(connection: &Arc<Connection>, bookmark: &mut Bookmark) -> Heard {
     }
     if !is_resumed {
         for kind in Kind::ALL {
-            connection.tell(Event::ListChanged(kind));
+            connection.tell(Event::ListMayHaveChanged(kind));
         }
+        connection.hearings.send_modify(|hearings| *hearings += 1);
     }
     let began = Instant::now();
     let limit = connection.limits.line;
@@ -160,14 +165,17 @@ fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: &Bytes
         }
         Ok(Frame::Notification { method, params }) => {
             connection.asking.heed(&method, params);
-            let is_taken = match Kind::changed_by(&method) {
-                Some(kind) => {
+            let is_taken = match (Kind::changed_by(&method), &*method) {
+                (Some(kind), _) => {
                     connection.tell(Event::ListChanged(kind));
                     true
                 }
-                None => {
-                    method == "notifications/progress" && connection.asides.deliver(params, message)
+                (None, RESOURCE_UPDATED) => {
+                    connection.tell_updated(params);
+                    true
                 }
+                (None, "notifications/progress") => connection.asides.deliver(params, message),
+                _ => false,
             };
             if !is_taken && connection.is_held {
                 connection.tell(Event::Told(Bytes::copy_from_slice(message)));

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::backoff::{Backoff, rounded};
 use super::pulse::{self, Verdict};
-use super::{Shared, State};
+use super::{Shared, State, subscriptions};
 use crate::upstream::error::{ConnectError, UpstreamError};
 use crate::upstream::message::{Event, Kind};
 use crate::upstream::{Link, Upstream};
@@ -166,7 +166,7 @@ impl Keeper {
 }
 
 impl Shared {
-    fn tell(&self, event: Event) {
+    pub(super) fn tell(&self, event: Event) {
         // Nobody listening is fine.
         let _ = self.events.send(event);
     }
@@ -204,6 +204,7 @@ impl Shared {
             error = upstream.life.ended() => End::Gone(error),
             verdict = pulse::watch(upstream) => End::Verdict(verdict),
             () = self.pass_on(events) => End::Gone(upstream.life.ended().await),
+            never = subscriptions::keep(upstream, self) => match never {},
         }
     }
 
@@ -213,10 +214,13 @@ impl Shared {
             match events.recv().await {
                 Ok(Event::Closed { .. }) | Err(RecvError::Closed) => return,
                 Ok(event) => self.tell(event),
-                // Any list may be among what was missed.
+                // Any list and resource may be among what was missed.
                 Err(RecvError::Lagged(_)) => {
                     for kind in Kind::ALL {
-                        self.tell(Event::ListChanged(kind));
+                        self.tell(Event::ListMayHaveChanged(kind));
+                    }
+                    for uri in self.subscriptions.held() {
+                        self.tell(Event::may_be_updated(&uri));
                     }
                 }
             }

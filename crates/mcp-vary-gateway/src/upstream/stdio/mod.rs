@@ -25,7 +25,9 @@ use super::error::UpstreamError;
 use super::frame::{self, Frame};
 use super::life::Life;
 use super::mailbox::{Budget, Mailbox};
-use super::message::{Answer, Event, Kind, Message, Purpose, Request, cancel_params};
+use super::message::{
+    Answer, Event, Kind, Message, Purpose, RESOURCE_UPDATED, Request, cancel_params,
+};
 use super::text::excerpt;
 
 pub(super) use self::connect::connect;
@@ -254,7 +256,11 @@ impl Shared {
             Ok(Frame::Notification { method, params }) => {
                 self.asking.heed(&method, params);
                 let (method, route) = (method.into_owned(), Route::of(params));
-                self.receive_notification(&method, &route, &message);
+                if method == RESOURCE_UPDATED && route.subscription.is_none() {
+                    self.tell_updated(params);
+                } else {
+                    self.receive_notification(&method, &route, &message);
+                }
             }
             Err(why) => self.skip(&why, &message),
         }
@@ -269,6 +275,12 @@ impl Shared {
         drop(flights);
         // With nobody there it is dropped, and thereby answered.
         let _ = self.events.send(Event::Asked(request));
+    }
+
+    fn tell_updated(&self, params: Option<&str>) {
+        if let Some(updated) = Event::updated(params) {
+            let _ = self.events.send(updated);
+        }
     }
 
     fn receive_notification(&self, method: &str, route: &Route, message: &Bytes) {
@@ -287,12 +299,11 @@ impl Shared {
                 let id = route.request.and_then(|id| flights.by_id(id));
                 id.filter(|flight| flight.is_background())
             }
-            "notifications/subscriptions/acknowledged" => {
-                route.subscription.and_then(|id| flights.by_id(id))
+            "notifications/subscriptions/acknowledged" | RESOURCE_UPDATED => {
+                let id = route.subscription.and_then(|id| flights.by_id(id));
+                id.filter(|flight| flight.is_background())
             }
-            _ if route.subscription.is_some() || method == "notifications/resources/updated" => {
-                None
-            }
+            _ if route.subscription.is_some() => None,
             _ => flights.by_rule(Instant::now()),
         };
         if let Some(flight) = flight {

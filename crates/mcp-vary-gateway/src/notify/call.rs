@@ -1,0 +1,278 @@
+//! `resources/subscribe` and `resources/unsubscribe`, and `subscriptions/listen`, which takes their place.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use mcp_vary::error::{Identifier, with_active_variant};
+use mcp_vary::json;
+use tokio::time::timeout;
+
+use super::filter::Filter;
+use super::listener::{Membership, open};
+use super::{Audience, Bound, Ear, Member, Place};
+use crate::call::Call;
+use crate::reply::{Failure, INVALID_PARAMS, RESOURCE_NOT_FOUND};
+use crate::route::{Outcome, unknown};
+use crate::session::Session;
+use crate::upstream::Refused;
+
+impl Call<'_> {
+    /// Subscribes a session to a resource of the active variant (SV-14).
+    pub(crate) async fn subscribe(self) -> Result<Outcome, Failure> {
+        self.offers_subscriptions()?;
+        let uri = self.asked.params.string("uri")?;
+        let view = self.active()?;
+        let session = self.client.session.as_ref();
+        let session = session.ok_or_else(|| unknown(self.asked.method))?;
+        let (server, own) = self.located(view, &uri).await?;
+        self.gateway.admit(session).await;
+        if self.may_bind(session, &uri, view)? {
+            self.class.sources()[server].line.ready().await?;
+            let bound = self.bound(view, (server, &own));
+            self.settled(&bound, &uri).await?;
+            self.bind(session, uri, bound)?;
+        }
+        Ok(self.answer("{}"))
+    }
+
+    /// Ends a subscription. It succeeds whatever is selected and whatever became of the resource.
+    ///
+    /// > Servers MUST continue to accept `resources/unsubscribe` for existing subscription ids even if the
+    /// > underlying resource is no longer available. (server-variants, "Resource Disappearance")
+    pub(crate) fn unsubscribe(&self) -> Result<Outcome, Failure> {
+        self.offers_subscriptions()?;
+        let uri = self.asked.params.string("uri")?;
+        if let Some(session) = &self.client.session {
+            let mut members = self.audience().lock();
+            let number = members.of_session(session.client).map(|(number, _)| number);
+            let ended = number.and_then(|number| members.unbind(number, &uri));
+            drop(members);
+            drop(ended);
+        }
+        Ok(self.answer("{}"))
+    }
+
+    /// Opens a stream of what the client asks for and its variant has (SV-15).
+    pub(crate) async fn listen(self) -> Result<Outcome, Failure> {
+        let most = self.gateway.config.limits.subscriptions;
+        let mut filter = Filter::read(self.asked.params.object("notifications")?, most)?;
+        let view = self.active()?;
+        filter
+            .kinds
+            .retain(|kind| self.catalog.offered.contains(kind.capability()));
+        let bound = self.honoured(view, &mut filter).await;
+        let (id, variant) = (self.asked.id, self.active_variant(view));
+        let (outlet, tail) = open(id, &filter.to_json(), variant.as_ref());
+        let kinds = filter.kinds;
+        let ear = Ear::Stream { outlet, kinds };
+        let audience = self.audience();
+        let number = {
+            let mut members = audience.lock();
+            let number = members.add(ear, self.place(view), None);
+            for (uri, bound) in bound {
+                members.bind(number, uri.into(), bound);
+            }
+            number
+        };
+        let membership = Membership {
+            audience: Arc::clone(audience),
+            number,
+        };
+        let listener = tail.listener(membership);
+        let listener = listener.until(self.gateway.lasting.stopped.clone());
+        audience.catch_up(number).await;
+        Ok(Outcome::Listening(listener))
+    }
+
+    /// Subscribes to the resources of `filter` and leaves those in it that are told of.
+    async fn honoured(&self, view: usize, filter: &mut Filter) -> Vec<(String, Bound)> {
+        let asked = filter
+            .resources
+            .take()
+            .filter(|_| self.catalog.subscribes());
+        let Some(uris) = asked else {
+            return Vec::new();
+        };
+        let honoured = uris.into_iter().map(|uri| async move {
+            let (server, own) = self.located(view, &uri).await.ok()?;
+            let bound = self.bound(view, (server, &own));
+            self.is_honoured(&bound).await.then_some((uri, bound))
+        });
+        let honoured: Vec<_> = join_all(honoured).await.into_iter().flatten().collect();
+        filter.resources = Some(honoured.iter().map(|(uri, _)| uri.clone()).collect());
+        honoured
+    }
+
+    fn audience(&self) -> &Arc<Audience> {
+        &self.gateway.lasting.audience
+    }
+
+    fn offers_subscriptions(&self) -> Result<(), Failure> {
+        if self.catalog.subscribes() {
+            Ok(())
+        } else {
+            Err(unknown(self.asked.method))
+        }
+    }
+
+    fn place(&self, view: usize) -> Place {
+        Place {
+            setup: self.gateway.number(),
+            class: Arc::clone(&self.class),
+            key: self.client.class.clone(),
+            variants: [self.variant_shown_by(view)].into(),
+            named: self.gateway.config.variants,
+        }
+    }
+
+    /// The index of the variant whose view it is.
+    fn variant_shown_by(&self, view: usize) -> usize {
+        let id = self.gateway.variant_id(view).as_str();
+        self.gateway.variant_index(id).unwrap_or(view)
+    }
+
+    /// The server of the resource that the view calls `uri`, and what it calls it.
+    ///
+    /// # Errors
+    ///
+    /// `-32602` when there is no such resource in the variant.
+    async fn located(&self, view: usize, uri: &str) -> Result<(usize, String), Failure> {
+        let located = async {
+            let own = self.own_uri(view, uri)?;
+            let server = self.server_of_resource(view, uri, &own).await?;
+            Ok((server, own.into_owned()))
+        };
+        let located: Result<_, Failure> = located.await;
+        located.map_err(|failure| match failure.code() {
+            RESOURCE_NOT_FOUND | INVALID_PARAMS => self.no_resource(view, uri),
+            _ => failure,
+        })
+    }
+
+    fn bound(&self, view: usize, (server, own): (usize, &str)) -> Bound {
+        let source = &self.class.sources()[server];
+        let catalog = self.class.catalog.current();
+        Bound {
+            variant: self.variant_shown_by(view),
+            view,
+            manner: self.client.manner,
+            source: Arc::clone(source),
+            subscription: source.line.subscribe(own),
+            was_listed: catalog.resource(view, own).is_some(),
+        }
+    }
+
+    fn no_resource(&self, view: usize, uri: &str) -> Failure {
+        self.not_found(view, Identifier::SubscribedResource(uri.to_owned()))
+    }
+
+    /// Waits for what the server says to a subscription.
+    ///
+    /// # Errors
+    ///
+    /// What it says when it refuses; and when it says nothing for a while.
+    async fn settled(&self, bound: &Bound, uri: &str) -> Result<(), Failure> {
+        let server = bound.source.name();
+        let limit = bound.source.line.config().limits.patience;
+        match timeout(limit, bound.subscription.settled()).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(refused)) => Err(self.refusal(bound, uri, refused)),
+            Err(_elapsed) => Err(Failure::internal(format!(
+                "server `{server}` did not answer resources/subscribe within {limit:?}"
+            ))),
+        }
+    }
+
+    /// Whether a stream may promise to tell of a resource: unless the server refuses, now.
+    async fn is_honoured(&self, bound: &Bound) -> bool {
+        let line = &bound.source.line;
+        if line.up().is_none() {
+            // It is asked as soon as it is back.
+            return true;
+        }
+        let settled = timeout(line.config().limits.patience, bound.subscription.settled());
+        !matches!(settled.await, Ok(Err(_)))
+    }
+
+    fn refusal(&self, bound: &Bound, uri: &str, refused: Refused) -> Failure {
+        let failure = match refused {
+            Refused::NotOffered => Failure::invalid_params(format!(
+                "server `{}` does not tell of changes of this resource",
+                bound.source.name()
+            ))
+            .with_data(format!(r#"{{"uri":{}}}"#, json::string(uri))),
+            Refused::Answered(error) => {
+                let mut failure = Failure::told_by_upstream(&error);
+                // Only a read has a code of its own for what is not there.
+                if failure.code() == RESOURCE_NOT_FOUND {
+                    failure.set_code(INVALID_PARAMS);
+                }
+                failure
+            }
+        };
+        match self.active_variant(bound.view) {
+            Some(id) if failure.code() == INVALID_PARAMS => {
+                let data = with_active_variant(failure.data(), &id);
+                failure.with_data(data)
+            }
+            _ => failure,
+        }
+    }
+
+    /// Whether a session may be subscribed to `uri` in the variant of `view`, and is not yet.
+    ///
+    /// > If a client wants notifications for the same resource URI in a different variant, it MUST […]
+    /// > unsubscribe from the current subscription (server-variants, "Resubscription Across Variants")
+    fn may_bind(&self, session: &Session, uri: &str, view: usize) -> Result<bool, Failure> {
+        let mut members = self.audience().lock();
+        let member = members
+            .of_session(session.client)
+            .map(|(_, member)| &*member);
+        self.check_bound(member, uri, view)
+    }
+
+    fn check_bound(
+        &self,
+        member: Option<&Member>,
+        uri: &str,
+        view: usize,
+    ) -> Result<bool, Failure> {
+        let Some(member) = member else {
+            return Err(Failure::internal(
+                "the session cannot be told of changes now",
+            ));
+        };
+        let data = |more: &str| {
+            let active = self.active_variant(view);
+            let data = format!(r#"{{"uri":{}{more}}}"#, json::string(uri));
+            active.map_or(data.clone(), |id| with_active_variant(Some(&data), &id))
+        };
+        match member.bound.get(uri) {
+            Some(other) if other.variant == self.variant_shown_by(view) => Ok(false),
+            Some(other) => {
+                let subscribed = member.place.id(other.variant).map(|id| id.as_str());
+                let subscribed = json::string(subscribed.unwrap_or_default());
+                let why = "Resource is subscribed in another variant; unsubscribe first";
+                let more = format!(r#","subscribedVariant":{subscribed}"#);
+                Err(Failure::invalid_params(why).with_data(data(&more)))
+            }
+            None if member.bound.len() >= self.gateway.config.limits.subscriptions => {
+                let why = "Too many subscriptions in this session; unsubscribe from some first";
+                Err(Failure::invalid_params(why).with_data(data("")))
+            }
+            None => Ok(true),
+        }
+    }
+
+    /// Binds a subscription that the server has taken, unless another request was faster.
+    fn bind(&self, session: &Session, uri: String, bound: Bound) -> Result<(), Failure> {
+        let mut members = self.audience().lock();
+        let member = members.of_session(session.client);
+        let number = member.as_ref().map(|(number, _)| *number);
+        let may = self.check_bound(member.map(|(_, member)| &*member), &uri, bound.view)?;
+        if let Some(number) = number.filter(|_| may) {
+            members.bind(number, uri.into(), bound);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,133 @@
+//! What a modern client wants to hear of.
+
+use std::collections::BTreeSet;
+
+use mcp_vary::json::{self, Members};
+
+use crate::reply::Failure;
+use crate::upstream::Kind;
+
+/// The filter of `subscriptions/listen`.
+///
+/// > The server **MUST NOT** send notification types the client has not explicitly requested.
+/// > (MCP 2026-07-28, basic/patterns/subscriptions, "Opening a Stream")
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Filter {
+    pub(super) kinds: BTreeSet<Kind>,
+    /// The URIs of resources, each once; `None` when there is no such member.
+    pub(super) resources: Option<Vec<String>>,
+}
+
+impl Filter {
+    /// Reads a filter, JSON text; members that are unknown ask for nothing.
+    ///
+    /// # Errors
+    ///
+    /// `-32602` when a member is of a wrong type, or when it names more than `most` resources.
+    pub(super) fn read(text: &str, most: usize) -> Result<Self, Failure> {
+        let members = Members::parse(text)
+            .map_err(|why| Failure::invalid_params(format!("`notifications`: {why}")))?;
+        let mut filter = Self::default();
+        for kind in Kind::ALL {
+            match members.get(kind.filter()) {
+                None | Some("false") => {}
+                Some("true") => drop(filter.kinds.insert(kind)),
+                Some(_) => return Err(wrong(kind.filter(), "true or false")),
+            }
+        }
+        if let Some(uris) = members.get(RESOURCES) {
+            filter.resources = Some(read_uris(uris, most)?);
+        }
+        Ok(filter)
+    }
+
+    /// The filter as an acknowledgement says it, JSON text.
+    pub(super) fn to_json(&self) -> String {
+        let mut members = Members::default();
+        for kind in &self.kinds {
+            members.set(kind.filter(), "true");
+        }
+        if let Some(uris) = &self.resources {
+            let uris: Vec<_> = uris.iter().map(|uri| json::string(uri)).collect();
+            members.set(RESOURCES, format!("[{}]", uris.join(",")));
+        }
+        members.to_json()
+    }
+}
+
+fn read_uris(text: &str, most: usize) -> Result<Vec<String>, Failure> {
+    let not_strings = || wrong(RESOURCES, "an array of strings");
+    let elements = json::elements(text).map_err(|_| not_strings())?;
+    if elements.len() > most {
+        return Err(Failure::invalid_params(format!(
+            "`notifications.{RESOURCES}` names {} resources; a subscription may have {most}",
+            elements.len()
+        )));
+    }
+    let mut uris = Vec::new();
+    let mut known = BTreeSet::new();
+    for element in elements {
+        let uri: String = serde_json::from_str(element).map_err(|_| not_strings())?;
+        if known.insert(uri.clone()) {
+            uris.push(uri);
+        }
+    }
+    Ok(uris)
+}
+
+fn wrong(key: &str, expected: &str) -> Failure {
+    Failure::invalid_params(format!("`notifications.{key}` must be {expected}"))
+}
+
+const RESOURCES: &str = "resourceSubscriptions";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn reads(text: &str, expected: Result<&str, &str>) {
+        let read = Filter::read(text, 2).map(|filter| filter.to_json());
+        match expected {
+            Ok(filter) => assert_eq!(read.unwrap(), filter),
+            Err(why) => assert_eq!(read.unwrap_err().message(), why),
+        }
+    }
+
+    #[test]
+    fn a_filter_says_what_it_asks_for() {
+        reads("{}", Ok("{}"));
+        reads(
+            r#"{"promptsListChanged":true,"toolsListChanged":true,"resourcesListChanged":false,"x":7}"#,
+            Ok(r#"{"toolsListChanged":true,"promptsListChanged":true}"#),
+        );
+        reads(
+            r#"{"resourceSubscriptions":["a:1","\u0061:1"]}"#,
+            Ok(r#"{"resourceSubscriptions":["a:1"]}"#),
+        );
+        reads(
+            r#"{"resourceSubscriptions":[]}"#,
+            Ok(r#"{"resourceSubscriptions":[]}"#),
+        );
+    }
+
+    #[test]
+    fn a_filter_of_wrong_types_names_the_member() {
+        reads(
+            r#"{"toolsListChanged":1}"#,
+            Err("`notifications.toolsListChanged` must be true or false"),
+        );
+        for uris in ["7", "[7]", r#""a""#, "null"] {
+            reads(
+                &format!(r#"{{"resourceSubscriptions":{uris}}}"#),
+                Err("`notifications.resourceSubscriptions` must be an array of strings"),
+            );
+        }
+        reads(
+            r#"{"resourceSubscriptions":["a","b","c"]}"#,
+            Err(
+                "`notifications.resourceSubscriptions` names 3 resources; a subscription may have 2",
+            ),
+        );
+    }
+}

@@ -1,0 +1,458 @@
+//! Who hears of changes: legacy sessions and modern streams, each of the variants that it sees.
+//!
+//! A catalogue says which lists of which variants changed, a source which resources; here that becomes
+//! notifications, made once for all who hear of one variant. [`call`] takes in subscriptions, [`moving`] brings
+//! everybody along when the gateway is configured anew.
+
+mod call;
+mod filter;
+mod listener;
+mod moving;
+mod notice;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use mcp_vary::variant::VariantId;
+
+pub(crate) use self::listener::Listener;
+use self::listener::Outlet;
+use self::notice::Notice;
+use crate::catalog::face::Faces;
+use crate::catalog::source::{Source, Updates};
+use crate::catalog::{Catalog, Changed, LiveCatalog};
+use crate::class::{Class, ClassKey};
+use crate::reply::Failure;
+use crate::rules::Manner;
+use crate::session::{ClientId, Session};
+use crate::setup::Setup;
+use crate::upstream::{Kind, Subscription};
+
+/// Everybody who hears of changes.
+#[derive(Debug, Default)]
+pub(crate) struct Audience {
+    members: Mutex<Members>,
+}
+
+#[derive(Debug, Default)]
+struct Members {
+    next: u64,
+    all: BTreeMap<u64, Member>,
+    sessions: BTreeMap<ClientId, u64>,
+    /// Who is subscribed to the resource of a source that the server calls so, and what each calls it.
+    resources: BTreeMap<(SourceId, Arc<str>), Subscribers>,
+    /// The configuration that everybody is brought to; the first one when there is none.
+    latest: Option<Weak<Setup>>,
+}
+
+/// The numbers of members, each with its own URI of one resource.
+type Subscribers = BTreeSet<(u64, Arc<str>)>;
+
+/// Tells sources apart while somebody is subscribed to something of them.
+type SourceId = usize;
+
+fn source_id(source: &Arc<Source>) -> SourceId {
+    Arc::as_ptr(source).addr()
+}
+
+/// One who hears of changes.
+#[derive(Debug)]
+struct Member {
+    ear: Ear,
+    place: Place,
+    /// What it is subscribed to, by what its variant calls it.
+    bound: BTreeMap<Arc<str>, Bound>,
+}
+
+/// How a member hears.
+#[derive(Debug)]
+enum Ear {
+    /// A legacy session, which hears of all lists that it sees.
+    Session(Weak<Session>),
+    /// A modern stream, which hears of what it asked for.
+    Stream {
+        outlet: Outlet,
+        kinds: BTreeSet<Kind>,
+    },
+}
+
+/// What a member sees of the gateway.
+#[derive(Clone, Debug)]
+struct Place {
+    /// The number of the configuration.
+    setup: u64,
+    /// Held, so that its connections stay open.
+    class: Arc<Class>,
+    key: Option<ClassKey>,
+    /// The variants that it sees, best first.
+    variants: Arc<[usize]>,
+    /// Whether variants are spoken of.
+    named: bool,
+}
+
+/// A subscription to a resource, bound to its variant (SV-14).
+#[derive(Debug)]
+struct Bound {
+    /// The index of the variant.
+    variant: usize,
+    /// The index of its view, which has what the manner of the client makes of it.
+    view: usize,
+    manner: Manner,
+    source: Arc<Source>,
+    subscription: Subscription,
+    /// Whether the view was seen to list it, or to have a template for it; so that it can be missed.
+    was_listed: bool,
+}
+
+impl Bound {
+    /// Whether its view lists it, or has a template for it.
+    fn is_listed(&self, catalog: &Catalog) -> bool {
+        let own = &self.subscription.uri;
+        catalog.resource(self.view, own).is_some()
+    }
+}
+
+impl Place {
+    fn faces(&self) -> &Faces {
+        &self.class.catalog.layout.faces
+    }
+
+    fn id(&self, variant: usize) -> Option<&VariantId> {
+        let face = self.faces().all.get(variant).filter(|_| self.named);
+        face.map(|face| &face.variant.id)
+    }
+
+    fn shows(&self, catalog: &LiveCatalog) -> bool {
+        std::ptr::eq(&*self.class.catalog, catalog)
+    }
+}
+
+impl Member {
+    fn hears(&self, kind: Kind) -> bool {
+        match &self.ear {
+            Ear::Session(_) => true,
+            Ear::Stream { kinds, .. } => kinds.contains(&kind),
+        }
+    }
+
+    /// Tells it something; `false` when it cannot be told anything any more.
+    fn tell(&self, notice: &Notice) -> bool {
+        match &self.ear {
+            Ear::Session(session) => session.upgrade().is_some_and(|session| {
+                // Whoever does not read now may ask for a stream later.
+                let _ = session.tell(notice.to_session());
+                !session.has_ended()
+            }),
+            Ear::Stream { outlet, .. } => outlet.put(notice),
+        }
+    }
+
+    /// Whether nobody would miss it.
+    fn is_over(&self, now: u64) -> bool {
+        match &self.ear {
+            Ear::Session(session) => session.upgrade().is_none_or(|session| {
+                let is_unused = !session.listens() && self.bound.is_empty();
+                is_unused || session.has_ended() || session.expires() <= now
+            }),
+            // It leaves by itself.
+            Ear::Stream { .. } => false,
+        }
+    }
+
+    /// What it was subscribed to and is not in its variant any more.
+    fn missed(&mut self) -> Vec<Arc<str>> {
+        let catalog = self.place.class.catalog.current();
+        let mut missed = Vec::new();
+        for (uri, bound) in &mut self.bound {
+            let is_listed = bound.is_listed(&catalog);
+            if bound.was_listed && !is_listed {
+                missed.push(Arc::clone(uri));
+            }
+            bound.was_listed |= is_listed;
+        }
+        missed
+    }
+}
+
+impl Members {
+    /// Adds a member, or brings a session that is one already to `place`.
+    fn add(&mut self, ear: Ear, place: Place, client: Option<ClientId>) -> u64 {
+        let known = client.and_then(|client| self.sessions.get(&client).copied());
+        if let Some((number, member)) = known.and_then(|it| Some((it, self.all.get_mut(&it)?))) {
+            member.ear = ear;
+            return number;
+        }
+        let number = self.next;
+        self.next += 1;
+        let bound = BTreeMap::new();
+        self.all.insert(number, Member { ear, place, bound });
+        if let Some(client) = client {
+            self.sessions.insert(client, number);
+        }
+        number
+    }
+
+    fn of_session(&mut self, client: ClientId) -> Option<(u64, &mut Member)> {
+        let number = *self.sessions.get(&client)?;
+        Some((number, self.all.get_mut(&number)?))
+    }
+
+    /// Takes a member out; what it held is dropped by the caller, outside of the lock.
+    fn remove(&mut self, number: u64) -> Option<Member> {
+        let member = self.all.remove(&number)?;
+        for (uri, bound) in &member.bound {
+            self.unlist(number, uri, bound);
+        }
+        self.sessions.retain(|_, known| *known != number);
+        Some(member)
+    }
+
+    fn bind(&mut self, number: u64, uri: Arc<str>, bound: Bound) {
+        let own = Arc::clone(&bound.subscription.uri);
+        let resource = (source_id(&bound.source), own);
+        let subscribers = self.resources.entry(resource).or_default();
+        subscribers.insert((number, Arc::clone(&uri)));
+        if let Some(member) = self.all.get_mut(&number) {
+            member.bound.insert(uri, bound);
+        }
+    }
+
+    fn unbind(&mut self, number: u64, uri: &str) -> Option<Bound> {
+        let member = self.all.get_mut(&number)?;
+        let bound = member.bound.remove(uri)?;
+        self.unlist(number, uri, &bound);
+        Some(bound)
+    }
+
+    fn unlist(&mut self, number: u64, uri: &str, bound: &Bound) {
+        let resource = (
+            source_id(&bound.source),
+            Arc::clone(&bound.subscription.uri),
+        );
+        if let Some(subscribers) = self.resources.get_mut(&resource) {
+            subscribers.remove(&(number, Arc::from(uri)));
+            if subscribers.is_empty() {
+                self.resources.remove(&resource);
+            }
+        }
+    }
+
+    /// Takes out those of `gone`.
+    fn remove_all(&mut self, gone: impl IntoIterator<Item = u64>) -> Vec<Member> {
+        let gone = gone.into_iter();
+        gone.filter_map(|number| self.remove(number)).collect()
+    }
+}
+
+impl Audience {
+    fn lock(&self) -> MutexGuard<'_, Members> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a member out.
+    fn remove(&self, number: u64) {
+        let gone = self.lock().remove(number);
+        drop(gone);
+    }
+
+    /// A session has ended.
+    pub(crate) fn forget(&self, session: ClientId) {
+        let mut members = self.lock();
+        let number = members.of_session(session).map(|(number, _)| number);
+        let gone = number.and_then(|number| members.remove(number));
+        drop(members);
+        drop(gone);
+    }
+
+    /// Lets sessions go that have ended or expired, or that have neither stream nor subscription.
+    pub(crate) fn sweep(&self, now: u64) {
+        let mut members = self.lock();
+        let over = members.all.iter().filter(|(_, member)| member.is_over(now));
+        let over: Vec<_> = over.map(|(number, _)| *number).collect();
+        let gone = members.remove_all(over);
+        drop(members);
+        drop(gone);
+    }
+
+    /// Tells of the lists of `catalog` that changed, each with its variant (SV-16).
+    ///
+    /// Whoever is subscribed to a resource that is gone with that is told once that the list changed, and
+    /// nothing more (SV-14).
+    pub(crate) fn lists_changed(&self, catalog: &LiveCatalog, changed: &Changed) {
+        let changed = by_variant(changed);
+        let mut members = self.lock();
+        let present = members.all.iter_mut();
+        let present = present.filter(|(_, member)| member.place.shows(catalog));
+        let (mut gone, mut missed) = (Vec::new(), Vec::new());
+        let mut notices = Notices::default();
+        for (number, member) in present {
+            let own: Vec<_> = member.missed();
+            if !tell_lists(member, &changed, &own, &mut notices) {
+                gone.push(*number);
+            }
+            missed.extend(own.into_iter().map(|uri| (*number, uri)));
+        }
+        let unbound: Vec<_> = missed
+            .iter()
+            .filter_map(|(number, uri)| members.unbind(*number, uri))
+            .collect();
+        let gone = members.remove_all(gone);
+        drop(members);
+        drop((unbound, gone));
+    }
+
+    /// Tells whoever is subscribed to them that resources of `source` changed.
+    pub(crate) fn resources_changed(&self, source: &Arc<Source>, updates: &Updates) {
+        let id = source_id(source);
+        let mut members = self.lock();
+        let mut gone = BTreeSet::new();
+        let mut told = Vec::new();
+        match updates {
+            Updates::Some(updates) => told.extend(updates.iter().filter_map(|(own, params)| {
+                let subscribers = members.resources.get(&(id, Arc::clone(own)))?;
+                Some((subscribers.clone(), Arc::clone(params)))
+            })),
+            Updates::Any => {
+                let resources = members.resources.iter();
+                let resources = resources.filter(|((source, _), _)| *source == id);
+                told.extend(resources.map(|(_, subscribers)| (subscribers.clone(), "{}".into())));
+            }
+        }
+        for (subscribers, params) in told {
+            let late = tell_updated(&members, &subscribers, &params);
+            gone.extend(late);
+        }
+        let gone = members.remove_all(gone);
+        drop(members);
+        drop(gone);
+    }
+}
+
+/// What changed of each variant.
+fn by_variant(changed: &Changed) -> BTreeMap<usize, BTreeSet<Kind>> {
+    let mut kinds: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    for (variant, kind) in changed {
+        kinds.entry(*variant).or_default().insert(kind.kind());
+    }
+    kinds
+}
+
+/// The notices about lists that were made, for each variant.
+#[derive(Debug, Default)]
+struct Notices(BTreeMap<(Option<VariantId>, Kind), Notice>);
+
+impl Notices {
+    fn of(&mut self, kind: Kind, variant: Option<&VariantId>) -> &Notice {
+        let notice = self.0.entry((variant.cloned(), kind));
+        notice.or_insert_with(|| Notice::list_changed(kind, variant))
+    }
+}
+
+/// Tells a member of the lists that `changed`, and of those that have lost what it is subscribed to; `false`
+/// when it cannot be told anything any more.
+fn tell_lists(
+    member: &Member,
+    changed: &BTreeMap<usize, BTreeSet<Kind>>,
+    missed: &[Arc<str>],
+    notices: &mut Notices,
+) -> bool {
+    let missed = missed.iter().filter_map(|uri| member.bound.get(uri));
+    let missed: BTreeSet<_> = missed.map(|bound| bound.variant).collect();
+    let seen: BTreeSet<_> = member.place.variants.iter().copied().collect();
+    let only_missed = missed.difference(&seen).copied();
+    let variants = member.place.variants.iter().copied().chain(only_missed);
+    for variant in variants {
+        let mut kinds = changed.get(&variant).cloned().unwrap_or_default();
+        if missed.contains(&variant) {
+            kinds.insert(Kind::Resources);
+        }
+        for kind in kinds.into_iter().filter(|kind| member.hears(*kind)) {
+            if !member.tell(notices.of(kind, member.place.id(variant))) {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// Tells the subscribers of one resource that it changed, while their variants have it; those that cannot be
+/// told anything any more.
+fn tell_updated(members: &Members, subscribers: &Subscribers, params: &str) -> Vec<u64> {
+    let mut gone = Vec::new();
+    let mut updates = Updated::default();
+    for (number, uri) in subscribers {
+        let member = members.all.get(number);
+        let bound = member.and_then(|member| Some((member, member.bound.get(uri)?)));
+        let Some((member, bound)) = bound else {
+            continue;
+        };
+        let notice = updates.of(member, uri, bound, params);
+        if notice.is_some_and(|notice| !member.tell(notice)) {
+            gone.push(*number);
+        }
+    }
+    gone
+}
+
+/// The notice of a resource that was made last, and for whom. Most subscribers are of the same catalogue and
+/// variant.
+#[derive(Default)]
+struct Updated<'a> {
+    of: Option<(*const LiveCatalog, usize, &'a str)>,
+    /// None where the variant does not have the resource any more.
+    notice: Option<Notice>,
+}
+
+impl<'a> Updated<'a> {
+    fn of(
+        &mut self,
+        member: &Member,
+        uri: &'a str,
+        bound: &Bound,
+        params: &str,
+    ) -> Option<&Notice> {
+        let catalog = &member.place.class.catalog;
+        let of = Some((Arc::as_ptr(catalog), bound.view, uri));
+        if self.of != of {
+            let is_there = !bound.was_listed || bound.is_listed(&catalog.current());
+            let variant = member.place.id(bound.variant);
+            self.notice = is_there.then(|| Notice::resource_updated(params, uri, variant));
+            self.of = of;
+        }
+        self.notice.as_ref()
+    }
+}
+
+impl Setup {
+    /// Lets a legacy session hear of changes from now on.
+    pub(crate) async fn admit(&self, session: &Arc<Session>) {
+        match self.place_of(session).await {
+            Ok(place) => {
+                let ear = Ear::Session(Arc::downgrade(session));
+                let audience = &self.lasting.audience;
+                let number = audience.lock().add(ear, place, Some(session.client));
+                audience.catch_up(number).await;
+            }
+            Err(failure) => {
+                let error = failure.message();
+                tracing::warn!(error, "a session hears of no changes");
+            }
+        }
+    }
+
+    async fn place_of(&self, session: &Session) -> Result<Place, Failure> {
+        let key = self.classes.key(&session.fixed.class, Some(session.client));
+        let order = self.order_of(session).unwrap_or_default();
+        Ok(Place {
+            setup: self.number(),
+            class: self.classes.of(key.as_ref()).await?,
+            key,
+            variants: if self.config.variants {
+                order
+            } else {
+                [0].into()
+            },
+            named: self.config.variants,
+        })
+    }
+}

@@ -1,0 +1,248 @@
+//! The resources of a server that somebody is subscribed to: asked for once, however many that are, and asked
+//! for again whenever the server is another connection or session.
+
+mod legacy;
+mod modern;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use super::Shared;
+use crate::revision::Era;
+use crate::upstream::Upstream;
+use crate::upstream::message::Event;
+
+/// What is subscribed to on one line, counted.
+#[derive(Debug, Default)]
+pub(super) struct Subscriptions {
+    wanted: Mutex<BTreeMap<Arc<str>, Wanted>>,
+    /// Changes with what is wanted and with what the server answered.
+    changes: watch::Sender<u64>,
+}
+
+/// One resource that somebody is subscribed to.
+#[derive(Debug)]
+struct Wanted {
+    count: usize,
+    standing: Standing,
+    /// Whether it was held before, so that its changes since then were told nowhere.
+    was_held: bool,
+}
+
+/// What the server said to a subscription.
+#[derive(Clone, Debug)]
+enum Standing {
+    /// Nothing yet.
+    Asked,
+    Held,
+    Refused(Refused),
+}
+
+/// Why a server does not tell of a resource's changes.
+#[derive(Clone, Debug)]
+pub(crate) enum Refused {
+    /// It offers no subscriptions, or not for this resource.
+    NotOffered,
+    /// The error that it answered, JSON text.
+    Answered(Arc<str>),
+}
+
+/// One who is subscribed to a resource; as long as there is one, the server is asked to tell of its changes.
+#[derive(Debug)]
+pub(crate) struct Subscription {
+    subscriptions: Arc<Subscriptions>,
+    pub(crate) uri: Arc<str>,
+}
+
+impl Subscription {
+    /// Waits until the server has answered.
+    ///
+    /// # Errors
+    ///
+    /// When it refused.
+    pub(crate) async fn settled(&self) -> Result<(), Refused> {
+        let mut changes = self.subscriptions.changes.subscribe();
+        loop {
+            changes.borrow_and_update();
+            match self.standing() {
+                Some(Standing::Refused(refused)) => return Err(refused),
+                Some(Standing::Held) | None => return Ok(()),
+                Some(Standing::Asked) => {}
+            }
+            // The sender lives as long as the subscription does.
+            let _ = changes.changed().await;
+        }
+    }
+
+    fn standing(&self) -> Option<Standing> {
+        let wanted = self.subscriptions.lock();
+        wanted.get(&self.uri).map(|one| one.standing.clone())
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        let mut wanted = self.subscriptions.lock();
+        if let Some(one) = wanted.get_mut(&self.uri) {
+            one.count -= 1;
+            if one.count == 0 {
+                wanted.remove(&self.uri);
+                drop(wanted);
+                self.subscriptions.change();
+            }
+        }
+    }
+}
+
+impl Subscriptions {
+    pub(super) fn add(self: &Arc<Self>, uri: &str) -> Subscription {
+        let mut wanted = self.lock();
+        let known = wanted
+            .get_key_value(uri)
+            .map(|(known, _)| Arc::clone(known));
+        let uri = known.unwrap_or_else(|| uri.into());
+        let one = wanted.entry(Arc::clone(&uri)).or_insert(Wanted {
+            count: 0,
+            standing: Standing::Asked,
+            was_held: false,
+        });
+        one.count += 1;
+        let is_new = one.count == 1;
+        drop(wanted);
+        if is_new {
+            self.change();
+        }
+        Subscription {
+            subscriptions: Arc::clone(self),
+            uri,
+        }
+    }
+
+    /// What the server tells of at this moment.
+    pub(super) fn held(&self) -> Vec<Arc<str>> {
+        let wanted = self.lock();
+        let held = wanted
+            .iter()
+            .filter(|(_, one)| matches!(one.standing, Standing::Held));
+        held.map(|(uri, _)| Arc::clone(uri)).collect()
+    }
+
+    /// What is wanted and was not refused.
+    fn wanted(&self) -> BTreeSet<Arc<str>> {
+        let wanted = self.lock();
+        let hopeful = wanted
+            .iter()
+            .filter(|(_, one)| !matches!(one.standing, Standing::Refused(_)));
+        hopeful.map(|(uri, _)| Arc::clone(uri)).collect()
+    }
+
+    /// The server knows of nothing: another connection or session.
+    fn ask_anew(&self) {
+        for one in self.lock().values_mut() {
+            one.standing = Standing::Asked;
+        }
+        self.change();
+    }
+
+    /// The server tells of `uri` from now on; whether changes since an earlier time may have been missed.
+    fn hold(&self, uri: &str) -> bool {
+        let mut wanted = self.lock();
+        let Some(one) = wanted.get_mut(uri) else {
+            return false;
+        };
+        one.standing = Standing::Held;
+        let was_held = std::mem::replace(&mut one.was_held, true);
+        drop(wanted);
+        self.change();
+        was_held
+    }
+
+    fn refuse(&self, uri: &str, why: Refused) {
+        if let Some(one) = self.lock().get_mut(uri) {
+            one.standing = Standing::Refused(why);
+        }
+        self.change();
+    }
+
+    fn change(&self) {
+        self.changes.send_modify(|changes| *changes += 1);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Wanted>> {
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keeps the server subscribed to what is wanted, for as long as the connection holds.
+pub(super) async fn keep(upstream: &Upstream, shared: &Shared) -> Infallible {
+    let subscriptions = &shared.subscriptions;
+    subscriptions.ask_anew();
+    if !upstream.hello().offers("resources", "subscribe") {
+        return refuse_all(subscriptions).await;
+    }
+    match upstream.hello().era() {
+        Era::Legacy => legacy::keep(upstream, shared).await,
+        Era::Modern => modern::keep(upstream, shared).await,
+    }
+}
+
+/// > `subscribe`: whether the client can subscribe to be notified of changes to individual resources.
+/// > (MCP 2025-11-25, server/resources, "Capabilities")
+async fn refuse_all(subscriptions: &Subscriptions) -> Infallible {
+    let mut changes = subscriptions.changes.subscribe();
+    loop {
+        for uri in subscriptions.wanted() {
+            subscriptions.refuse(&uri, Refused::NotOffered);
+        }
+        changes.borrow_and_update();
+        if subscriptions.wanted().is_empty() {
+            let _ = changes.changed().await;
+        }
+    }
+}
+
+impl Shared {
+    /// The server tells of `uri` from now on.
+    fn hold(&self, uri: &Arc<str>) {
+        if self.subscriptions.hold(uri) {
+            self.tell(Event::may_be_updated(uri));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_resource_is_wanted_until_the_last_one_leaves() {
+        let all = Arc::new(Subscriptions::default());
+        let (one, other) = (all.add("a"), all.add("a"));
+        drop(one);
+        assert_eq!(all.wanted().len(), 1);
+        assert!(!all.hold("a"));
+        other.settled().await.unwrap();
+        drop(other);
+        assert!(all.wanted().is_empty() && all.held().is_empty());
+        // Whoever comes then is the first one again.
+        let again = all.add("a");
+        assert!(!all.hold("a"));
+        all.ask_anew();
+        assert!(all.hold("a"), "what changed in between was told nowhere");
+        drop(again);
+    }
+
+    #[tokio::test]
+    async fn a_refusal_is_told_and_forgotten_with_the_connection() {
+        let all = Arc::new(Subscriptions::default());
+        let one = all.add("a");
+        all.refuse("a", Refused::NotOffered);
+        assert!(one.settled().await.is_err());
+        assert!(all.wanted().is_empty());
+        all.ask_anew();
+        assert_eq!(all.wanted().len(), 1);
+    }
+}
