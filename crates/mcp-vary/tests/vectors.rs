@@ -333,6 +333,9 @@ fn answer(value: &Value) -> Answer {
     if let Some(property) = value["hints_under"].as_str() {
         answer = answer.with_hints_under(property);
     }
+    if let Some(uri) = value["whole"].as_str() {
+        answer = answer.with_whole(uri);
+    }
     for hint in strings(&value["hints"]) {
         answer = answer.with_hint(hint);
     }

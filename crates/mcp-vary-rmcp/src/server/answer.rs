@@ -1,10 +1,12 @@
 //! What an author says once, said in the way that each client wants it.
 
 use mcp_vary::error::Era;
+use mcp_vary::feature::Verbosity;
 use mcp_vary::predicate::Predicate;
+use mcp_vary::render::Contract;
 use mcp_vary::shape::{
-    Answer, META_APPLIED, Policy, PromptAlternative, Report, Representations, Shaped,
-    prompt_result, resource_result, tool_result,
+    Answer, Compaction, META_APPLIED, Policy, PromptAlternative, Report, Representations, Shaped,
+    Whole, compact_tool_result, prompt_result, resource_result,
 };
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, GetPromptResult, ReadResourceResult, ResultType};
@@ -49,9 +51,7 @@ impl Features {
     /// or a user interface, if the handler implements `get_tool`, as `#[tool_handler]` does.
     #[must_use]
     pub fn answer(&self, answer: &Answer) -> CallToolResult {
-        // Only hints are held against the schema, so only then is it worth a copy.
-        let schema = self.output_schema().filter(|_| self.sampling());
-        let schema = schema.map(|schema| Value::Object((**schema).clone()));
+        let schema = self.schema();
         let result = answer.to_result(self, self.tool(), schema.as_ref(), &self.policy());
         match serde_json::from_str::<CallToolResult>(&result) {
             Ok(mut result) => {
@@ -68,7 +68,10 @@ impl Features {
     }
 
     /// The result of a tool that says it once, in the shape that this client wants: see
-    /// [`tool_result`].
+    /// [`compact_tool_result`].
+    ///
+    /// Under `verbosity=compact` what is left out is counted; where it can be read, say with
+    /// [`shape_of_whole`](Self::shape_of_whole).
     ///
     /// # Examples
     ///
@@ -83,9 +86,37 @@ impl Features {
     /// ```
     #[must_use]
     pub fn shape(&self, result: CallToolResult) -> CallToolResult {
+        self.in_shape(result, None)
+    }
+
+    /// The same, of a result whose whole value can be read as the resource `uri`: with the query of a
+    /// [`Part`](mcp_vary::render::Part) in parts, which the handler serves by [`read`](mcp_vary::render::read).
+    #[must_use]
+    pub fn shape_of_whole(&self, result: CallToolResult, uri: &str) -> CallToolResult {
+        self.in_shape(result, Some(uri))
+    }
+
+    fn in_shape(&self, result: CallToolResult, uri: Option<&str>) -> CallToolResult {
+        let schema = self.schema();
+        let policy = self.policy();
+        let compaction = Compaction {
+            contract: schema.as_ref().map_or(Contract::default(), Contract::of),
+            whole: uri.map(|uri| Whole {
+                uri,
+                is_linked: policy.non_object_structured,
+            }),
+            ..Compaction::default()
+        };
         shaped(result, |text| {
-            tool_result(text, self, self.tool(), &self.policy())
+            compact_tool_result(text, self, self.tool(), &policy, &compaction).shaped
         })
+    }
+
+    /// The tool's schema. Only hints and few words are held against it, so only then is it worth a copy.
+    fn schema(&self) -> Option<Value> {
+        let is_held = self.sampling() || self.verbosity() == Verbosity::Compact;
+        let schema = self.output_schema().filter(|_| is_held);
+        schema.map(|schema| Value::Object((**schema).clone()))
     }
 
     /// The result of `resources/read` with the representation of each URI that this client wants:

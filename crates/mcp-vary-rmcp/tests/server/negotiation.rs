@@ -66,6 +66,23 @@ impl Weather {
         features.shape(CallToolResult::structured(json!({"rows": 2})))
     }
 
+    /// Says much once, and where to read it.
+    #[tool]
+    async fn many(&self, features: Features) -> CallToolResult {
+        let many: Vec<_> = (0..1000).collect();
+        features.shape_of_whole(
+            CallToolResult::structured(json!({"rows": many})),
+            "rows://all",
+        )
+    }
+
+    /// Says much as an author.
+    #[tool]
+    async fn long(&self, features: Features) -> Result<CallToolResult, ErrorData> {
+        let many: Vec<_> = (0..1000).collect();
+        Ok(features.answer(&answer(&json!({"rows": many}))?))
+    }
+
     /// Does not care who asks.
     #[tool]
     async fn plain(&self) -> CallToolResult {
@@ -260,6 +277,39 @@ async fn an_ordinary_result_is_shaped() {
                 "{way:?} {tags:?}"
             );
         }
+    }
+}
+
+/// CN-13: who asks for few words gets them, told what is missing and, where the author says it, where to read it.
+#[tokio::test]
+async fn few_words_are_kept_to() {
+    for way in WAYS {
+        let declared = declaring(&["verbosity=compact"], json!({}));
+        let client = connect_with(&Vary::new(Weather), way, declared).await;
+        for (tool, said) in [
+            (
+                "many",
+                "/rows: 500 of 1000 elements; rows://all?pointer=/rows&offset=500",
+            ),
+            ("long", "/rows: 500 of 1000 elements"),
+        ] {
+            let result = client.call("", tool, json!({})).await;
+            let blocks = result["content"].as_array().unwrap();
+            let few: Value = serde_json::from_str(blocks[0]["text"].as_str().unwrap()).unwrap();
+            assert_eq!(few["rows"].as_array().unwrap().len(), 500, "{way:?} {tool}");
+            assert_eq!(blocks[1]["text"], said, "{way:?}");
+            let applied = &result["_meta"]["vary/applied"]["verbosity"];
+            assert_eq!(applied, "compact", "{way:?} {tool}");
+        }
+        let client = connect_with(&Vary::new(Weather), way, declaring(&["agent"], json!({}))).await;
+        let result = client.call("", "many", json!({})).await;
+        assert_eq!(
+            result["structuredContent"]["rows"]
+                .as_array()
+                .unwrap()
+                .len(),
+            1000
+        );
     }
 }
 

@@ -242,7 +242,7 @@ impl Telling<'_> {
             ..*self.policy
         };
         let schema = self.schema.map(OutputSchema::schema);
-        let told = answer.to_result(self.features, self.tool, schema, &policy);
+        let told = answer.in_full(self.features, self.tool, schema, &policy);
         let told = Members::parse(&told)?;
         let texts = elements(told.get("content").unwrap_or("[]"))?;
         let texts = texts.into_iter().map(str::to_owned).collect();

@@ -3,13 +3,14 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::applied::{Applied, Report};
+use super::applied::{Applied, Report, Shaped};
+use super::compact::{Compaction, Whole, Words, compact_tool_result};
 use super::content::text_block;
 use super::tool_result::{Policy, ToolFacts};
-use crate::feature::{Features, Format};
+use crate::feature::{Features, Format, Verbosity};
 use crate::json::{Json, JsonError, Members, string};
 use crate::predicate::{Predicate, choose};
-use crate::render;
+use crate::render::{self, Contract};
 
 /// The property that reasoning hints stand in, where the author names no other.
 pub const HINTS: &str = "hints";
@@ -28,6 +29,9 @@ pub const HINTS: &str = "hints";
 /// | JSON otherwise | the value as JSON | the value |
 /// | markdown | the author's markdown, else their text, else the value rendered | only for a schema or UI |
 /// | text | the author's text, else the value rendered | only for a schema or UI |
+///
+/// Under `verbosity=compact` the value as JSON or rendered is told in few words, where those are fewer, and what is left out
+/// is counted; the author's own words stay.
 ///
 /// # Examples
 ///
@@ -75,6 +79,8 @@ pub struct Answer {
     /// Members of `_meta`, as JSON.
     meta: Vec<(String, String)>,
     alternatives: Vec<(Predicate, Self)>,
+    /// The URI of the whole value.
+    whole: Option<String>,
 }
 
 impl Answer {
@@ -103,6 +109,7 @@ impl Answer {
             blocks: Vec::new(),
             meta: Vec::new(),
             alternatives: Vec::new(),
+            whole: None,
         })
     }
 
@@ -157,6 +164,29 @@ impl Answer {
         Ok(self)
     }
 
+    /// Says where the whole value can be read, for clients that ask for few words and get less of it.
+    ///
+    /// It is the author's to serve: `uri` alone is the whole, and with the query of a [`Part`](render::Part) that
+    /// part, which [`render::read`] finds. Without it what is left out is counted, and that is all.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary::feature::Features;
+    /// use mcp_vary::shape::{Answer, Policy, ToolFacts};
+    ///
+    /// let answer = Answer::new(&(0..1000).collect::<Vec<_>>())?.with_whole("log://today");
+    /// let (features, _) = Features::from_tags(["verbosity=compact"]);
+    /// let result = answer.to_result(&features, ToolFacts::default(), None, &Policy::default());
+    /// assert!(result.contains("500 of 1000 elements; log://today?offset=500"));
+    /// # Ok::<(), mcp_vary::json::JsonError>(())
+    /// ```
+    #[must_use]
+    pub fn with_whole(mut self, uri: impl Into<String>) -> Self {
+        self.whole = Some(uri.into());
+        self
+    }
+
     /// Answers with `answer` where `predicate` holds, the most specific first.
     ///
     /// The alternatives of an alternative are never asked.
@@ -169,7 +199,8 @@ impl Answer {
     /// The `result` member of a `tools/call` answer, for a client with `features`.
     ///
     /// `output_schema` is the tool's, where the client was given one ([`ToolFacts::output_schema`] is
-    /// true): hints are only put into a property that it declares.
+    /// true): hints are only put into a property that it declares, and under `verbosity=compact` the value
+    /// is only cut as far as it lets that go, see [`compact_tool_result`].
     #[must_use]
     pub fn to_result(
         &self,
@@ -178,16 +209,97 @@ impl Answer {
         output_schema: Option<&Value>,
         policy: &Policy<'_>,
     ) -> String {
+        let few = (features.verbosity() == Verbosity::Compact)
+            .then(|| self.in_few_words(features, tool, output_schema, policy));
+        few.flatten()
+            .unwrap_or_else(|| self.in_full(features, tool, output_schema, policy))
+    }
+
+    /// The same in few words; none where that would not be shorter.
+    fn in_few_words(
+        &self,
+        features: &Features,
+        tool: ToolFacts,
+        output_schema: Option<&Value>,
+        policy: &Policy<'_>,
+    ) -> Option<String> {
+        // What was applied is said once, in the end.
+        let silent = Policy {
+            report: false,
+            ..*policy
+        };
+        let result = self.in_full(features, tool, output_schema, &silent);
+        let answer = self.chosen(features);
+        let whole = answer.whole.as_deref().or(self.whole.as_deref());
+        let telling = answer.telling(features, tool, output_schema, policy);
+        let value = telling.value_with_hints();
+        let compaction = Compaction {
+            contract: output_schema.map_or(Contract::default(), Contract::of),
+            whole: whole.map(|uri| Whole {
+                uri,
+                // Whose revision has the one has the other.
+                is_linked: policy.non_object_structured,
+            }),
+            words: Some(Words {
+                value: value.as_deref().unwrap_or(&answer.value),
+                text: None,
+                say: &|_| None,
+            }),
+            ..Compaction::default()
+        };
+        let few = compact_tool_result(&result, features, tool, policy, &compaction);
+        match few.shaped {
+            Shaped::Changed { result, .. } if few.is_shorter => Some(result),
+            _ => None,
+        }
+    }
+
+    /// The `result` in as many words as it takes.
+    pub(super) fn in_full(
+        &self,
+        features: &Features,
+        tool: ToolFacts,
+        output_schema: Option<&Value>,
+        policy: &Policy<'_>,
+    ) -> String {
+        let answer = self.chosen(features);
+        let telling = answer.telling(features, tool, output_schema, policy);
+        let mut result = telling.result();
+        let mut meta = Members::default();
+        for (key, json) in &answer.meta {
+            meta.set(key.as_str(), json.as_str());
+        }
+        let variant = policy.variant;
+        if policy.report && !features.is_empty() {
+            let applied = Applied::new(telling.format, features);
+            result.set("_meta", applied.report(meta, Report { variant }));
+        } else if !meta.is_empty() {
+            result.set("_meta", meta.to_json());
+        }
+        result.to_json()
+    }
+
+    /// What is said to a client with `features`.
+    fn chosen(&self, features: &Features) -> &Self {
         let alternative = choose(&self.alternatives, features);
-        let answer = alternative.filter(|_| !features.is_empty()).unwrap_or(self);
+        alternative.filter(|_| !features.is_empty()).unwrap_or(self)
+    }
+
+    fn telling<'t>(
+        &'t self,
+        features: &Features,
+        tool: ToolFacts,
+        output_schema: Option<&'t Value>,
+        policy: &Policy<'_>,
+    ) -> Telling<'t> {
         let format = features.choose_format(&Format::ALL);
         // A `null` stands for nothing, unless a schema may ask for it.
-        let is_something = answer.value != "null" || tool.output_schema;
+        let is_something = self.value != "null" || tool.output_schema;
         let may_be_structured =
-            answer.value.starts_with('{') || policy.non_object_structured && is_something;
+            self.value.starts_with('{') || policy.non_object_structured && is_something;
         let is_prose = matches!(format, Some(Format::Markdown | Format::Text));
-        let telling = Telling {
-            answer,
+        Telling {
+            answer: self,
             format,
             is_structured: may_be_structured && (!is_prose || tool.output_schema || tool.ui),
             // The seed's test case 1: the client itself declared both tags.
@@ -197,7 +309,7 @@ impl Answer {
                 && features.format().is_some()
                 && !policy.always_both,
             hints: if features.sampling() {
-                &answer.hints
+                &self.hints
             } else {
                 &[]
             },
@@ -205,20 +317,7 @@ impl Answer {
                 (false, None) => Schema::Free,
                 (_, schema) => Schema::Bound(schema),
             },
-        };
-        let mut result = telling.result();
-        let mut meta = Members::default();
-        for (key, json) in &answer.meta {
-            meta.set(key.as_str(), json.as_str());
         }
-        let variant = policy.variant;
-        if policy.report && !features.is_empty() {
-            let applied = Applied::new(format, features);
-            result.set("_meta", applied.report(meta, Report { variant }));
-        } else if !meta.is_empty() {
-            result.set("_meta", meta.to_json());
-        }
-        result.to_json()
     }
 }
 

@@ -350,7 +350,12 @@ impl Compacting<'_> {
         let subject = self.subject(&original, &served_texts)?;
         let (current, mut applied) = match shaped {
             Shaped::Changed { result, applied } => (result.as_str(), *applied),
-            Shaped::Unchanged => (served, Applied::new(None, self.features)),
+            // Words of somebody else have the form that the client chose already.
+            Shaped::Unchanged => {
+                let format = self.features.choose_format(&Format::ALL);
+                let format = format.filter(|_| self.compaction.words.is_some());
+                (served, Applied::new(format, self.features))
+            }
         };
         if self.is_terse {
             applied.verbosity = Some(Verbosity::Compact);
