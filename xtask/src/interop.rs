@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::phases::Outcome;
 use crate::server::Server;
 use crate::workspace::Workspace;
-use crate::{layout, npm, process, python, shaped};
+use crate::{asking, layout, npm, process, python, shaped};
 
 /// One client against one server; the Inspector starts a process for each of its requests.
 const LIMIT: Duration = Duration::from_secs(5 * 60);
@@ -111,6 +111,25 @@ const OF_SHAPED: &[Client] = &[
     },
 ];
 
+/// The clients that are asked something, and the script that has them answer.
+const OF_ASKING: &[Client] = &[
+    Client {
+        name: "typescript-1",
+        script: "asking.mjs",
+        eras: &["legacy"],
+    },
+    Client {
+        name: "typescript-2",
+        script: "asking.mjs",
+        eras: &["legacy"],
+    },
+    Client {
+        name: "python",
+        script: "asking.py",
+        eras: &["legacy"],
+    },
+];
+
 /// Where the example configurations are.
 const EXAMPLES: &str = "examples/configurations";
 
@@ -178,6 +197,9 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
     running.extend(examples);
     let there = json!({"targets": targets});
     jobs.extend(of_clients("examples", OF_EXAMPLES, &there));
+    let (there, asking) = asking::begun(workspace, &vary)?;
+    running.extend(asking);
+    jobs.extend(of_clients("asking", OF_ASKING, &there));
     let (there, server) = shaped::begun(workspace, &vary)?;
     running.push(server);
     for mut job in of_clients("shaped", OF_SHAPED, &there) {

@@ -4,6 +4,7 @@
     reason = "automation talks to whoever started it"
 )]
 
+mod asking;
 mod bench;
 mod cargo;
 mod conformance;

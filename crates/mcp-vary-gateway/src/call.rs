@@ -705,13 +705,16 @@ impl Call<'_> {
 
     /// The connection that the client has alone, where the server could ask it something on the way.
     ///
-    /// Modern servers ask by their results.
+    /// Modern servers ask by their results; one that knows both eras asks a client with a session as it would
+    /// without a gateway.
     async fn alone(&self, server: usize) -> Result<Option<Held>, Failure> {
         if !self.class.can_be_asked {
             return Ok(None);
         }
         let upstream = self.class.sources()[server].line.ready().await?;
-        if upstream.hello().era() == Era::Modern {
+        let is_legacy = upstream.hello().era() == Era::Legacy;
+        let is_like_its_client = self.client.session.is_some() && upstream.hello().knows_sessions();
+        if !is_legacy && !is_like_its_client {
             return Ok(None);
         }
         let classes = &self.gateway.classes;

@@ -403,6 +403,7 @@ impl Classes {
             config,
             capabilities: &capabilities,
             places: &server.places,
+            legacy_first: client.session.is_some(),
         };
         match &client.session {
             Some(session) => self.own.of_session(&door, session),
@@ -565,6 +566,7 @@ impl Server {
         // Where sessions share nothing, this is the connection that the client has alone.
         let alone = session.filter(|_| Askable::of(&key.capabilities).is_any());
         config.is_held = alone.is_some();
+        config.legacy_first = alone.is_some();
         let line = Line::sharing(config, Arc::clone(&self.places));
         if let Some(session) = alone {
             own.adopt(self.number, session, &line);

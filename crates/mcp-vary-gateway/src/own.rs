@@ -55,6 +55,8 @@ pub(crate) struct Door<'a> {
     /// What its clients can do, JSON text.
     pub(crate) capabilities: &'a str,
     pub(crate) places: &'a Arc<Places>,
+    /// Whether a server of both eras is spoken to in that of `initialize`.
+    pub(crate) legacy_first: bool,
 }
 
 /// One of them.
@@ -190,7 +192,8 @@ impl OwnLines {
                 config.name
             )));
         }
-        let config = config.clone().with_capabilities(door.capabilities).held();
+        let mut config = config.clone().with_capabilities(door.capabilities).held();
+        config.legacy_first = door.legacy_first;
         let line = Line::sharing(config, Arc::clone(door.places));
         debug!(
             server = door.config.name,

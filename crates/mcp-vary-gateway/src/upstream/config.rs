@@ -26,6 +26,8 @@ pub struct UpstreamConfig {
     pub mirrored: Vec<String>,
     /// Whether one client has each connection alone, so that it can be asked what the server asks.
     pub is_held: bool,
+    /// Whether a server of both eras is spoken to in that of `initialize`.
+    pub legacy_first: bool,
     /// Fills the bytes with randomness, so that many gateways do not come back to a server at the same
     /// moment. By default it does not: the pauses between attempts are then the longest they can be.
     pub random: fn(&mut [u8]),
@@ -66,6 +68,7 @@ impl UpstreamConfig {
             repeat: Repeat::default(),
             mirrored: MIRRORED.map(str::to_owned).to_vec(),
             is_held: false,
+            legacy_first: false,
             random: |bytes| bytes.fill(u8::MAX),
         }
     }
@@ -111,6 +114,7 @@ impl UpstreamConfig {
             repeat,
             mirrored,
             is_held,
+            legacy_first,
             random: _,
         } = self;
         *name == other.name
@@ -121,6 +125,7 @@ impl UpstreamConfig {
             && *repeat == other.repeat
             && *mirrored == other.mirrored
             && *is_held == other.is_held
+            && *legacy_first == other.legacy_first
     }
 
     /// The same server with other limits.

@@ -38,6 +38,17 @@ impl Hello {
         parts(self) == parts(other)
     }
 
+    /// Whether it speaks a revision with `initialize`, be it beside the one of the connection.
+    ///
+    /// > `supportedVersions`: MCP Protocol Versions this server supports. (MCP 2026-07-28, schema)
+    pub(crate) fn knows_sessions(&self) -> bool {
+        let result = mcp_vary::json::Members::parse(&self.result).unwrap_or_default();
+        let supported = result.get("supportedVersions").unwrap_or("[]");
+        let supported: Vec<String> = serde_json::from_str(supported).unwrap_or_default();
+        let mut supported = supported.iter().filter_map(|told| Revision::parse(told));
+        self.era() == Era::Legacy || supported.any(|revision| revision.era() == Era::Legacy)
+    }
+
     /// Whether the server has the capability `kind`.
     pub(crate) fn has(&self, kind: &str) -> bool {
         let capabilities = mcp_vary::json::Members::parse(&self.capabilities);

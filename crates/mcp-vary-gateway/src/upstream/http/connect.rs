@@ -62,7 +62,7 @@ pub(in crate::upstream) async fn connect(
         closed: AtomicBool::new(false),
     });
     let limit = config.limits.handshake;
-    let hello = match tokio::time::timeout(limit, connection.greet()).await {
+    let hello = match tokio::time::timeout(limit, connection.greet(config.legacy_first)).await {
         Ok(hello) => hello?,
         Err(_elapsed) => {
             return Err(ConnectError::Timeout {
@@ -132,7 +132,10 @@ fn connector(
 
 impl Connection {
     /// Finds out the era: `server/discover` first, `initialize` unless that answers for a modern server.
-    async fn greet(self: &Arc<Self>) -> Result<Hello, ConnectError> {
+    async fn greet(self: &Arc<Self>, legacy_first: bool) -> Result<Hello, ConnectError> {
+        if legacy_first && let Ok(hello) = self.initialize(Revision::LATEST_LEGACY).await {
+            return Ok(hello);
+        }
         // Half of the time, so that a legacy server that does not answer at all still gets its turn.
         let limit = self.limits.handshake / 2;
         let revision = match tokio::time::timeout(limit, self.discover()).await {

@@ -30,7 +30,11 @@ pub(in crate::upstream) async fn connect(
 ) -> Result<(Connection, Hello), ConnectError> {
     let deadline = Instant::now() + config.limits.handshake;
     let mut connection = start(config, events)?;
-    let mut greeting = within(deadline, &connection, stop, greet(&connection)).await;
+    let mut greeting = if config.legacy_first {
+        within(deadline, &connection, stop, greet_anew(&connection)).await
+    } else {
+        within(deadline, &connection, stop, greet(&connection)).await
+    };
     if matches!(greeting, Ok(Greeting::Died)) {
         // Some legacy servers end when anything comes before `initialize`.
         tracing::debug!(server = %config.name, "server ended at server/discover, started again");
@@ -67,8 +71,8 @@ async fn within<T>(
     }
 }
 
-/// The same for a process whose predecessor ended at the first question: `initialize` first. A modern
-/// server refuses that, and had another reason to end.
+/// The same with `initialize` first: for a process whose predecessor ended at the first question, and where that
+/// era is preferred. A modern server refuses that, and had another reason to end.
 async fn greet_anew(connection: &Connection) -> Result<Greeting, ConnectError> {
     match legacy(connection).await {
         Err(ConnectError::Handshake { .. }) => greet(connection).await,

@@ -169,7 +169,10 @@ impl Shared {
         } else if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let shared = Arc::clone(self);
             runtime.spawn(async move {
-                if let Err(error) = shared.send(message).await {
+                // A process that is gone waits for nothing.
+                if let Err(error) = shared.send(message).await
+                    && !matches!(error, UpstreamError::Closed { .. })
+                {
                     let (server, error) = (&shared.server, error.details());
                     tracing::warn!(server = %server, error, "answer to the server not delivered");
                 }
