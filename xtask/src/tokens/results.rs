@@ -37,12 +37,16 @@ pub(super) fn rows(workspace: &Workspace) -> Result<Vec<Cost>, String> {
         let text = workspace.read(&file)?;
         let cost = || -> Result<Cost, JsonError> {
             let set = Members::parse(&text)?;
-            let value = Json::parse(set.get("structuredContent").unwrap_or("{}"))?.to_json();
+            let value = set.get("structuredContent").unwrap_or("{}");
+            let rows = Members::parse(value)?;
+            let rows = rows.get(&set.get_str("rows").unwrap_or_default());
+            let count = elements(rows.unwrap_or("[]"))?.len();
+            let value = Json::parse(value)?.to_json();
             let text = string(&value);
             let result = format!(
                 r#"{{"content":[{{"type":"text","text":{text}}}],"structuredContent":{value}}}"#
             );
-            cost(name, &result, None)
+            cost(format!("{name}, {count} rows"), &result, None)
         };
         cost().map_err(|error| format!("{file}: {error}"))
     };
@@ -204,6 +208,43 @@ mod tests {
             said,
             "x for `format=json`: 41 tokens in few words, 40 at most"
         );
+    }
+
+    /// CN-13: every set of rows, and every recorded result but errors, has its line.
+    #[test]
+    fn no_fixture_is_left_out() {
+        let workspace = Workspace::here();
+        let lines: Vec<_> = rows(&workspace)
+            .unwrap()
+            .into_iter()
+            .map(|cost| cost.name)
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                "connections, 200 rows",
+                "issues, 50 rows",
+                "logs, 5000 rows",
+                "staff, 1000 rows",
+                "stations, 500 rows",
+            ]
+        );
+        let mut calls = Vec::new();
+        for server in names(&workspace, RESULTS).unwrap() {
+            let text = workspace.read(&format!("{RESULTS}/{server}.json")).unwrap();
+            let recorded: Vec<serde_json::Value> = serde_json::from_str(&text).unwrap();
+            let kept = recorded
+                .iter()
+                .filter(|call| call["reply"]["result"]["isError"] != true);
+            let named = kept.map(|call| format!("{server}: {}", call["call"].as_str().unwrap()));
+            calls.extend(named);
+        }
+        let lines = recorded(&workspace)
+            .unwrap()
+            .into_iter()
+            .map(|cost| cost.name);
+        assert_eq!(lines.collect::<Vec<_>>(), calls);
+        assert!(calls.len() > 20, "{}", calls.len());
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod reload;
 mod required;
 mod results;
 mod rounds;
+mod rows;
 mod rules;
 mod seed;
 mod server;
