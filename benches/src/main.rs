@@ -8,6 +8,7 @@
 )]
 
 mod changes;
+mod fanout;
 mod load;
 mod machine;
 mod reload;

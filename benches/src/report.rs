@@ -275,7 +275,7 @@ impl Report {
             };
             let _ = writeln!(text, "{}\n  {:<18}{said}", moment.name, Subject::Vary);
         }
-        self.moments = moments;
+        self.moments.extend(moments);
         text
     }
 

@@ -11,6 +11,7 @@ use clap::Parser;
 use tokio::task::LocalSet;
 
 use crate::changes;
+use crate::fanout;
 use crate::load::{CLIENTS, Crowd, Form, Goal, Load, Method, Sample, Script, Selects, Until};
 use crate::machine::{Cores, Usage, pin};
 use crate::reload;
@@ -86,7 +87,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         for row in rows::all() {
             println!("{}", row.name);
         }
-        for name in [sessions::NAME].iter().chain(&reload::NAMES) {
+        for name in [sessions::NAME, fanout::NAME].iter().chain(&reload::NAMES) {
             println!("{name}");
         }
         return ExitCode::SUCCESS;
@@ -128,6 +129,10 @@ async fn measure(options: &Options) -> io::Result<bool> {
     if reload::NAMES.iter().any(|name| options.wants(name)) {
         let moments = reload::measure(&programs, pace.rounds)?;
         println!("{}", report.add_moments(moments));
+    }
+    if options.wants(fanout::NAME) {
+        let told = fanout::measure(&programs, options.times()).await?;
+        println!("{}", report.add_moments(vec![told]));
     }
     let (verdict, holds) = report.verdict();
     println!("{verdict}");

@@ -83,6 +83,17 @@ impl Connection {
         }
     }
 
+    /// Waits until the stream says `wanted`.
+    pub(crate) async fn hear(&mut self, wanted: &[u8]) -> io::Result<()> {
+        loop {
+            if let Some(at) = find(&self.buffer, wanted) {
+                self.buffer.drain(..at + wanted.len());
+                return Ok(());
+            }
+            self.more().await?;
+        }
+    }
+
     /// Sends one request and reads its whole answer.
     pub(crate) async fn exchange(&mut self, request: &[u8]) -> io::Result<Response<'_>> {
         self.socket.write_all(request).await?;
