@@ -496,6 +496,21 @@ async fn what_the_server_asks_is_answered_or_refused() {
     );
 }
 
+#[tokio::test]
+async fn a_server_of_both_eras_is_spoken_to_as_its_client_is() {
+    for (temper, revision) in [
+        ("dual", Revision::LATEST_LEGACY),
+        ("legacy", Revision::LATEST_LEGACY),
+        ("modern", Revision::LATEST_MODERN),
+    ] {
+        let mut config = config(temper);
+        config.legacy_first = true;
+        let upstream = Upstream::connect(config).await.unwrap();
+        assert_eq!(upstream.hello().revision, revision, "{temper}");
+    }
+    speaks("dual", Revision::LATEST_MODERN).await;
+}
+
 /// A connection that the test has alone.
 async fn held(limits: impl FnOnce(&mut Limits)) -> Arc<Upstream> {
     let mut config = config("legacy").held();

@@ -132,10 +132,12 @@ async fn are_asked(gateway: &Arc<Gateway>) {
 
 #[tokio::test]
 async fn clients_of_a_process_are_asked() {
-    let args = ["--stdio", "--era", "legacy"].map(str::to_owned);
-    let gateway = gateway(Target::command(FIXTURE, args)).await;
-    are_asked(&gateway).await;
-    gateway.close().await;
+    for era in ["legacy", "both"] {
+        let args = ["--stdio", "--era", era].map(str::to_owned);
+        let gateway = gateway(Target::command(FIXTURE, args)).await;
+        are_asked(&gateway).await;
+        gateway.close().await;
+    }
 }
 
 #[tokio::test]
