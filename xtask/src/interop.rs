@@ -538,7 +538,12 @@ mod tests {
             let cases: Vec<_> = cases
                 .flat_map(|it| it["cases"].as_array().unwrap())
                 .collect();
-            assert_eq!(lacking(name, &example, &cases), [""; 0], "{name}");
+            if example.get("variants").is_some() {
+                assert_eq!(lacking(name, &example, &cases), [""; 0], "{name}");
+            } else {
+                // It is about features: each of its clients is told something else.
+                assert!(cases.len() > 2, "{name}: {} cases", cases.len());
+            }
         }
     }
 
