@@ -5,7 +5,52 @@ use rmcp::model::{
     InputRequest, InputRequiredResult, InputResponses, JsonObject, ListRootsRequest,
     SamplingMessage,
 };
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
+
+/// How often a client with a session is asked for one request.
+pub(crate) const ROUNDS: usize = 8;
+
+/// Whether the client is asked by requests, as sessions allow, and not by results.
+pub(crate) fn has_session(context: &RequestContext<RoleServer>) -> bool {
+    let version = context.protocol_version();
+    version.is_none_or(|version| version.has_initialize())
+}
+
+/// Asks a client with a session, one request after the other, what others are asked by a result.
+///
+/// # Errors
+///
+/// When the client does not answer one of them.
+pub(crate) async fn in_session(
+    context: &RequestContext<RoleServer>,
+    required: &InputRequiredResult,
+) -> Result<InputResponses, ErrorData> {
+    let mut responses = InputResponses::new();
+    for (key, request) in required.input_requests.iter().flatten() {
+        let answer = match request.clone() {
+            InputRequest::CreateMessage(request) => {
+                let answer = context.peer.create_message(request.params).await;
+                answer.map(|answer| json!(answer))
+            }
+            InputRequest::Elicitation(request) => {
+                let answer = context.peer.create_elicitation(request.params).await;
+                answer.map(|answer| json!(answer))
+            }
+            InputRequest::ListRoots(_) => {
+                let answer = context.peer.list_roots().await;
+                answer.map(|answer| json!(answer))
+            }
+            _ => return Err(ErrorData::internal_error("not asked in sessions", None)),
+        };
+        let answer = answer.map_err(|error| {
+            ErrorData::internal_error(format!("the client did not answer: {error}"), None)
+        })?;
+        responses.insert(key.clone(), answer);
+    }
+    Ok(responses)
+}
 
 /// A form with the JSON Schema `schema`, which must be one that forms may have.
 pub(crate) fn form(message: &str, schema: Value) -> ElicitRequestParams {

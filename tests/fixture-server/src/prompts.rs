@@ -1,11 +1,12 @@
 //! The prompts that the suite gets, and the completion of their arguments.
 
-use rmcp::ErrorData;
 use rmcp::model::{
     ArgumentInfo, CompleteResult, CompletionInfo, ContentBlock, GetPromptRequestParams,
     GetPromptResponse, GetPromptResult, JsonObject, Prompt, PromptArgument, PromptMessage,
     Reference, ResourceContents, Role,
 };
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 
 use crate::ask;
@@ -39,7 +40,26 @@ pub(crate) fn all() -> Vec<Prompt> {
 /// # Errors
 ///
 /// An unknown prompt and a missing argument are invalid parameters.
-pub(crate) fn expand(request: GetPromptRequestParams) -> Result<GetPromptResponse, ErrorData> {
+pub(crate) async fn get(
+    mut request: GetPromptRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Result<GetPromptResponse, ErrorData> {
+    let mut answer = expand(request.clone())?;
+    for _ in 0..ask::ROUNDS {
+        let GetPromptResponse::InputRequired(required) = &answer else {
+            break;
+        };
+        if !ask::has_session(context) {
+            break;
+        }
+        request.input_responses = Some(ask::in_session(context, required).await?);
+        request.request_state.clone_from(&required.request_state);
+        answer = expand(request.clone())?;
+    }
+    Ok(answer)
+}
+
+fn expand(request: GetPromptRequestParams) -> Result<GetPromptResponse, ErrorData> {
     let arguments = request.arguments.unwrap_or_default();
     let messages = match request.name.as_str() {
         "test_simple_prompt" => vec![says("This is a simple prompt for testing.")],

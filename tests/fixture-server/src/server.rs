@@ -209,9 +209,9 @@ impl ServerHandler for Fixture {
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        prompts::expand(request)
+        prompts::get(request, &context).await
     }
 
     async fn complete(

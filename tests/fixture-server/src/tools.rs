@@ -7,6 +7,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
+use crate::ask;
 use crate::server::Fixture;
 use crate::state::Shared;
 use crate::tasks;
@@ -63,24 +64,44 @@ pub(crate) async fn call(
     if tasks::knows(&request.name) {
         return tasks::call(&fixture.shared, request, &context).await;
     }
-    let call = Call {
+    let mut call = Call {
         fixture,
         request,
         context,
     };
-    if let Some(answer) = content::answer(&call).or_else(|| odd::answer(&call)) {
+    let mut answer = once(&call).await?;
+    for _ in 0..ask::ROUNDS {
+        let CallToolResponse::InputRequired(required) = &answer else {
+            break;
+        };
+        if !ask::has_session(&call.context) {
+            break;
+        }
+        let responses = ask::in_session(&call.context, required).await?;
+        call.request.input_responses = Some(responses);
+        call.request
+            .request_state
+            .clone_from(&required.request_state);
+        answer = once(&call).await?;
+    }
+    Ok(answer)
+}
+
+/// One round of a call.
+async fn once(call: &Call<'_>) -> Result<CallToolResponse, ErrorData> {
+    if let Some(answer) = content::answer(call).or_else(|| odd::answer(call)) {
         return answer;
     }
-    if let Some(answer) = input_required::answer(&call) {
+    if let Some(answer) = input_required::answer(call) {
         return answer;
     }
-    if let Some(answer) = reporting::answer(&call).await {
+    if let Some(answer) = reporting::answer(call).await {
         return answer;
     }
-    if let Some(answer) = asking::answer(&call).await {
+    if let Some(answer) = asking::answer(call).await {
         return answer;
     }
-    observe::answer(&call).await
+    observe::answer(call).await
 }
 
 impl Call<'_> {

@@ -1,9 +1,10 @@
-//! Tools that send the client a request of their own while it waits for them, as sessions allow.
+//! Tools that send the client a request of their own while it waits for them, as sessions allow; without a session
+//! they ask by their result.
 
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock, CreateMessageResult,
-    ElicitRequestParams, ElicitResult,
+    ElicitRequest, ElicitRequestParams, ElicitResult, InputRequest,
 };
 use serde_json::{Value, json};
 
@@ -23,31 +24,60 @@ pub(crate) async fn answer(call: &Call<'_>) -> Option<Result<CallToolResponse, E
         "test_elicitation_sep1330_enums" => {
             elicit(call, ask::form("Choose in five ways", enums())).await
         }
-        "test_missing_capability" => needs_sampling(call),
+        "test_missing_capability" => needs_sampling(call).map(Into::into),
         _ => return None,
     };
-    Some(answer.map(Into::into))
+    Some(answer)
 }
 
-async fn sample(call: &Call<'_>) -> Result<CallToolResult, ErrorData> {
-    let request = ask::sampling(call.text("prompt")?);
-    Ok(match call.context.peer.create_message(request).await {
+async fn sample(call: &Call<'_>) -> Result<CallToolResponse, ErrorData> {
+    let prompt = call.text("prompt")?;
+    if !ask::has_session(&call.context) {
+        let answer = answered(call).map(serde_json::from_value::<CreateMessageResult>);
+        return Ok(match answer.and_then(Result::ok) {
+            Some(message) => says(format!("LLM response: {}", first_text(&message))).into(),
+            None => ask::required([(KEY, ask::sample(prompt))], None).into(),
+        });
+    }
+    let request = ask::sampling(prompt);
+    let result = match call.context.peer.create_message(request).await {
         Ok(message) => says(format!("LLM response: {}", first_text(&message))),
         Err(error) => fails(format!("the client did not sample: {error}")),
-    })
+    };
+    Ok(result.into())
 }
 
-async fn elicit(call: &Call<'_>, form: ElicitRequestParams) -> Result<CallToolResult, ErrorData> {
-    Ok(match call.context.peer.create_elicitation(form).await {
-        Ok(ElicitResult {
-            action, content, ..
-        }) => says(format!(
-            "User response: action={}, content={}",
-            json!(action).as_str().unwrap_or_default(),
-            content.unwrap_or_default()
-        )),
+/// What a client without a session says to the one thing that it was asked.
+fn answered(call: &Call<'_>) -> Option<Value> {
+    call.request.input_responses.as_ref()?.get(KEY).cloned()
+}
+
+const KEY: &str = "asked";
+
+async fn elicit(call: &Call<'_>, form: ElicitRequestParams) -> Result<CallToolResponse, ErrorData> {
+    if !ask::has_session(&call.context) {
+        let answer = answered(call).map(serde_json::from_value::<ElicitResult>);
+        return Ok(match answer.and_then(Result::ok) {
+            Some(answer) => user_said(answer).into(),
+            None => {
+                let question = InputRequest::Elicitation(ElicitRequest::new(form));
+                ask::required([(KEY, question)], None).into()
+            }
+        });
+    }
+    let result = match call.context.peer.create_elicitation(form).await {
+        Ok(answer) => user_said(answer),
         Err(error) => fails(format!("the client did not ask its user: {error}")),
-    })
+    };
+    Ok(result.into())
+}
+
+fn user_said(answer: ElicitResult) -> CallToolResult {
+    says(format!(
+        "User response: action={}, content={}",
+        json!(answer.action).as_str().unwrap_or_default(),
+        answer.content.unwrap_or_default()
+    ))
 }
 
 fn needs_sampling(call: &Call<'_>) -> Result<CallToolResult, ErrorData> {
