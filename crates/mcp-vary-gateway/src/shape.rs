@@ -151,7 +151,7 @@ pub(crate) struct Keeping {
 
 impl Shaping {
     fn apply<'a>(&self, result: &'a str) -> Cow<'a, str> {
-        match self.fields {
+        match self.fields() {
             ResultFields::Both => self.negotiated(result),
             ResultFields::Content => {
                 // In words from the start: a notice of what is missing is one, and says nothing of the rest.
@@ -164,12 +164,23 @@ impl Shaping {
         }
     }
 
+    /// The fields that this client gets of this tool.
+    fn fields(&self) -> ResultFields {
+        match self.fields {
+            // A user interface reads the structure, whatever its model does (MCP Apps).
+            ResultFields::Content if self.tool.ui => ResultFields::Both,
+            // A revision without links has no structure either: nothing would be left.
+            ResultFields::Structured if !self.is_linked => ResultFields::Both,
+            fields => fields,
+        }
+    }
+
     fn negotiated<'a>(&self, result: &'a str) -> Cow<'a, str> {
         let none = Features::default();
         let features = self.features.as_deref().unwrap_or(&none);
         let policy = Policy {
             // A client that gets the text alone has no use for the value alone.
-            always_both: self.always_both || self.fields == ResultFields::Content,
+            always_both: self.always_both || self.fields() == ResultFields::Content,
             lift: self.lift_json_text,
             non_object_structured: self.era == Era::Modern,
             report: self.report,

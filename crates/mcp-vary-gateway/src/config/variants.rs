@@ -479,7 +479,7 @@ A call's arguments are held against the server's own schema before they go on",
     Setting {
         key: "result",
         about: "which field of a tool's result clients get: `both`, `content`, `structured`. Images, \
-links and errors stay; `content` lists no `outputSchema`",
+links and errors stay, and so do the data of a user interface; `content` lists no `outputSchema`",
         default: "both",
         shape: |schema| schema.choice(RESULTS),
         read: |reader, field, draft| draft.result = choice(reader, field, RESULTS),

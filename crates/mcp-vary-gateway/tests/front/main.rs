@@ -51,3 +51,4 @@ mod told;
 mod uris;
 mod variants;
 mod views;
+mod visibility;

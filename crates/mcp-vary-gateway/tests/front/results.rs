@@ -2,8 +2,10 @@
 
 use mcp_vary_gateway::config::ResultRules;
 use serde_json::{Value, json};
+use tracing::Level;
 
 use crate::http_peer::{Peer, Reply, Seen};
+use crate::log::Log;
 use crate::support::{House, Way, features, tool};
 
 /// A server with stations, one tool of which is bound to a schema.
@@ -234,6 +236,46 @@ async fn what_fails_leaves_the_result_and_is_counted() {
             assert!(texts(&told)[0].contains("longer"), "{rules}: {told}");
             assert_eq!(house.gateway.failed_results(), count, "{rules} {tags:?}");
         }
+    }
+}
+
+/// CN-20: a template or filter that runs for too long, or makes too much, is stopped; the client gets what the
+/// server said, and the operator hears of it without a word of the result.
+#[tokio::test]
+async fn what_takes_too_much_is_stopped() {
+    let long = "{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}";
+    let large = "{{ range(99999) | join(text) }}";
+    for (part, rule) in [
+        ("markdown", json!({"markdown": long})),
+        ("markdown", json!({"markdown": large})),
+        ("text", json!({"text": long})),
+        ("hints", json!({"hints": [long]})),
+        (
+            "project",
+            json!({"project": "[limit(1000000000; repeat(1))] | length"}),
+        ),
+        (
+            "project",
+            json!({"project": "[range(300000) | \"0123456789012345678901234567890123456789\"]"}),
+        ),
+    ] {
+        let (log, _guard) = Log::listen("mcp_vary_gateway", Level::WARN);
+        let house = house(&json!([rule]).to_string()).await;
+        let told = result(&house, &["human", "sampling"], "list").await;
+        assert!(texts(&told)[0].contains("longer"), "{rule}: {told}");
+        assert_eq!(
+            told["_meta"]["vary/applied"]["format"], "markdown",
+            "{rule}"
+        );
+        assert_eq!(house.gateway.failed_results(), 1, "{rule}");
+        let lines = log.take();
+        let said: Vec<_> = lines
+            .iter()
+            .filter(|line| line.contains("not told as configured"))
+            .collect();
+        assert_eq!(said.len(), 1, "{rule}: {lines:?}");
+        assert!(said[0].contains(&format!("part=\"{part}\"")), "{}", said[0]);
+        assert!(!said[0].contains("longer"), "{}", said[0]);
     }
 }
 
