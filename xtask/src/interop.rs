@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::phases::Outcome;
 use crate::server::Server;
 use crate::workspace::Workspace;
-use crate::{asking, layout, npm, process, python, shaped};
+use crate::{asking, hearing, layout, npm, process, python, shaped};
 
 /// One client against one server; the Inspector starts a process for each of its requests.
 const LIMIT: Duration = Duration::from_secs(5 * 60);
@@ -130,6 +130,25 @@ const OF_ASKING: &[Client] = &[
     },
 ];
 
+/// The clients that hear of changes, and the script that has them listen.
+const OF_HEARING: &[Client] = &[
+    Client {
+        name: "typescript-1",
+        script: "hearing.mjs",
+        eras: &["legacy"],
+    },
+    Client {
+        name: "typescript-2",
+        script: "hearing.mjs",
+        eras: &["legacy", "modern"],
+    },
+    Client {
+        name: "python",
+        script: "hearing.py",
+        eras: &["legacy", "modern"],
+    },
+];
+
 /// Where the example configurations are.
 const EXAMPLES: &str = "examples/configurations";
 
@@ -200,6 +219,9 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
     let (there, asking) = asking::begun(workspace, &vary)?;
     running.extend(asking);
     jobs.extend(of_clients("asking", OF_ASKING, &there));
+    let (there, hearing) = hearing::begun(workspace, &vary)?;
+    running.extend(hearing);
+    jobs.extend(of_clients("hearing", OF_HEARING, &there));
     let (there, server) = shaped::begun(workspace, &vary)?;
     running.push(server);
     for mut job in of_clients("shaped", OF_SHAPED, &there) {

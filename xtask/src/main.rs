@@ -11,6 +11,7 @@ mod conformance;
 mod extra;
 mod faults;
 mod guide;
+mod hearing;
 mod interop;
 mod layout;
 mod npm;
