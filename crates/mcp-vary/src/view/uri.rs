@@ -208,7 +208,8 @@ struct Moved {
 impl UriMap {
     /// What `moves` make of URIs and templates: of each the server's, and the view's.
     ///
-    /// A pair that [`check`](Self::check) refuses is left out. Of two that move to one place the first stays.
+    /// A pair that [`check`](Self::check) refuses is left out. Of two that move to one place the first stays, and
+    /// what is moved twice moves as is said first.
     pub fn new<'a>(moves: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut map = Self::default();
         let mut templates = Vec::new();
@@ -216,6 +217,9 @@ impl UriMap {
             let Ok((from, to)) = read(own, shown) else {
                 continue;
             };
+            if map.moved.contains_key(own) {
+                continue;
+            }
             map.moved.insert(own.to_owned(), shown.to_owned());
             let taken = map.taken.entry(shown.to_owned());
             taken.or_insert_with(|| own.to_owned());
