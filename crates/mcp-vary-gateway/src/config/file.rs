@@ -427,7 +427,7 @@ another one",
     },
     Setting {
         key: "read-result",
-        about: "whether clients have the tool `read_result`, which reads what was left out of [results](#results), for models that cannot read resources",
+        about: "whether clients have the tool `read_result`, which reads what was left out of results, for models that cannot read resources",
         default: "off",
         shape: Schema::switch,
         read: |reader, field, draft| reader.switch(field, &mut draft.file.read_result),
