@@ -131,13 +131,15 @@ pub(crate) struct Serve {
     vary inspect -- npx -y @modelcontextprotocol/server-filesystem .\n  \
     vary inspect --hints contextSize=compact http://127.0.0.1:8800/mcp\n  \
     vary inspect --config vary.yaml\n  \
-    vary inspect --admin 127.0.0.1:8801 http://127.0.0.1:8800/mcp\n\n\
+    vary inspect --admin 127.0.0.1:8801 http://127.0.0.1:8800/mcp\n  \
+    vary inspect --lint http://127.0.0.1:8800/mcp\n\n\
     With --json: {server, revision, encoding, moreVariantsAvailable, variants: [{id, status, description, hints, \
     deprecationInfo, daysLeft, advertised, tokens, percent, tools: [{name, tokens}]}]}. A server without variants has one with the id null. With \
     --hints also ranking: {order: [{id, score, reasons: [{what, points}], movedToFront, first, advertised}], unweighted, \
     unknown}, null where the server itself ranks. With several servers, instead of server and revision, {servers: \
     [{name, state, error, server, revision, lists}], served: [{list, id, server, own}], collisions: [{list, id, keptBy, \
-    hidden}]}. With --admin also deprecatedUse, as in `vary status`."
+    hidden}]}. With --admin also deprecatedUse, as in `vary status`. With --lint also lint: [{name, notCalled, findings: \
+    [{kind, says}]}]."
 )]
 pub(crate) struct Inspect {
     #[command(flatten)]
@@ -148,6 +150,11 @@ pub(crate) struct Inspect {
     /// Ask as a client with these features, such as agent,format=json
     #[arg(long, value_name = "LIST")]
     pub(crate) features: Option<String>,
+    /// Say what is wrong with the tools: schemas that cannot be checked, and results whose fields contradict each other,
+    /// lack one, break the schema or repeat far more than the other says. Calls the tools that declare `readOnlyHint`
+    /// and need no arguments, and no other; exits with 1 when something is broken
+    #[arg(long)]
+    pub(crate) lint: bool,
     /// Where the running gateway at URL answers its operator (its `--admin`): show who uses deprecated variants, and the
     /// variants that clients are not told of
     #[arg(long, value_name = "ADDR", conflicts_with_all = ["command", "config"])]

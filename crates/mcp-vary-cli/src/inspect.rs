@@ -19,6 +19,7 @@ use crate::print::servers::collided;
 use crate::print::table::table;
 use crate::print::wrap::wrap;
 use crate::print::{self, Progress, harmless, harmless_json};
+use crate::review::Review;
 use crate::status;
 use crate::stop::Stop;
 use crate::tokens;
@@ -33,11 +34,17 @@ pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failur
         print::data(&if args.client.json {
             harmless_json(&seen.to_json())
         } else {
-            seen.to_text(print::width())
-        })
+            let review = seen.review.as_ref().map(Review::to_text);
+            seen.to_text(print::width()) + &review.unwrap_or_default()
+        })?;
+        Ok(seen.review.as_ref().is_some_and(Review::is_wrong))
     });
     let closed = front.close(&mut stop).await;
-    shown.and(closed).map(|()| Verdict::Fine)
+    let is_wrong = shown?;
+    closed.map(|()| match is_wrong {
+        true => Verdict::Failed,
+        false => Verdict::Fine,
+    })
 }
 
 async fn see(args: &Inspect, persona: &Persona, front: &Front) -> Result<Seen, Failure> {
@@ -56,7 +63,12 @@ async fn see(args: &Inspect, persona: &Persona, front: &Front) -> Result<Seen, F
     if let Some(only) = &args.client.variant {
         faces.retain(|face| face.id().is_none_or(|id| id == only));
     }
+    let review = match args.lint {
+        true => Some(Review::of(&client, args.client.variant.as_deref()).await?),
+        false => None,
+    };
     Ok(Seen {
+        review,
         whole,
         behind: front.behind.clone(),
         more: client.more_variants(),
@@ -193,6 +205,7 @@ pub(crate) fn yardstick(faces: &[Face]) -> Option<&Face> {
 
 /// What `inspect` saw.
 struct Seen {
+    review: Option<Review>,
     /// The tokens that others are compared with.
     whole: usize,
     behind: Behind,
@@ -233,6 +246,9 @@ impl Seen {
         }
         if let Some(status) = &self.status {
             seen.insert("deprecatedUse".to_owned(), status["deprecatedUse"].clone());
+        }
+        if let Some(review) = &self.review {
+            seen.insert("lint".to_owned(), review.to_json());
         }
         format!("{:#}\n", Value::Object(seen))
     }

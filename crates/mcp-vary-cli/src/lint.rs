@@ -71,7 +71,7 @@ pub(crate) fn json(result: &str, findings: &[Finding]) -> String {
 }
 
 /// One word for a finding.
-fn kind(finding: &Finding) -> &'static str {
+pub(crate) fn kind(finding: &Finding) -> &'static str {
     match finding {
         Finding::Denied { .. } => "denied",
         Finding::Added { .. } => "added",

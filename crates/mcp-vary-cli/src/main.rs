@@ -21,6 +21,7 @@ mod log;
 mod outside;
 mod print;
 mod reloading;
+mod review;
 mod serve;
 mod serving;
 mod status;

@@ -267,3 +267,49 @@ fn a_failure_lets_the_server_end_by_itself() {
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert_eq!(std::fs::read_to_string(left).unwrap(), "left\n");
 }
+
+/// A server of tools of which some may be called.
+#[cfg(unix)]
+const TOOLS: &str = r#"while read -r line; do
+        id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+        reads='"annotations":{"readOnlyHint":true}'
+        case "$line" in
+            *'"initialize"'*) say='"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}';;
+            *tools/list*) say='"result":{"tools":[{"name":"fine",'$reads',"inputSchema":{"type":"object","required":[]}},{"name":"denies",'$reads',"inputSchema":{}},{"name":"breaks",'$reads',"inputSchema":{},"outputSchema":{"type":"object","required":["a"]}},{"name":"fails",'$reads',"inputSchema":{}},{"name":"asks",'$reads',"inputSchema":{"required":["q"]}},{"name":"writes","inputSchema":{},"outputSchema":{"type":"nothing"}}]}';;
+            *tools/call*fine*) say='"result":{"content":[{"type":"text","text":"all is well"}]}';;
+            *tools/call*denies*) say='"result":{"content":[{"type":"text","text":"Bern: 9 degrees"}],"structuredContent":{"city":"Bern","degrees":8}}';;
+            *tools/call*breaks*) say='"result":{"content":[{"type":"text","text":"{}"}],"structuredContent":{}}';;
+            *tools/call*fails*) say='"result":{"content":[{"type":"text","text":"no"}],"isError":true}';;
+            *tools/call*) say='"result":{"content":[{"type":"text","text":"this one must not be called"}],"isError":true}'; touch "$0";;
+            *) say='"error":{"code":-32601,"message":"Method not found"}';;
+        esac
+        test -z "$id" || printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$say"
+    done"#;
+
+/// TR-2: `inspect --lint` calls what can be called without harm, and says what it did not call.
+#[cfg(unix)]
+#[test]
+fn lint_calls_what_only_reads_and_asks_nothing() {
+    let called = concat!(env!("CARGO_TARGET_TMPDIR"), "/lint-called");
+    let server = ["--", "sh", "-c", TOOLS, called];
+    let said =
+        run(&[&["inspect", "--lint", "--variant", "standard"], &server[..]].concat()).data(1);
+    let (_, lint) = said.split_once("\nlint:\n").unwrap();
+    insta::assert_snapshot!(lint, @r#"
+    - denies: added: `content` says `9`, which `structuredContent` nowhere holds
+    - breaks: schema: its `structuredContent` is not what its `outputSchema` says
+    - fails: error: it says that it failed
+    - writes: schema: its `outputSchema` cannot be checked: \"nothing\" is not valid under any of the schemas listed in the ...
+    - 4 of 6 tools called
+    - not called: asks (needs arguments)
+    - not called: writes (does not declare `readOnlyHint`)
+    "#);
+    let json = run(&[&["inspect", "--lint", "--json"], &server[..]].concat()).data(1);
+    let seen: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(seen["lint"][4]["notCalled"], "needs arguments");
+    assert_eq!(seen["lint"][2]["findings"][0]["kind"], "schema");
+    assert!(
+        !std::path::Path::new(called).exists(),
+        "a tool was called that may not be"
+    );
+}

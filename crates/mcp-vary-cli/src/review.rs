@@ -1,0 +1,165 @@
+//! What is wrong with the tools that a server lists, and with what those say that can be called without harm.
+
+use std::fmt::Write as _;
+
+use mcp_vary::json::{Members, elements};
+use mcp_vary::view::{OutputCheck, derive};
+use serde_json::{Value, json};
+
+use crate::client::{Client, sentence};
+use crate::failure::Failure;
+use crate::lint::{findings, kind};
+use crate::print::{Progress, harmless};
+
+/// The tools of one variant, looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Review {
+    tools: Vec<Reviewed>,
+}
+
+#[derive(Debug)]
+struct Reviewed {
+    name: String,
+    /// Why it was not called.
+    uncalled: Option<&'static str>,
+    findings: Vec<Found>,
+}
+
+/// One thing that is wrong: a word for it, and a sentence.
+#[derive(Debug)]
+struct Found {
+    kind: &'static str,
+    says: String,
+    is_wrong: bool,
+}
+
+impl Review {
+    /// Looks at every tool that `variant` lists, and calls those that declare `readOnlyHint` and need no
+    /// arguments.
+    pub(crate) async fn of(client: &Client, variant: Option<&str>) -> Result<Self, Failure> {
+        let mut review = Self::default();
+        for listed in client.tools(variant).await? {
+            let members = Members::parse(&listed).unwrap_or_default();
+            let Some(name) = members.get_str("name") else {
+                continue;
+            };
+            let _progress = Progress::show(&format!("looking at {} ...", harmless(&name)));
+            let mut reviewed = Reviewed {
+                uncalled: uncalled(&listed, &members),
+                findings: Vec::new(),
+                name,
+            };
+            let check = members.get("outputSchema").map(OutputCheck::new);
+            if let Some(Err(why)) = &check {
+                let says = format!("its `outputSchema` cannot be checked: {why}");
+                reviewed.find("schema", says, true);
+            }
+            if reviewed.uncalled.is_none() {
+                let answer = client.call(&reviewed.name, "{}", variant).await?;
+                let check = check.as_ref().and_then(|check| check.as_ref().ok());
+                reviewed.hear(answer, &listed, check)?;
+            }
+            review.tools.push(reviewed);
+        }
+        Ok(review)
+    }
+
+    /// Whether something is broken: not merely missing, large or more than the other field says.
+    pub(crate) fn is_wrong(&self) -> bool {
+        let mut findings = self.tools.iter().flat_map(|tool| &tool.findings);
+        findings.any(|found| found.is_wrong)
+    }
+
+    pub(crate) fn to_text(&self) -> String {
+        let mut out = String::from("\nlint:\n");
+        for tool in &self.tools {
+            let name = harmless(&tool.name);
+            for Found { kind, says, .. } in &tool.findings {
+                let _ = writeln!(out, "- {name}: {kind}: {}", harmless(says));
+            }
+        }
+        if self.tools.iter().all(|tool| tool.findings.is_empty()) {
+            out.push_str("- nothing found\n");
+        }
+        let called = self.tools.iter().filter(|tool| tool.uncalled.is_none());
+        let _ = writeln!(
+            out,
+            "- {} of {} tools called",
+            called.count(),
+            self.tools.len()
+        );
+        for tool in &self.tools {
+            if let Some(why) = tool.uncalled {
+                let _ = writeln!(out, "- not called: {} ({why})", harmless(&tool.name));
+            }
+        }
+        out
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        let found = |found: &Found| json!({"kind": found.kind, "says": found.says});
+        let tool = |tool: &Reviewed| {
+            let findings: Vec<_> = tool.findings.iter().map(found).collect();
+            json!({"name": tool.name, "notCalled": tool.uncalled, "findings": findings})
+        };
+        self.tools.iter().map(tool).collect()
+    }
+}
+
+impl Reviewed {
+    fn find(&mut self, kind: &'static str, says: String, is_wrong: bool) {
+        self.findings.push(Found {
+            kind,
+            says,
+            is_wrong,
+        });
+    }
+
+    /// What is wrong with what it answered.
+    fn hear(
+        &mut self,
+        answer: Result<String, String>,
+        listed: &str,
+        check: Option<&OutputCheck>,
+    ) -> Result<(), Failure> {
+        let result = match answer {
+            Ok(result) => result,
+            Err(error) => {
+                self.find("error", sentence(&error), true);
+                return Ok(());
+            }
+        };
+        for finding in findings(&result, Some(listed))? {
+            let is_wrong = finding.is_contradiction();
+            self.find(kind(&finding), finding.to_string(), is_wrong);
+        }
+        let members = Members::parse(&result).unwrap_or_default();
+        if members.get("isError") == Some("true") {
+            self.find("error", "it says that it failed".to_owned(), true);
+            return Ok(());
+        }
+        let value = members.get("structuredContent");
+        let value: Option<Value> = value.and_then(|value| serde_json::from_str(value).ok());
+        if let (Some(check), Some(value)) = (check, value)
+            && !check.accepts_value(&value)
+        {
+            let says = "its `structuredContent` is not what its `outputSchema` says".to_owned();
+            self.find("schema", says, true);
+        }
+        Ok(())
+    }
+}
+
+/// Why the tool must not be called without being asked.
+fn uncalled(listed: &str, members: &Members<'_>) -> Option<&'static str> {
+    if !derive::is_read_only(listed) {
+        return Some("does not declare `readOnlyHint`");
+    }
+    let schema = Members::parse(members.get("inputSchema").unwrap_or("{}")).unwrap_or_default();
+    let required = schema.get("required").map(elements);
+    match required {
+        Some(Ok(required)) if !required.is_empty() => Some("needs arguments"),
+        Some(Err(_)) => Some("needs arguments that cannot be read"),
+        _ => None,
+    }
+}
