@@ -4,7 +4,7 @@ import * as types from "@modelcontextprotocol/sdk/types.js";
 
 import { SDKS, same, told } from "./sdks.mjs";
 
-const { everything, asking, way, era, client: name } = JSON.parse(process.argv[2]);
+const { everything, asking, fixture, way, era, client: name } = JSON.parse(process.argv[2]);
 const sdk = SDKS[name];
 
 const CAPABILITIES = {
@@ -66,6 +66,11 @@ function holds(found, ...parts) {
   }
 }
 
+/** What only clients with a session are told, or can say. */
+async function inSessions(name, check) {
+  if (era === "legacy") await told(name, check);
+}
+
 const accepts = (content) => () => ({ action: "accept", content });
 const noRoots = { "roots/list": () => ({ roots: [] }) };
 
@@ -111,7 +116,7 @@ await told("visits an address", async () => {
   same(seen, ["url", url]);
 });
 
-await told("is told that a visit has ended", async () => {
+await inSessions("is told that a visit has ended", async () => {
   let ended;
   const end = new Promise((resolve) => (ended = resolve));
   const answers = {
@@ -124,7 +129,7 @@ await told("is told that a visit has ended", async () => {
   await client.close();
 });
 
-await told("is told which address to visit first", async () => {
+await inSessions("is told which address to visit first", async () => {
   const answers = { ...noRoots, "elicitation/create": accepts() };
   const args = { url: "https://example.org/b", errorPath: true };
   const error = await called(everything, answers, "trigger-url-elicitation", args).then(
@@ -135,7 +140,7 @@ await told("is told which address to visit first", async () => {
   same(error.data.elicitations[0].url, "https://modelcontextprotocol.io");
 });
 
-await told("shows its roots, and others when they have changed", async () => {
+await inSessions("shows its roots, and others when they have changed", async () => {
   let roots = [{ uri: "file:///one", name: "one" }];
   const client = await connected(everything, { "roots/list": () => ({ roots }) });
   const listed = async () => text(await client.callTool({ name: "get-roots-list", arguments: {} }));
@@ -163,4 +168,26 @@ await told("two clients at once are each asked their own", async () => {
     );
   }
   for (const [, client] of clients) await client.close();
+});
+
+await told("is asked in as many rounds as a modern server wants", async () => {
+  const filled = ({ params }) => {
+    const names = Object.keys(params.requestedSchema.properties);
+    return { action: "accept", content: Object.fromEntries(names.map((name) => [name, "Ada"])) };
+  };
+  const sampled = () => ({ role: "assistant", model: "m", content: { type: "text", text: "Paris" } });
+  const answers = {
+    "roots/list": () => ({ roots: [{ uri: "file:///one", name: "one" }] }),
+    "elicitation/create": filled,
+    "sampling/createMessage": sampled,
+  };
+  for (const [tool, part] of [
+    ["elicitation", "Hello, Ada!"],
+    ["sampling", "Paris"],
+    ["list_roots", "file:///one"],
+    ["multi_round", "all rounds are done"],
+    ["multiple_inputs", "got all three"],
+  ]) {
+    holds(await called(fixture, answers, `test_input_required_result_${tool}`), part);
+  }
 });

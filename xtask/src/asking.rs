@@ -22,7 +22,11 @@ const SERVERS: &[(&str, &[&str])] = &[
 pub(crate) fn begun(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Server>), String> {
     let mut argument = json!({});
     let mut running = Vec::new();
-    for (name, program) in SERVERS {
+    let fixture = workspace.binary("fixture-server")?;
+    let fixture = fixture.to_str().unwrap_or("fixture-server");
+    // The official ones know sessions alone; this one does not.
+    let modern = ("fixture", &[fixture, "--stdio", "--era", "modern"][..]);
+    for (name, program) in SERVERS.iter().chain([&modern]) {
         let log = workspace.scratch(&format!("interop/asking-{name}.log"))?;
         let mut command = process::command(vary);
         command.args(["serve", "--listen", "127.0.0.1:0", "--"]);

@@ -121,7 +121,7 @@ const OF_ASKING: &[Client] = &[
     Client {
         name: "typescript-2",
         script: "asking.mjs",
-        eras: &["legacy"],
+        eras: &["legacy", "modern"],
     },
     Client {
         name: "python",
