@@ -22,10 +22,7 @@ pub(crate) fn of_the_view<'t>(uris: &UriMap, result: &'t str) -> Cow<'t, str> {
                 Some(many) if many.starts_with('[') => {
                     in_each(message, "content", |block| of_a_block(uris, block))
                 }
-                Some(one) => match of_a_block(uris, one) {
-                    Cow::Owned(block) => splice::set(message, "content", &block),
-                    Cow::Borrowed(_) => Cow::Borrowed(message),
-                },
+                Some(_) => in_member(message, "content", |block| of_a_block(uris, block)),
                 None => Cow::Borrowed(message),
             }
         })
@@ -37,6 +34,19 @@ pub(crate) fn of_the_view<'t>(uris: &UriMap, result: &'t str) -> Cow<'t, str> {
                 true => within(told, |block| of_a_text(uris, block, "text")),
                 false => told,
             }
+        })
+    })
+}
+
+/// The definition of a tool, with the view's URI of the page that it is shown with.
+///
+/// > `_meta.ui.resourceUri`: URI of the UI resource to display (MCP Apps, SEP-1865); `_meta["ui/resourceUri"]`
+/// > before that.
+pub(crate) fn of_a_tool<'t>(uris: &UriMap, tool: &'t str) -> Cow<'t, str> {
+    in_member(tool, "_meta", |meta| {
+        let told = of_a_uri(uris, meta, "ui/resourceUri");
+        within(told, |meta| {
+            in_member(meta, "ui", |ui| of_a_uri(uris, ui, "resourceUri"))
         })
     })
 }
@@ -54,20 +64,22 @@ pub(crate) fn of_a_failure(uris: &UriMap, failure: &mut Failure) {
 
 fn of_a_block<'t>(uris: &UriMap, block: &'t str) -> Cow<'t, str> {
     match splice::get(block, "resource") {
-        Some(resource) => match of_a_resource(uris, resource) {
-            Cow::Owned(resource) => splice::set(block, "resource", &resource),
-            Cow::Borrowed(_) => Cow::Borrowed(block),
-        },
+        Some(_) => in_member(block, "resource", |resource| of_a_resource(uris, resource)),
         None => of_a_resource(uris, block),
     }
 }
 
 /// An object whose `uri` is a resource's.
 fn of_a_resource<'t>(uris: &UriMap, object: &'t str) -> Cow<'t, str> {
-    let own = splice::get(object, "uri").and_then(|uri| serde_json::from_str::<String>(uri).ok());
+    of_a_uri(uris, object, "uri")
+}
+
+/// An object whose `key` is a URI.
+fn of_a_uri<'t>(uris: &UriMap, object: &'t str, key: &str) -> Cow<'t, str> {
+    let own = splice::get(object, key).and_then(|uri| serde_json::from_str::<String>(uri).ok());
     let shown = own.as_deref().and_then(|own| changed(uris, own));
     match shown {
-        Some(shown) => splice::set(object, "uri", &string(&shown)),
+        Some(shown) => splice::set(object, key, &string(&shown)),
         None => Cow::Borrowed(object),
     }
 }
@@ -111,6 +123,18 @@ fn in_words<'t>(uris: &UriMap, text: &'t str) -> Cow<'t, str> {
 fn changed(uris: &UriMap, own: &str) -> Option<String> {
     let shown = uris.shown(own)?;
     (shown != own).then(|| shown.into_owned())
+}
+
+/// `object` with `change` made of its member `key`.
+fn in_member<'t>(
+    object: &'t str,
+    key: &str,
+    change: impl Fn(&str) -> Cow<'_, str>,
+) -> Cow<'t, str> {
+    match splice::get(object, key).map(change) {
+        Some(Cow::Owned(changed)) => splice::set(object, key, &changed),
+        _ => Cow::Borrowed(object),
+    }
 }
 
 /// `object` with `change` made in each element of the array `key`.
@@ -177,6 +201,20 @@ mod tests {
             "",
         ] {
             assert!(matches!(of_the_view(&map(), told), Cow::Borrowed(same) if same == told));
+        }
+    }
+
+    /// SV-11: a tool is shown with the view's page.
+    #[test]
+    fn a_tools_page_is_the_views() {
+        let tool = |uri: &str| {
+            format!(
+                r#"{{"name":"t","_meta":{{"ui":{{"resourceUri":"{uri}","x":1.0}},"ui/resourceUri":"{uri}"}}}}"#
+            )
+        };
+        assert_eq!(of_a_tool(&map(), &tool("doc:a")), tool("guide:a"));
+        for same in [tool("doc:b"), r#"{"name": "doc:a"}"#.to_owned()] {
+            assert!(matches!(of_a_tool(&map(), &same), Cow::Borrowed(_)));
         }
     }
 

@@ -17,6 +17,7 @@ use super::item::Item;
 use super::listing::ListKind;
 use super::merge::Merged;
 use crate::rules::Manner;
+use crate::uris;
 
 /// One variant: who it is for, what it shows, and as what.
 ///
@@ -137,6 +138,15 @@ pub(crate) struct Names {
 }
 
 impl Names {
+    /// The definition of a tool with the URI that the variant gives the page that it is shown with; nothing where that is
+    /// the server's.
+    fn with_own_page(&self, tool: &str) -> Option<String> {
+        match uris::of_a_tool(&self.uris, tool) {
+            Cow::Owned(told) if !self.uris.is_empty() => Some(told),
+            _ => None,
+        }
+    }
+
     /// What `changes` make of `item`: by the name that clients see; where they see nothing of a name, by that which
     /// servers give. What an override fixes or hides stays so when another server puts names before it.
     fn change<'c, T>(&self, changes: &'c BTreeMap<String, T>, item: &Item) -> Option<&'c T> {
@@ -248,6 +258,9 @@ impl VariantConfig {
         shown: &mut Shown<'_>,
         mistakes: &mut Vec<Mistake>,
     ) -> Option<()> {
+        if let Some(json) = names.with_own_page(&shown.json) {
+            shown.json = Cow::Owned(json);
+        }
         let change = names.change(&self.tool_overrides, shown.item);
         if change.is_none() && self.style == Style::default() {
             return Some(());

@@ -58,97 +58,102 @@ fn no_json() -> Vec<Bad> {
 }
 
 fn no_message() -> Vec<Bad> {
-    let invalid = |name, body: &str, id| bad(name, body, 400, -32600, id);
-    vec![
-        invalid("a string", r#""ping""#, Value::Null),
-        invalid("a number", "1", Value::Null),
-        invalid("null", "null", Value::Null),
-        invalid("an empty object", "{}", Value::Null),
-        invalid("no `jsonrpc`", r#"{"id":1,"method":"ping"}"#, json!(1)),
-        invalid(
-            "`jsonrpc` 1.0",
-            r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
-            json!(1),
-        ),
-        invalid(
-            "`jsonrpc` as a number",
-            r#"{"jsonrpc":2.0,"id":1,"method":"ping"}"#,
-            json!(1),
-        ),
-        invalid("no `method`", r#"{"jsonrpc":"2.0","id":"a"}"#, json!("a")),
-        invalid(
-            "`method` as a number",
-            r#"{"jsonrpc":"2.0","id":1,"method":7}"#,
-            json!(1),
-        ),
-        invalid(
-            "`method` as null",
-            r#"{"jsonrpc":"2.0","id":1,"method":null}"#,
-            json!(1),
-        ),
-        invalid(
-            "`method` as a list",
-            r#"{"jsonrpc":"2.0","id":1,"method":["ping"]}"#,
-            json!(1),
-        ),
-        invalid(
-            "method and result",
-            r#"{"jsonrpc":"2.0","id":1,"method":"a","result":{}}"#,
-            json!(1),
-        ),
-        invalid(
-            "result and error",
-            r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#,
-            json!(1),
-        ),
-        invalid(
-            "id null",
-            r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
-            Value::Null,
-        ),
-        invalid(
-            "id as a fraction",
-            r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
-            Value::Null,
-        ),
-        invalid(
-            "id as a power",
-            r#"{"jsonrpc":"2.0","id":1e3,"method":"ping"}"#,
-            Value::Null,
-        ),
-        invalid(
-            "id as a list",
-            r#"{"jsonrpc":"2.0","id":[1],"method":"ping"}"#,
-            Value::Null,
-        ),
-        invalid(
-            "id as an object",
-            r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
-            Value::Null,
-        ),
-        invalid(
-            "id true",
-            r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#,
-            Value::Null,
-        ),
-        invalid(
-            "a method twice",
-            r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"ping"}"#,
-            json!(1),
-        ),
-        invalid(
-            "params twice",
-            r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{},"params":{}}"#,
-            json!(1),
-        ),
-        // Two ids name no request, so that none can be answered.
-        invalid(
-            "an id twice",
-            r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
-            Value::Null,
-        ),
-    ]
+    let invalid = |(name, body, id): &(&'static str, &str, &str)| {
+        bad(name, *body, 400, -32600, serde_json::from_str(id).unwrap())
+    };
+    NO_MESSAGES.iter().map(invalid).collect()
 }
+
+/// What each is, and the id of the answer.
+const NO_MESSAGES: &[(&str, &str, &str)] = &[
+    ("a string", r#""ping""#, "null"),
+    ("a number", "1", "null"),
+    ("null", "null", "null"),
+    ("an empty object", "{}", "null"),
+    ("no `jsonrpc`", r#"{"id":1,"method":"ping"}"#, "1"),
+    (
+        "`jsonrpc` 1.0",
+        r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#,
+        "1",
+    ),
+    (
+        "`jsonrpc` as a number",
+        r#"{"jsonrpc":2.0,"id":1,"method":"ping"}"#,
+        "1",
+    ),
+    ("no `method`", r#"{"jsonrpc":"2.0","id":"a"}"#, r#""a""#),
+    (
+        "`method` as a number",
+        r#"{"jsonrpc":"2.0","id":1,"method":7}"#,
+        "1",
+    ),
+    (
+        "`method` as null",
+        r#"{"jsonrpc":"2.0","id":1,"method":null}"#,
+        "1",
+    ),
+    (
+        "`method` as a list",
+        r#"{"jsonrpc":"2.0","id":1,"method":["ping"]}"#,
+        "1",
+    ),
+    (
+        "method and result",
+        r#"{"jsonrpc":"2.0","id":1,"method":"a","result":{}}"#,
+        "1",
+    ),
+    (
+        "result and error",
+        r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#,
+        "1",
+    ),
+    (
+        "id null",
+        r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+        "null",
+    ),
+    (
+        "id as a fraction",
+        r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
+        "null",
+    ),
+    (
+        "id as a power",
+        r#"{"jsonrpc":"2.0","id":1e3,"method":"ping"}"#,
+        "null",
+    ),
+    (
+        "id as a list",
+        r#"{"jsonrpc":"2.0","id":[1],"method":"ping"}"#,
+        "null",
+    ),
+    (
+        "id as an object",
+        r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
+        "null",
+    ),
+    (
+        "id true",
+        r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#,
+        "null",
+    ),
+    (
+        "a method twice",
+        r#"{"jsonrpc":"2.0","id":1,"method":"a","method":"ping"}"#,
+        "1",
+    ),
+    (
+        "params twice",
+        r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{},"params":{}}"#,
+        "1",
+    ),
+    // Two ids name no request, so that none can be answered.
+    (
+        "an id twice",
+        r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
+        "null",
+    ),
+];
 
 fn bad_params() -> Vec<Bad> {
     let invalid = |name, params: &str| {
