@@ -140,6 +140,11 @@ await inSessions("is told which address to visit first", async () => {
   same(error.data.elicitations[0].url, "https://modelcontextprotocol.io");
 });
 
+await told("shows its roots", async () => {
+  const roots = [{ uri: "file:///one", name: "one" }];
+  holds(await called(everything, { "roots/list": () => ({ roots }) }, "get-roots-list"), "file:///one");
+});
+
 await inSessions("shows its roots, and others when they have changed", async () => {
   let roots = [{ uri: "file:///one", name: "one" }];
   const client = await connected(everything, { "roots/list": () => ({ roots }) });

@@ -126,7 +126,7 @@ const OF_ASKING: &[Client] = &[
     Client {
         name: "python",
         script: "asking.py",
-        eras: &["legacy"],
+        eras: &["legacy", "modern"],
     },
 ];
 
