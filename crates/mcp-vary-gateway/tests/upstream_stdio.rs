@@ -601,7 +601,7 @@ async fn what_the_server_withdraws_is_not_answered() {
 }
 
 #[tokio::test]
-async fn of_what_belongs_to_no_call_only_list_changes_are_told() {
+async fn of_what_belongs_to_no_call_changes_are_told() {
     let upstream = peer("legacy").await;
     let mut events = upstream.events();
     for _ in 0..2 {
@@ -611,6 +611,8 @@ async fn of_what_belongs_to_no_call_only_list_changes_are_told() {
     for _ in 0..2 {
         let event = events.recv().await;
         assert!(matches!(event, Ok(Event::ListChanged(Kind::Tools))));
+        let event = events.recv().await;
+        assert!(matches!(event, Ok(Event::ResourceUpdated { uri, .. }) if &*uri == "a:b"));
     }
     assert!(events.is_empty());
 }
@@ -619,11 +621,11 @@ async fn of_what_belongs_to_no_call_only_list_changes_are_told() {
 async fn a_modern_server_is_asked_for_its_list_changes() {
     let upstream = peer("modern").await;
     let mut events = upstream.events();
-    // Once for what changed before the subscription was acknowledged, once for what the server tells.
-    for _ in 0..2 {
-        let event = events.recv().await;
-        assert!(matches!(event, Ok(Event::ListChanged(Kind::Tools))));
-    }
+    // What may have changed before the subscription was acknowledged, then what the server tells.
+    let event = events.recv().await;
+    assert!(matches!(event, Ok(Event::ListMayHaveChanged(Kind::Tools))));
+    let event = events.recv().await;
+    assert!(matches!(event, Ok(Event::ListChanged(Kind::Tools))));
     let seen = result(&upstream, "seen", json!({})).await;
     let mut seen = seen["seen"].as_array().unwrap().iter();
     let listen = seen
