@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::cargo::cargo;
 use crate::phases::Outcome;
 use crate::process;
+use crate::soak;
 use crate::workspace::Workspace;
 
 /// Three and a half thousand mutants, ten seconds each, on one core, and some patience.
@@ -58,6 +59,11 @@ const EXTRAS: &[Extra] = &[
         name: "mutants",
         about: "no mutant of mcp-vary lives, but for those with a reason in .cargo/mutants.toml (cargo-mutants)",
         run: mutants,
+    },
+    Extra {
+        name: "soak",
+        about: "ten thousand clients that come and go in every way leave nothing in the gateway (`cargo xtask soak`)",
+        run: |workspace, _| soak::extra(workspace),
     },
 ];
 

@@ -29,9 +29,7 @@ pub(crate) fn faults(workspace: &Workspace, wanted: &str, write: bool) -> Result
     }
     println!("{} cases, all as they should be", report.passed);
     if write {
-        let page = with_table(&workspace.read(PAGE)?, &table)?;
-        fs::write(workspace.path(PAGE), page)
-            .map_err(|error| format!("{PAGE} could not be written: {error}"))?;
+        write_table(workspace, PAGE, &MARKS, &table)?;
     }
     Ok(())
 }
@@ -53,21 +51,36 @@ fn outcome(report: &Report) -> Outcome {
     }
 }
 
+/// Puts `table` between the marks of a page.
+pub(crate) fn write_table(
+    workspace: &Workspace,
+    page: &str,
+    marks: &[&str; 2],
+    table: &str,
+) -> Result<(), String> {
+    let written = with_table(&workspace.read(page)?, marks, table);
+    let written = written.map_err(|error| format!("{page} {error}"))?;
+    fs::write(workspace.path(page), written)
+        .map_err(|error| format!("{page} could not be written: {error}"))
+}
+
 /// The page with `table` between its marks.
-fn with_table(page: &str, table: &str) -> Result<String, String> {
+fn with_table(page: &str, [begin, end]: &[&str; 2], table: &str) -> Result<String, String> {
     let parts = page
-        .split_once(BEGIN)
-        .and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let (before, after) = parts.ok_or_else(|| format!("{PAGE} lacks `{BEGIN}` or `{END}`"))?;
-    Ok(format!("{before}{BEGIN}\n\n{table}{END}{after}"))
+        .split_once(begin)
+        .and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
+    let (before, after) = parts.ok_or_else(|| format!("lacks `{begin}` or `{end}`"))?;
+    Ok(format!("{before}{begin}\n\n{table}{end}{after}"))
 }
 
 /// The phase is after verdicts, not times.
 const AT_ONCE: usize = 12;
 
 const PAGE: &str = "docs/faults.md";
-const BEGIN: &str = "<!-- what `cargo xtask faults --write` prints begins here -->";
-const END: &str = "<!-- and ends here -->";
+const MARKS: [&str; 2] = [
+    "<!-- what `cargo xtask faults --write` prints begins here -->",
+    "<!-- and ends here -->",
+];
 
 #[cfg(test)]
 mod tests {
@@ -75,10 +88,11 @@ mod tests {
 
     #[test]
     fn the_table_stands_between_its_marks() {
-        let page = format!("a\n{BEGIN}old{END}\nb");
-        let written = with_table(&page, "new\n");
-        assert_eq!(written, Ok(format!("a\n{BEGIN}\n\nnew\n{END}\nb")));
-        assert!(with_table("no marks", "new\n").is_err());
+        let [begin, end] = MARKS;
+        let page = format!("a\n{begin}old{end}\nb");
+        let written = with_table(&page, &MARKS, "new\n");
+        assert_eq!(written, Ok(format!("a\n{begin}\n\nnew\n{end}\nb")));
+        assert!(with_table("no marks", &MARKS, "new\n").is_err());
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod python;
 mod requirements;
 mod server;
 mod shaped;
+mod soak;
 mod tokens;
 mod workspace;
 
@@ -62,6 +63,15 @@ enum Task {
         write: bool,
     },
     Bench(bench::Bench),
+    /// Let clients come and go in every way there is, and print what they leave in the gateway
+    Soak {
+        /// How many
+        #[arg(long, default_value_t = soak::CLIENTS)]
+        clients: usize,
+        /// Bring the figures in docs/soak.md up to date
+        #[arg(long)]
+        write: bool,
+    },
     /// Run what takes long, by hand before a release: all of it, or the named phases
     #[command(after_help = extra::help())]
     TestExtra {
@@ -85,6 +95,7 @@ fn main() -> ExitCode {
         Task::Test { phases } => phases::run(&workspace, &phases),
         Task::Faults { title, write } => said(faults::faults(&workspace, &title, write)),
         Task::Bench(options) => said(bench::bench(&workspace, &options)),
+        Task::Soak { clients, write } => said(soak::soak(&workspace, clients, write)),
         Task::TestExtra { phases, options } => said(extra::run(&workspace, &phases, &options)),
         Task::Tokens { check } => said(tokens::tokens(&workspace, check)),
     }

@@ -31,6 +31,10 @@ pub struct Status {
     pub deprecated_use: Vec<DeprecatedUse>,
     /// Sessions that were used lately and are found without opening their ids.
     pub sessions: usize,
+    /// Streams that are open, or that their clients may come back to.
+    pub streams: usize,
+    /// What runs at once in this process: connections, servers' outputs, calls without a connection, and the rest.
+    pub tasks: usize,
     /// How many rankings of the variants were made by this configuration, and not remembered.
     pub rankings: u64,
 }
@@ -91,6 +95,12 @@ impl Gateway {
     }
 }
 
+/// None outside of a runtime.
+fn tasks() -> usize {
+    let runtime = tokio::runtime::Handle::try_current();
+    runtime.map_or(0, |runtime| runtime.metrics().num_alive_tasks())
+}
+
 impl Setup {
     pub(crate) fn status(&self) -> Status {
         let now = (self.config.outside.now)();
@@ -101,6 +111,8 @@ impl Setup {
             variants: self.variant_statuses(Date::from_unix(now)),
             deprecated_use: self.lasting.deprecations.all(),
             sessions: self.lasting.sessions.known(),
+            streams: self.lasting.streams.sweep(),
+            tasks: tasks(),
             rankings: self.rankings.made(),
         }
     }

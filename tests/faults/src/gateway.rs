@@ -100,6 +100,11 @@ impl Gateway {
         }
     }
 
+    /// Its number.
+    pub(crate) fn process(&self) -> u32 {
+        self.process
+    }
+
     pub(crate) fn descriptors(&self) -> Result<usize, String> {
         process::descriptors(self.process)
     }

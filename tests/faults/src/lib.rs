@@ -1,4 +1,4 @@
-//! What clients of Vary see when the server behind it fails.
+//! What clients of Vary see when the server behind it fails, and what they leave in it when they go.
 //!
 //! Each scenario starts the real `vary serve` in front of a scripted server, a real process
 //! that dies, stops, talks nonsense or comes back as another on command, and asks as clients of both eras.
@@ -13,6 +13,8 @@ mod run;
 mod scenarios;
 pub mod script;
 mod server;
+mod soak;
 
 pub use report::{Report, Row, Seen};
 pub use run::{Programs, run, titles};
+pub use soak::{Soak, SoakPrograms, soak};

@@ -57,6 +57,14 @@ pub(crate) fn children(process: u32) -> Result<usize, String> {
     Ok(stats.filter(|stat| parent(stat) == Some(process)).count())
 }
 
+/// How many processes run that were started by the path `program`.
+pub(crate) fn marked(program: &str) -> Result<usize, String> {
+    let entries = fs::read_dir("/proc").map_err(|error| format!("/proc: {error}"))?;
+    let lines = entries.filter_map(|entry| fs::read(entry.ok()?.path().join("cmdline")).ok());
+    let by_path = |line: &Vec<u8>| line.split(|byte| *byte == 0).next() == Some(program.as_bytes());
+    Ok(lines.filter(by_path).count())
+}
+
 /// The fourth field of `/proc/PID/stat`; the second, the name, may hold anything but ends with `)`.
 fn parent(stat: &str) -> Option<u32> {
     let (_, rest) = stat.rsplit_once(')')?;

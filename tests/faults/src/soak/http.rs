@@ -1,0 +1,143 @@
+//! A client's connection, byte by byte, so that it can end anywhere.
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+/// One connection; dropped, it is closed whatever is under way.
+pub(super) struct Http {
+    stream: TcpStream,
+    read: String,
+}
+
+impl Http {
+    pub(super) async fn connect(address: &str) -> Result<Self, String> {
+        let stream = TcpStream::connect(address).await;
+        Ok(Self {
+            stream: stream.map_err(|error| error.to_string())?,
+            read: String::new(),
+        })
+    }
+
+    pub(super) async fn send(&mut self, text: &str) -> Result<(), String> {
+        let sent = self.stream.write_all(text.as_bytes()).await;
+        sent.map_err(|error| error.to_string())
+    }
+
+    /// Reads until `what` was read, and gives all up to its end.
+    pub(super) async fn until(&mut self, what: &str) -> Result<String, String> {
+        loop {
+            if let Some(at) = self.read.find(what) {
+                let rest = self.read.split_off(at + what.len());
+                return Ok(std::mem::replace(&mut self.read, rest));
+            }
+            if self.more().await? == 0 {
+                return Err(format!("no `{what}` in {}", self.read));
+            }
+        }
+    }
+
+    /// Reads until the other side closes.
+    pub(super) async fn read_to_the_end(&mut self) -> Result<String, String> {
+        while self.more().await? > 0 {}
+        Ok(std::mem::take(&mut self.read))
+    }
+
+    async fn more(&mut self) -> Result<usize, String> {
+        let mut buffer = [0; 4096];
+        let read = self.stream.read(&mut buffer).await;
+        let read = read.map_err(|error| error.to_string())?;
+        self.read
+            .push_str(&String::from_utf8_lossy(&buffer[..read]));
+        Ok(read)
+    }
+}
+
+/// A request with a body.
+pub(super) fn post(headers: &str, message: &Value) -> String {
+    let body = message.to_string();
+    let length = body.len();
+    format!(
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nContent-Length: {length}\r\n{headers}\r\n{body}"
+    )
+}
+
+pub(super) fn request(id: u32, method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+/// A session, and a connection that it was opened on.
+pub(super) struct Legacy {
+    pub(super) http: Http,
+    pub(super) session: String,
+}
+
+impl Legacy {
+    pub(super) async fn open(address: &str, capabilities: &Value) -> Result<Self, String> {
+        let mut http = Http::connect(address).await?;
+        http.send(&post("", &initialize(capabilities))).await?;
+        let head = http.until("\r\n\r\n").await?;
+        let id = head
+            .lines()
+            .find_map(|line| line.strip_prefix("mcp-session-id: "));
+        let session = format!("Mcp-Session-Id: {}\r\n", id.ok_or_else(|| head.clone())?);
+        http.until("\"id\":1").await?;
+        Ok(Self { http, session })
+    }
+
+    pub(super) async fn send(&mut self, message: &Value) -> Result<(), String> {
+        self.http.send(&post(&self.session, message)).await
+    }
+
+    /// A request without a body.
+    pub(super) async fn verb(&mut self, verb: &str, headers: &str) -> Result<(), String> {
+        let session = &self.session;
+        let head = format!(
+            "{verb} /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n{session}{headers}\r\n"
+        );
+        self.http.send(&head).await
+    }
+
+    /// Goes on over another connection; the one before is closed.
+    pub(super) async fn reconnect(&mut self, address: &str) -> Result<(), String> {
+        self.http = Http::connect(address).await?;
+        Ok(())
+    }
+}
+
+pub(super) fn initialize(capabilities: &Value) -> Value {
+    let params = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": capabilities,
+        "clientInfo": {"name": "soak", "version": "1"},
+    });
+    request(1, "initialize", &params)
+}
+
+/// A call of the tool that reports three times and then answers, as clients with a session write it.
+pub(super) fn steps(id: u32) -> Value {
+    let params =
+        json!({"name": "test_tool_with_progress", "arguments": {}, "_meta": {"progressToken": id}});
+    request(id, "tools/call", &params)
+}
+
+/// The same without reports.
+pub(super) fn silent(id: u32) -> Value {
+    let params = json!({"name": "test_tool_with_progress", "arguments": {}});
+    request(id, "tools/call", &params)
+}
+
+/// A request of 2026-07-28, with its headers.
+pub(super) fn modern(mut message: Value) -> String {
+    let meta = &mut message["params"]["_meta"];
+    meta["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
+    meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
+    meta["io.modelcontextprotocol/clientInfo"] = json!({"name": "soak", "version": "1"});
+    let method = message["method"].as_str().unwrap_or_default();
+    let mut headers = format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n");
+    if let Some(name) = message["params"]["name"].as_str() {
+        headers.push_str(&format!("Mcp-Name: {name}\r\n"));
+    }
+    post(&headers, &message)
+}

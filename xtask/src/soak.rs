@@ -1,0 +1,74 @@
+//! What clients leave in the gateway that come and go in every way there is.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use faults::SoakPrograms;
+
+use crate::cargo::cargo;
+use crate::faults::write_table;
+use crate::phases::Outcome;
+use crate::process;
+use crate::workspace::Workspace;
+
+/// How many come before a release.
+pub(crate) const CLIENTS: usize = 10_000;
+
+/// Prints what was there before and after; with `write`, into the page, too.
+///
+/// # Errors
+///
+/// When something is left, or a client meets what it should not.
+pub(crate) fn soak(workspace: &Workspace, clients: usize, write: bool) -> Result<(), String> {
+    let soaked = ran(workspace, clients)?;
+    println!("{}", soaked.table);
+    if !soaked.failed.is_empty() {
+        return Err(soaked.failed.join("\n"));
+    }
+    println!("nothing is left");
+    match write {
+        true => write_table(workspace, PAGE, &MARKS, &soaked.table),
+        false => Ok(()),
+    }
+}
+
+/// The same as a phase.
+pub(crate) fn extra(workspace: &Workspace) -> Outcome {
+    match ran(workspace, CLIENTS) {
+        Ok(soaked) => Outcome {
+            passed: usize::from(soaked.failed.is_empty()),
+            failed: soaked.failed.len(),
+            report: soaked.failed.join("\n"),
+        },
+        Err(error) => Outcome::failure(error),
+    }
+}
+
+fn ran(workspace: &Workspace, clients: usize) -> Result<faults::Soak, String> {
+    let programs = SoakPrograms {
+        vary: binary(workspace, "mcp-vary-cli", "vary")?,
+        server: binary(workspace, "fixture-server", "fixture-server")?,
+        scratch: workspace.scratch("soak")?,
+    };
+    faults::soak(&programs, clients)
+}
+
+/// A binary of a package, built without the rest of the workspace.
+fn binary(workspace: &Workspace, package: &str, name: &str) -> Result<PathBuf, String> {
+    let log = workspace.scratch("soak.log")?;
+    process::run(
+        cargo(workspace).args(["build", "--package", package]),
+        &log,
+        LIMIT,
+    )?;
+    Ok(workspace.path("target/debug").join(name))
+}
+
+/// More than a build takes on a slow machine; it only ends what hangs.
+const LIMIT: Duration = Duration::from_secs(30 * 60);
+
+const PAGE: &str = "docs/soak.md";
+const MARKS: [&str; 2] = [
+    "<!-- what `cargo xtask soak --write` prints begins here -->",
+    "<!-- and ends here -->",
+];
