@@ -160,7 +160,6 @@ impl Session {
     /// Of a client that does not read what it is told nothing is kept without end: its stream is closed, and
     /// this returns `false`.
     #[must_use]
-    #[allow(dead_code, reason = "those who tell something come next")]
     pub(crate) fn tell(&self, message: Bytes) -> bool {
         let mut active = lock(&self.active);
         if self.has_ended() {
@@ -172,7 +171,6 @@ impl Session {
     }
 
     /// Whether the client has a stream open, so that what it is told reaches it at once.
-    #[allow(dead_code, reason = "those who tell something come next")]
     pub(crate) fn listens(&self) -> bool {
         let mut active = lock(&self.active);
         let outbox = active.outbox.as_mut();
