@@ -36,7 +36,9 @@ const INPUT_RESPONSES: &str = "inputResponses";
 /// In which round a request is.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) enum Round {
-    /// It has none, be it for its method or for its client.
+    /// It is of a method without rounds, which may mean something else by the same words.
+    Foreign,
+    /// Its client knows none.
     None,
     First,
     /// A later one, with the state of a modern server.
@@ -108,6 +110,9 @@ impl Call<'_> {
     /// `-32602` when the state was not made for this request, or its time is over; `-32603` when it was made by
     /// another gateway whose call waits there.
     pub(crate) fn round(&self, variant: usize, seal: Option<&Seal>) -> Result<Round, Failure> {
+        if self.action.in_rounds().is_none() {
+            return Ok(Round::Foreign);
+        }
         let Some(seal) = seal else {
             return Ok(Round::None);
         };
@@ -175,7 +180,7 @@ impl Round {
     /// When the server is of another era now, or the client would not visit what the server wants visited.
     pub(crate) fn prepare(self, params: &mut Params<'_>, era: Era) -> Result<(), Failure> {
         match (self, era) {
-            (Self::First, Era::Modern) => Ok(()),
+            (Self::First, Era::Modern) | (Self::Foreign, _) => Ok(()),
             (Self::Told(state), Era::Modern) => {
                 params.members.set(REQUEST_STATE, json::string(&state));
                 Ok(())

@@ -221,7 +221,11 @@ async fn a_task_of_the_extension_goes_back_to_its_server() {
             json!({"a": 1})
         );
         for method in ["tasks/update", "tasks/cancel"] {
-            let answer = ask(method, json!({"taskId": id, "inputResponses": {}})).await;
+            let answer = ask(
+                method,
+                json!({"taskId": id, "inputResponses": {"a": {"b": 1.0}}}),
+            )
+            .await;
             assert_eq!(
                 answer["result"],
                 json!({"resultType": "complete"}),
@@ -243,6 +247,12 @@ async fn a_task_of_the_extension_goes_back_to_its_server() {
             .ask(&house, &json!({}), "tools/call", tool("two_job"))
             .await;
         assert_eq!(plain["result"]["content"], json!([]));
+    }
+    for asked in two.of("tasks/update") {
+        assert_eq!(
+            asked.body["params"]["inputResponses"],
+            json!({"a": {"b": 1.0}})
+        );
     }
     for asked in two.of("tasks/get") {
         assert_eq!(asked.header("mcp-name"), Some("two-7"));

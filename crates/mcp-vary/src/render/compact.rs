@@ -822,7 +822,8 @@ mod tests {
     fn places_beyond_the_limit_are_counted_together() {
         let members: Vec<_> = (0..100).map(|n| format!("\"k{n}\":null")).collect();
         let text = format!("{{{}}}", members.join(","));
-        let short = compact(&Json::parse(&text).unwrap(), &Limits::default());
+        let limits = Limits::default().with_members(100);
+        let short = compact(&Json::parse(&text).unwrap(), &limits);
         assert_eq!(short.left_out.len(), MOST_PLACES);
         let places: usize = short.left_out.iter().map(|one| one.places).sum();
         assert_eq!(places, 100);
