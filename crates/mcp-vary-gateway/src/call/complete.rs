@@ -1,0 +1,129 @@
+//! `completion/complete`: the argument of a prompt or template, by the names that its server has.
+
+use std::sync::Arc;
+
+use mcp_vary::error::Identifier;
+use mcp_vary::json;
+use mcp_vary::view::{Fault, PreparedPrompt, Selection};
+
+use super::forward::Forwarding;
+use super::{Call, sentence};
+use crate::catalog::Catalog;
+use crate::catalog::listing::ListKind;
+use crate::catalog::shown::Prompt;
+use crate::reply::Failure;
+use crate::route::Outcome;
+use crate::splice;
+use crate::words::Words;
+
+impl Call<'_> {
+    pub(crate) async fn complete(mut self) -> Result<Outcome, Failure> {
+        self.requires("completions")?;
+        for key in ["ref", "argument"] {
+            self.asked.params.object(key)?;
+        }
+        let variant = self.active()?;
+        let (server, words) = self.server_of_reference(variant).await?;
+        let forwarding = Forwarding {
+            server,
+            words,
+            ..Forwarding::default()
+        };
+        self.forward(variant, forwarding).await
+    }
+
+    /// The server of the prompt or template whose argument is to be completed, and what the view calls
+    /// otherwise there; a prompt's name, or a template, becomes the server's own.
+    async fn server_of_reference(
+        &mut self,
+        variant: usize,
+    ) -> Result<(usize, Option<Arc<Words>>), Failure> {
+        let reference = self.asked.params.object("ref")?.to_owned();
+        let text = |key| serde_json::from_str::<String>(splice::get(&reference, key)?).ok();
+        let face = &self.gateway.faces.all[variant];
+        if let Some(name) = text("name") {
+            let shows_all =
+                face.prompts == Selection::default() && face.prompt_overrides.is_empty();
+            let is_listed = self.catalog.prompt(variant, &name).is_some();
+            if self.is_before_one_server() && shows_all && !is_listed {
+                return Ok((0, None));
+            }
+            let prompt = self.known_prompt(variant, &name).await?;
+            self.complete_own_argument(variant, &prompt)?;
+            let place = &prompt.place;
+            if *place.own != *name {
+                let renamed = splice::set(&reference, "name", &json::string(&place.own));
+                let renamed = renamed.into_owned();
+                self.asked.params.members.set("ref", renamed);
+            }
+            return Ok((place.server, prompt.words.clone()));
+        }
+        let uri = text("uri").unwrap_or_default();
+        let own = self.own_uri(variant, &uri)?;
+        if own != uri {
+            let renamed = splice::set(&reference, "uri", &json::string(&own)).into_owned();
+            self.asked.params.members.set("ref", renamed);
+        }
+        if self.is_before_one_server() && !face.selects_resources() {
+            return Ok((0, None));
+        }
+        let find = |catalog: &Catalog| {
+            let listed = catalog.template(variant, &own);
+            listed.or_else(|| catalog.resource(variant, &own))
+        };
+        let server = self.find(ListKind::Templates, find, || {
+            self.not_found(variant, Identifier::Resource(uri.clone()))
+        });
+        Ok((server.await?, None))
+    }
+
+    /// Puts the server's own names of the argument to complete, and of those that were completed before, in
+    /// the place of the view's.
+    fn complete_own_argument(&mut self, variant: usize, prompt: &Prompt) -> Result<(), Failure> {
+        let Some(prepared) = &prompt.prepared else {
+            return Ok(());
+        };
+        let argument = self.asked.params.object("argument")?.to_owned();
+        let name = splice::get(&argument, "name").unwrap_or("null");
+        let name: String = serde_json::from_str(name).unwrap_or_default();
+        let own = prepared.own_argument(&name);
+        let own = own.ok_or_else(|| {
+            let why = "`argument.name` is no argument of the prompt";
+            self.about_the_variant(variant, Failure::invalid_params(why))
+        })?;
+        let renamed = splice::set(&argument, "name", &json::string(own)).into_owned();
+        let context = self.own_context(prepared, &name, own).map_err(|faults| {
+            let why = sentence(&faults);
+            self.about_the_variant(variant, Failure::invalid_params(why))
+        })?;
+        self.asked.params.members.set("argument", renamed);
+        if let Some(context) = context {
+            self.asked.params.members.set("context", context);
+        }
+        Ok(())
+    }
+
+    /// What is said beside the argument `name`, which the server calls `completed`: the other arguments as `prompts/get` would send them, by
+    /// the server's names. Nothing when there are none.
+    ///
+    /// > `context.arguments`: Previously-resolved variables (MCP 2025-06-18, server/utilities/completion)
+    fn own_context(
+        &self,
+        prepared: &PreparedPrompt,
+        name: &str,
+        completed: &str,
+    ) -> Result<Option<String>, Vec<Fault>> {
+        let context = self.asked.params.members.get("context").unwrap_or("{}");
+        let given = splice::get(context, "arguments").unwrap_or("{}");
+        let own = prepared.arguments(given)?;
+        // Its default is what a request without it gets; here it is being asked for.
+        let own = match splice::get(given, name) {
+            Some(_) => own,
+            None => splice::cut(&own, completed).into_owned().into(),
+        };
+        if own == "{}" && !self.asked.params.members.contains("context") {
+            return Ok(None);
+        }
+        Ok(Some(splice::set(context, "arguments", &own).into_owned()))
+    }
+}

@@ -1,0 +1,234 @@
+//! A request on its way to its server, and what it takes to turn the answer into the client's.
+
+use std::sync::Arc;
+
+use http::{HeaderName, HeaderValue};
+use mcp_vary::view::UriMap;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::Call;
+use crate::bridge::{self, Caching, Upward};
+use crate::catalog::listing::ListKind;
+use crate::class::InUse;
+use crate::links::Origin;
+use crate::log_level::level_name;
+use crate::own::Held;
+use crate::reply::Failure;
+use crate::revision::Era;
+use crate::rounds::{self, Relay, Round, Subject};
+use crate::route::Outcome;
+use crate::running::{Again, Finish, Progress, Running};
+use crate::session::NO_CLASS;
+use crate::shape::Shape;
+use crate::tasks::TaskNames;
+use crate::upstream::{Owner, Request, Upstream};
+use crate::wire;
+use crate::words::Words;
+
+/// What a request needs beside its params to go upstream.
+#[derive(Debug, Default)]
+pub(crate) struct Forwarding {
+    /// The index of the server.
+    pub(crate) server: usize,
+    /// What the header `Mcp-Name` says.
+    pub(crate) name: Option<String>,
+    /// The list that has what is asked for, whose result may point to resources.
+    pub(crate) of: Option<ListKind>,
+    /// What is asked for, where that is not its `name`.
+    pub(crate) origin: Option<String>,
+    /// What the view calls otherwise than the server.
+    pub(crate) words: Option<Arc<Words>>,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) caching: Option<Caching>,
+    pub(crate) shape: Option<Shape>,
+    /// What the states of its rounds are bound to.
+    pub(crate) subject: Option<Subject>,
+    /// Whether it may be sent once more when the server is lost.
+    pub(crate) repeatable: bool,
+    /// The task that it is about, or that may come of it.
+    pub(crate) task: Option<Box<TaskNames>>,
+}
+
+impl Call<'_> {
+    pub(crate) async fn forward(
+        mut self,
+        variant: usize,
+        mut forwarding: Forwarding,
+    ) -> Result<Outcome, Failure> {
+        let gateway = self.gateway;
+        let source = Arc::clone(&self.class.sources()[forwarding.server]);
+        let mut finish = self.finish(variant, &mut forwarding)?;
+        let round = self.round(variant, finish.seal.as_ref())?;
+        let turn = source.line.place().await?;
+        if let Round::Held(call) = round {
+            return self.go_on(call, turn, finish);
+        }
+        let alone = self.alone(forwarding.server).await?;
+        let line = alone.as_ref().map_or(&source.line, Held::line);
+        if let Some(level) = finish.client.log_level {
+            line.log_from_if_possible(level).await;
+        }
+        let upstream = line.ready().await?;
+        finish.upstream = upstream.hello().era();
+        round.prepare(&mut self.asked.params, finish.upstream)?;
+        let request = self.request(forwarding.server, &upstream, &finish, &mut forwarding);
+        let again = forwarding.repeatable.then(|| Again {
+            line: Arc::clone(line),
+            request: request.clone(),
+            upstream: Arc::clone(&upstream),
+            since: None,
+        });
+        let relay = self.is_relayed(finish.upstream).then(|| {
+            let (line, upstream) = (Arc::clone(line), Arc::clone(&upstream));
+            Relay::new(
+                line,
+                upstream,
+                request.clone(),
+                gateway.config.limits.rounds,
+            )
+        });
+        let exchange = upstream.request(request).await?;
+        let mut running = Running::new(Arc::clone(&gateway.lasting), exchange, turn, finish);
+        running.keep_open(InUse::new(&self.class));
+        running.have_alone(alone);
+        if let Some(relay) = relay {
+            running.relay_with(relay);
+        }
+        if let Some(again) = again {
+            running.repeat_with(again);
+        }
+        Ok(Outcome::Running(Box::new(running)))
+    }
+
+    /// The request as the server gets it.
+    fn request(
+        &mut self,
+        server: usize,
+        upstream: &Upstream,
+        finish: &Finish,
+        forwarding: &mut Forwarding,
+    ) -> Request {
+        let told = self.told_to(server, upstream);
+        let token = finish.progress.as_ref().map(|it| it.ours.as_str());
+        let upward = Upward {
+            revision: upstream.hello().revision,
+            capabilities: &told,
+            progress_token: token,
+            log_level: finish.client.log_level.map(level_name),
+        };
+        let params = bridge::params_upward(&mut self.asked.params, &upward);
+        let mut request = Request::new(self.asked.method.to_owned(), Some(params));
+        request.progress_token = token.map(str::to_owned);
+        request.name = forwarding.name.take();
+        request.param_headers = std::mem::take(&mut forwarding.headers);
+        request.owner = Some(Owner(self.client.id));
+        request
+    }
+
+    /// What the server is told of what the client can do: a class may hold more clients than one that can do the
+    /// same, and a server without sessions is told of each.
+    fn told_to(&self, server: usize, upstream: &Upstream) -> Arc<str> {
+        let mirrored = self.client.mirrored();
+        if upstream.hello().era() == Era::Legacy || mirrored == NO_CLASS {
+            return upstream.capabilities().into();
+        }
+        self.gateway.classes.told_of(server, mirrored)
+    }
+
+    /// The connection that the client has alone, where the server could ask it something on the way.
+    ///
+    /// Modern servers ask by their results; one that knows both eras asks a client with a session as it would
+    /// without a gateway.
+    async fn alone(&self, server: usize) -> Result<Option<Held>, Failure> {
+        if !self.class.can_be_asked {
+            return Ok(None);
+        }
+        let upstream = self.class.sources()[server].line.ready().await?;
+        let is_legacy = upstream.hello().era() == Era::Legacy;
+        let is_like_its_client = self.client.session.is_some() && upstream.hello().knows_sessions();
+        if !is_legacy && !is_like_its_client {
+            return Ok(None);
+        }
+        let classes = &self.gateway.classes;
+        let held = classes.alone(&self.class, server, self.client)?;
+        held.ready().await?;
+        Ok(Some(held))
+    }
+
+    /// What it takes to turn the answer into the client's.
+    fn finish(&self, variant: usize, forwarding: &mut Forwarding) -> Result<Finish, Failure> {
+        let source = &self.class.sources()[forwarding.server];
+        let origin = forwarding.of.filter(|_| self.gateway.follows_links());
+        let own = forwarding.origin.as_deref().or(forwarding.name.as_deref());
+        let origin = origin.zip(own);
+        let links_of = origin.map(|(kind, own)| {
+            let own = own.into();
+            (source.name().into(), Origin { kind, own })
+        });
+        let mut client = self.client.clone();
+        client.log_level = self.log_level()?;
+        let subject = forwarding.subject.take();
+        Ok(Finish {
+            id: self.asked.id.to_owned(),
+            client,
+            caching: forwarding.caching.unwrap_or(Caching::None),
+            shape: forwarding.shape.take(),
+            active_variant: self.active_variant(variant),
+            action: self.action,
+            links_of,
+            words: forwarding.words.take(),
+            uris: self.changed_uris(variant),
+            seal: self.seal_of_rounds(variant, forwarding.server, subject),
+            task: forwarding.task.take(),
+            upstream: Era::Legacy,
+            progress: self.progress()?,
+        })
+    }
+
+    /// What the variant calls resources, where that is not what the servers do.
+    fn changed_uris(&self, variant: usize) -> Option<Arc<UriMap>> {
+        let uris = self.gateway.faces.uris(variant);
+        (!uris.is_empty()).then(|| Arc::clone(uris))
+    }
+
+    fn progress(&self) -> Result<Option<Progress>, Failure> {
+        let Some(theirs) = self.asked.params.meta.get(bridge::PROGRESS_TOKEN) else {
+            return Ok(None);
+        };
+        if !wire::is_id(theirs) {
+            let why = "`_meta.progressToken` must be a string or an integer";
+            return Err(Failure::invalid_params(why));
+        }
+        let theirs = theirs.to_owned();
+        let ours = self.gateway.lasting.new_progress_token().to_string();
+        Ok(Some(Progress { ours, theirs }))
+    }
+
+    /// Whether what a server of `era` asks in results is asked of the client in requests.
+    fn is_relayed(&self, era: Era) -> bool {
+        let is_between = era == Era::Modern && self.client.session.is_some();
+        is_between && self.action.in_rounds().is_some()
+    }
+
+    /// Goes on with a call that waits for what the client says.
+    fn go_on(
+        &self,
+        call: u64,
+        turn: OwnedSemaphorePermit,
+        mut finish: Finish,
+    ) -> Result<Outcome, Failure> {
+        let responses = self.responses()?;
+        let lasting = &self.gateway.lasting;
+        let call = lasting.held.take(call).ok_or_else(rounds::not_held)?;
+        // The server knows its own token alone.
+        finish.progress = match (finish.progress, &call.progress) {
+            (Some(progress), Some(ours)) => Some(Progress {
+                ours: ours.clone(),
+                ..progress
+            }),
+            _ => None,
+        };
+        let running = Running::resumed(Arc::clone(lasting), call, &responses, turn, finish);
+        Ok(Outcome::Running(Box::new(running)))
+    }
+}

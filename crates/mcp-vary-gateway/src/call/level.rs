@@ -1,0 +1,54 @@
+//! From which level a client wants to be told what servers log: of a session, and of one modern request.
+
+use futures_util::future::join_all;
+
+use super::Call;
+use crate::bridge;
+use crate::log_level::level_from_name;
+use crate::reply::Failure;
+use crate::revision::Era;
+use crate::route::Outcome;
+
+impl Call<'_> {
+    pub(crate) async fn set_level(&self) -> Result<Outcome, Failure> {
+        self.requires("logging")?;
+        let name = self.asked.params.string("level")?;
+        let level = level_from_name(&name).ok_or_else(|| {
+            Failure::invalid_params("`level` is no log level; use one of debug to emergency")
+        })?;
+        if let Some(session) = &self.client.session {
+            session.set_log_level(level);
+        }
+        match self.class.sources() {
+            [only] => only.log_from(level).await?,
+            // One that is down takes the level with its next call.
+            several => {
+                drop(join_all(several.iter().map(|it| it.log_from_if_possible(level))).await)
+            }
+        }
+        Ok(self.answer("{}"))
+    }
+
+    /// The level that this request's logs are wanted from.
+    pub(super) fn log_level(&self) -> Result<Option<u8>, Failure> {
+        if self.client.era() == Era::Legacy {
+            return Ok(self
+                .client
+                .session
+                .as_ref()
+                .and_then(|session| session.log_level()));
+        }
+        if !self.asked.params.meta.contains(bridge::LOG_LEVEL) {
+            return Ok(None);
+        }
+        let level = self
+            .asked
+            .params
+            .meta
+            .get_str(bridge::LOG_LEVEL)
+            .and_then(|name| level_from_name(&name));
+        let bad =
+            || Failure::invalid_params(format!("`_meta.{}` is no log level", bridge::LOG_LEVEL));
+        level.map(Some).ok_or_else(bad)
+    }
+}

@@ -1,0 +1,125 @@
+//! One request on its way: what each method checks, and what it needs to be sent on.
+//!
+//! A method of which the gateway knows the answer [gives](Call::answer) it. The others check that what they are about
+//! exists in the active variant, put the server's own names in the place of the variant's, and are
+//! [sent on](forward) with what will turn the answer into the client's.
+
+mod complete;
+mod extension;
+mod forward;
+mod level;
+mod list;
+mod prompt;
+mod resource;
+mod tool;
+
+use std::sync::Arc;
+
+use mcp_vary::error::{Error, Identifier};
+use mcp_vary::json;
+use mcp_vary::view::Fault;
+
+pub(crate) use self::forward::Forwarding;
+use crate::bridge::{self, Caching};
+use crate::catalog::Catalog;
+use crate::catalog::item::Place;
+use crate::catalog::listing::ListKind;
+use crate::class::Class;
+use crate::client::Client;
+use crate::meta;
+use crate::reply::{self, Failure};
+use crate::route::{Action, Asked, Outcome, unknown};
+use crate::setup::Setup;
+
+/// One request on its way.
+pub(crate) struct Call<'a> {
+    pub(crate) gateway: &'a Arc<Setup>,
+    pub(crate) client: &'a Client,
+    /// Whose connections and lists are used.
+    pub(crate) class: Arc<Class>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) asked: Asked<'a>,
+    pub(crate) action: Action,
+}
+
+impl Call<'_> {
+    pub(crate) fn answer(&self, result: &str) -> Outcome {
+        let sent = bridge::result_downward(result, self.client.era(), Caching::None);
+        Outcome::Done(reply::result(self.asked.id, sent.as_bytes()))
+    }
+
+    pub(crate) fn discover(&self) -> Outcome {
+        let capabilities = self
+            .asked
+            .params
+            .meta
+            .get(meta::CLIENT_CAPABILITIES)
+            .unwrap_or("{}");
+        let known = self.gateway.know(capabilities);
+        let result = self
+            .gateway
+            .discover(&self.catalog, &known, &self.client.offers);
+        Outcome::Done(reply::result(self.asked.id, result.as_bytes()))
+    }
+
+    /// Refuses a method whose capability the servers lack.
+    fn requires(&self, capability: &str) -> Result<(), Failure> {
+        if self.catalog.offered.contains(capability) {
+            Ok(())
+        } else {
+            Err(unknown(self.asked.method))
+        }
+    }
+
+    /// Finds something that a list must show to exist; a list that cannot be read says so itself.
+    pub(crate) async fn find<T>(
+        &self,
+        kind: ListKind,
+        find: impl Fn(&Catalog) -> Option<T>,
+        not_found: impl FnOnce() -> Failure,
+    ) -> Result<T, Failure> {
+        if let Some(found) = find(&self.catalog) {
+            return Ok(found);
+        }
+        let found = self.class.catalog.find(kind, find).await;
+        found.map_err(|failure| failure.unwrap_or_else(not_found))
+    }
+
+    pub(crate) fn not_found(&self, variant: usize, what: Identifier) -> Failure {
+        let active = self.active_variant(variant);
+        let era = self.client.era();
+        Failure::from(&Error::NotFound { what, active, era })
+    }
+
+    /// The failure with the active variant in its data.
+    pub(crate) fn about_the_variant(&self, variant: usize, failure: Failure) -> Failure {
+        match self.active_variant(variant) {
+            Some(id) => failure.with_data(mcp_vary::error::with_active_variant(None, &id)),
+            None => failure,
+        }
+    }
+
+    fn is_before_one_server(&self) -> bool {
+        self.class.sources().len() == 1
+    }
+
+    fn arguments(&self) -> Result<&str, Failure> {
+        if !self.asked.params.members.contains("arguments") {
+            return Ok("{}");
+        }
+        self.asked.params.object("arguments")
+    }
+
+    /// Puts the server's own name of a tool or prompt in the place of the one that clients know.
+    fn call_by_its_own_name(&mut self, name: &str, place: &Place) {
+        if *place.own != *name {
+            let own = json::string(&place.own);
+            self.asked.params.members.set("name", own);
+        }
+    }
+}
+
+fn sentence(faults: &[Fault]) -> String {
+    let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
+    format!("invalid arguments: {}", faults.join("; "))
+}

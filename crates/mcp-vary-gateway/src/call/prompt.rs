@@ -1,0 +1,53 @@
+//! `prompts/get`.
+
+use std::sync::Arc;
+
+use mcp_vary::error::Identifier;
+
+use super::forward::Forwarding;
+use super::{Call, sentence};
+use crate::catalog::Catalog;
+use crate::catalog::listing::ListKind;
+use crate::catalog::shown::Prompt;
+use crate::reply::Failure;
+use crate::route::Outcome;
+
+impl Call<'_> {
+    pub(crate) async fn prompt(mut self) -> Result<Outcome, Failure> {
+        self.requires("prompts")?;
+        let name = self.asked.params.string("name")?;
+        let variant = self.active()?;
+        let prompt = self.known_prompt(variant, &name).await?;
+        let place = &prompt.place;
+        let subject = self.subject(&name);
+        if let Some(prepared) = &prompt.prepared {
+            let own = prepared.arguments(self.arguments()?);
+            let own = own.map_err(|faults| Failure::invalid_params(sentence(&faults)))?;
+            let own = own.into_owned();
+            self.asked.params.members.set("arguments", own);
+        }
+        self.call_by_its_own_name(&name, place);
+        let forwarding = Forwarding {
+            server: place.server,
+            name: Some(place.own.to_string()),
+            of: Some(ListKind::Prompts),
+            words: prompt.words.clone(),
+            shape: self.prompt_shape(variant, &prompt),
+            subject,
+            ..Forwarding::default()
+        };
+        self.forward(variant, forwarding).await
+    }
+
+    pub(super) async fn known_prompt(
+        &self,
+        variant: usize,
+        name: &str,
+    ) -> Result<Arc<Prompt>, Failure> {
+        let find = |catalog: &Catalog| catalog.prompt(variant, name).cloned();
+        self.find(ListKind::Prompts, find, || {
+            self.not_found(variant, Identifier::Prompt(name.to_owned()))
+        })
+        .await
+    }
+}
