@@ -1,0 +1,139 @@
+//! What the server asks of the client before it answers.
+
+use std::sync::Arc;
+
+use futures_util::future::select_all;
+use mcp_vary::json::Members;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::{Finish, Running, Step, withdrawn};
+use crate::lasting::Lasting;
+use crate::own;
+use crate::questions::{self, Question};
+use crate::reply::{self, Failure};
+use crate::rounds::{self, HeldCall, Next, Relay, asks_for_input};
+use crate::upstream::ServerRequest;
+
+impl Running {
+    /// What the client is asked, if it can be; the server is told why where it cannot.
+    pub(super) fn asks(&mut self, request: ServerRequest) -> Option<Step> {
+        if let Some(session) = &self.finish.client.session {
+            let (question, message) = self.lasting.questions.pass_on(session, &request)?;
+            self.questions.push(question);
+            return Some(Step::Message(message));
+        }
+        let params = request.params().unwrap_or("{}");
+        let may_be_asked = self.finish.client.askable().check(request.method(), params);
+        // Dropped, a request is refused.
+        self.finish.seal.as_ref()?;
+        if let Err(why) = may_be_asked {
+            questions::refuse(&request, &why);
+            return None;
+        }
+        self.keys += 1;
+        self.asked.push((self.keys.to_string(), request));
+        Some(self.wait_for_the_client())
+    }
+
+    /// Ends the client's request with what the server asks; the server goes on when the client comes back.
+    pub(super) fn wait_for_the_client(&mut self) -> Step {
+        let (Some(exchange), Some(seal)) = (self.exchange.take(), &self.finish.seal) else {
+            return Step::Cancelled;
+        };
+        let call = HeldCall {
+            exchange,
+            asked: std::mem::take(&mut self.asked),
+            keys: self.keys,
+            alone: self.alone.take(),
+            class: self.class.take(),
+            progress: self.finish.progress.take().map(|progress| progress.ours),
+        };
+        let held = rounds::hold(call, seal, &self.lasting);
+        self.end();
+        Step::Done(match held {
+            Ok(result) => reply::result(&self.finish.id, result.as_bytes()),
+            Err(failure) => self.finish.failed(&failure),
+        })
+    }
+
+    /// Goes on with a call that waited for the client, which has come back with `responses`.
+    pub(crate) fn resumed(
+        lasting: Arc<Lasting>,
+        mut call: HeldCall,
+        responses: &Members<'_>,
+        turn: OwnedSemaphorePermit,
+        finish: Finish,
+    ) -> Self {
+        call.answer(responses);
+        let mut running = Self::new(lasting, call.exchange, turn, finish);
+        running.asked = call.asked;
+        running.keys = call.keys;
+        running.class = call.class;
+        running.alone = call.alone;
+        running
+    }
+
+    /// Lets the client be asked what the server asks in a result.
+    pub(crate) fn relay_with(&mut self, relay: Relay) {
+        self.relay = Some(relay);
+    }
+
+    /// Begins to ask a legacy client what a modern server asks in a result; `None` where it does not.
+    pub(super) fn asks_in_result(
+        &mut self,
+        outcome: Result<&str, &str>,
+    ) -> Option<Result<(), Failure>> {
+        let result = outcome.ok().filter(|result| asks_for_input(result))?;
+        let client = (self.finish.client.id, self.finish.client.askable());
+        let begun = self.relay.as_mut()?.begin(result, client, &self.lasting);
+        // The server works on nothing while the client is asked.
+        self.exchange = None;
+        self.again = None;
+        self.turn = None;
+        Some(begun)
+    }
+
+    /// The next message of a round for the client, or what it gets when the round fails.
+    pub(super) async fn next_of_round(&mut self) -> Option<Step> {
+        let relay = self.relay.as_mut()?;
+        let next = tokio::select! {
+            biased;
+            () = withdrawn(self.place.as_ref()) => {
+                self.end();
+                return Some(self.finish.withdrawn());
+            }
+            next = relay.next() => next,
+        };
+        match next {
+            Next::Message(message) => Some(Step::Message(message)),
+            Next::Sent(turn, exchange) => {
+                self.turn = Some(turn);
+                self.exchange = Some(exchange);
+                None
+            }
+            Next::Failed(failure) => {
+                self.end();
+                Some(Step::Done(self.finish.failed(&failure)))
+            }
+        }
+    }
+
+    /// Lets questions that outlive the request wait for their answers without it.
+    pub(super) fn leave_questions(&mut self) {
+        let Some(session) = &self.finish.client.session else {
+            return;
+        };
+        for question in std::mem::take(&mut self.questions) {
+            let (session, stopped) = (Arc::clone(session), self.lasting.stopped.clone());
+            let waiting = async move { own::wait(question, &session).await };
+            let waiting = stopped.run_until_cancelled_owned(waiting);
+            self.lasting.tasks.spawn(waiting);
+        }
+    }
+}
+
+/// Waits until one of the questions is over.
+pub(super) async fn over(questions: &[Question]) -> usize {
+    let over = questions.iter().map(|question| Box::pin(question.over()));
+    select_all(over).await.1
+}

@@ -1,0 +1,151 @@
+//! The server's answer, as the client gets it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use mcp_vary::variant::VariantId;
+use mcp_vary::view::UriMap;
+
+use super::Step;
+use crate::bridge::{self, Caching};
+use crate::client::Client;
+use crate::lasting::Lasting;
+use crate::links::Origin;
+use crate::reply::{self, Failure, Reply};
+use crate::revision::Era;
+use crate::rounds::{self, Seal, asks_for_input};
+use crate::route::{Action, TaskAction};
+use crate::shape::Shape;
+use crate::splice;
+use crate::tasks::TaskNames;
+use crate::uris;
+use crate::words::Words;
+
+/// What is needed to turn the server's answer into the client's.
+#[derive(Debug)]
+pub(crate) struct Finish {
+    pub(crate) id: String,
+    pub(crate) client: Client,
+    pub(crate) caching: Caching,
+    pub(crate) shape: Option<Shape>,
+    /// The variant that the request ran under; `None` when variants are off.
+    pub(crate) active_variant: Option<VariantId>,
+    pub(crate) action: Action,
+    /// The server and what was asked of it, where what its results point to decides what can be read.
+    pub(crate) links_of: Option<(Arc<str>, Origin)>,
+    /// What the view calls otherwise than the server.
+    pub(crate) words: Option<Arc<Words>>,
+    /// What the view calls resources, where that is not what the servers do.
+    pub(crate) uris: Option<Arc<UriMap>>,
+    /// Seals the states of its rounds; none for a client or a method that knows no rounds.
+    pub(crate) seal: Option<Seal>,
+    /// The task that it is about, or that may come of it.
+    pub(crate) task: Option<Box<TaskNames>>,
+    /// The era of the server, whose results the client may not be able to read.
+    pub(crate) upstream: Era,
+    pub(crate) progress: Option<Progress>,
+}
+
+/// The progress token towards the server, and the client's own.
+#[derive(Clone, Debug)]
+pub(crate) struct Progress {
+    pub(crate) ours: String,
+    pub(crate) theirs: String,
+}
+
+impl Finish {
+    pub(super) fn result(&self, result: &str, lasting: &Lasting) -> Reply {
+        if !result.starts_with('{') {
+            return self.failed(&Failure::internal("the server's result is no object"));
+        }
+        if asks_for_input(result) {
+            return self.input_required(result, lasting);
+        }
+        let told = self.told(result);
+        let sent = bridge::result_downward(&told, self.client.era(), self.caching);
+        reply::result(&self.id, sent.as_bytes())
+    }
+
+    /// What the client is told where the server said `result`.
+    fn told<'a>(&self, result: &'a str) -> Cow<'a, str> {
+        let Some(task) = &self.task else {
+            return self.shaped(result);
+        };
+        match self.action {
+            Action::Task(TaskAction::Result) => {
+                then(task.downward(result), |named| self.shaped(named))
+            }
+            // The extension has the result in what it says of the task.
+            Action::Task(_) => {
+                let named = task.downward(result);
+                let inner = splice::get(&named, "result").filter(|inner| inner.starts_with('{'));
+                match inner.map(|inner| self.shaped(inner)) {
+                    Some(Cow::Owned(shaped)) => {
+                        Cow::Owned(splice::set(&named, "result", &shaped).into_owned())
+                    }
+                    _ => named,
+                }
+            }
+            _ => task
+                .of_made(result, &self.client)
+                .unwrap_or_else(|| self.shaped(result)),
+        }
+    }
+
+    /// The result in the client's words and shape.
+    fn shaped<'a>(&self, result: &'a str) -> Cow<'a, str> {
+        let is_call = matches!(self.action, Action::Call | Action::Task(_));
+        let told = match &self.words {
+            Some(words) if is_call => words.of_a_failed_call(result),
+            _ => Cow::Borrowed(result),
+        };
+        let told = match &self.uris {
+            Some(uris) => then(told, |told| uris::of_the_view(uris, told)),
+            None => told,
+        };
+        let shaped = match &self.shape {
+            Some(shape) => then(told, |told| shape.apply(told)),
+            None => told,
+        };
+        if !(is_call && self.upstream == Era::Modern && self.client.era() == Era::Legacy) {
+            return shaped;
+        }
+        then(shaped, bridge::without_foreign_structure)
+    }
+
+    /// What a server asks of the client in a result.
+    fn input_required(&self, result: &str, lasting: &Lasting) -> Reply {
+        let Some(seal) = &self.seal else {
+            let why = "the server asks for input where a request cannot have a second round";
+            return self.failed(&Failure::internal(why));
+        };
+        match rounds::passed_on(result, seal, self.client.askable(), lasting) {
+            Ok(result) => reply::result(&self.id, result.as_bytes()),
+            Err(failure) => self.failed(&failure),
+        }
+    }
+
+    pub(super) fn failed(&self, failure: &Failure) -> Reply {
+        failure.reply(Some(&self.id), self.client.era())
+    }
+
+    /// What is said to a request that ends without the server's answer.
+    pub(super) fn withdrawn(&self) -> Step {
+        let session = self.client.session.as_ref();
+        match session.is_some_and(|session| session.has_ended()) {
+            true => Step::Done(self.failed(&Failure::session_not_found())),
+            false => Step::Cancelled,
+        }
+    }
+}
+
+/// What `step` makes of `text`; borrowed from whoever has the text for as long as nothing changes it.
+fn then<'a>(text: Cow<'a, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
+    match text {
+        Cow::Borrowed(text) => step(text),
+        Cow::Owned(text) => match step(&text) {
+            Cow::Borrowed(part) if part.len() == text.len() => Cow::Owned(text),
+            changed => Cow::Owned(changed.into_owned()),
+        },
+    }
+}

@@ -1,0 +1,70 @@
+//! A request whose client is gone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
+
+use super::{Running, withdrawn};
+use crate::class::InUse;
+use crate::own::Held;
+use crate::revision::Era;
+use crate::session::Place;
+use crate::upstream::{Exchange, Message};
+
+/// A legacy client that is gone has not cancelled: its request runs on, unheard, and can still be
+/// cancelled.
+///
+/// > Disconnection SHOULD NOT be interpreted as the client cancelling its request.
+/// > (MCP 2025-11-25, basic/transports, "Sending Messages to the Server")
+///
+/// A modern one has; dropping the exchange says so upstream.
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.finish.client.era() == Era::Modern {
+            return;
+        }
+        self.leave_questions();
+        // One too many is cancelled instead, as dropping the exchange does.
+        let permit = Arc::clone(&self.lasting.unheard).try_acquire_owned();
+        if let (Some(exchange), Ok(permit)) = (self.exchange.take(), permit) {
+            let stopped = self.lasting.stopped.clone();
+            let permits = (
+                permit,
+                self.turn.take(),
+                self.alone.take(),
+                self.class.take(),
+            );
+            let unheard = run_unheard(exchange, self.place.take(), stopped, permits);
+            self.lasting.tasks.spawn(unheard);
+        }
+    }
+}
+
+async fn run_unheard(
+    mut exchange: Exchange,
+    place: Option<Place>,
+    stopped: CancellationToken,
+    _kept: (
+        OwnedSemaphorePermit,
+        Option<OwnedSemaphorePermit>,
+        Option<Held>,
+        Option<InUse>,
+    ),
+) {
+    let ended = async {
+        while let Ok(Message::Notification(_) | Message::Request(_)) = exchange.next().await {}
+    };
+    let reason = tokio::select! {
+        () = ended => return debug!("a request whose client is gone has ended"),
+        () = withdrawn(place.as_ref()) => "cancelled by the client",
+        () = tokio::time::sleep(UNHEARD) => "the client is gone",
+        () = stopped.cancelled() => "the gateway stops",
+    };
+    exchange.cancel(Some(reason));
+}
+
+/// A request whose client is gone is cancelled after this long, however much the server still says.
+pub(crate) const UNHEARD: Duration = Duration::from_secs(600);
