@@ -3,31 +3,37 @@
 //! Servers list other tools to clients with other capabilities, so a connection declares exactly what
 //! its clients can do: of their capabilities what the operator lets through, sanitised.
 
+mod connections;
+mod server;
+mod told;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
-use tokio_util::sync::{CancellationToken, DropGuard};
-use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
-use crate::asking::{self, Askable};
+pub(crate) use self::connections::InUse;
+use self::connections::{Background, Connections, Follower};
+use self::server::Server;
+use self::told::{declared, mirror};
+use crate::asking::Askable;
+use crate::catalog::LiveCatalog;
 use crate::catalog::source::{self, Source};
 use crate::catalog::view::Layout;
-use crate::catalog::{self, LiveCatalog};
 use crate::client::Client;
 use crate::client::Memo;
 use crate::lasting::Lasting;
-use crate::notify::Audience;
-use crate::own::{Door, Held, OwnLines};
+use crate::own::OwnLines;
+use crate::own::{Door, Held};
 use crate::reply::Failure;
 use crate::session::{ClientId, NO_CLASS};
-use crate::upstream::{Isolation, Line, Places, UpstreamConfig};
+use crate::upstream::{Isolation, Line, UpstreamConfig};
 
 /// What tells one class from another. Clients that can do nothing particular have none.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -49,57 +55,6 @@ pub(crate) struct Class {
     connections: Arc<Connections>,
 }
 
-/// The connections of a class, in the order of configuration. They may outlast the class: another takes over
-/// those to servers that are still the same when the gateway is configured anew.
-#[derive(Debug)]
-struct Connections {
-    followers: Vec<Arc<Follower>>,
-    used: Mutex<Instant>,
-}
-
-/// One server on one connection, followed for every catalogue that shows it.
-#[derive(Debug)]
-struct Follower {
-    source: Arc<Source>,
-    catalogs: Arc<Mutex<Vec<Weak<LiveCatalog>>>>,
-    /// Ends the following.
-    _following: DropGuard,
-}
-
-/// A class in use: its connections stay open, and count as used until this is dropped.
-#[derive(Debug)]
-pub(crate) struct InUse(Arc<Connections>);
-
-impl InUse {
-    pub(crate) fn new(class: &Class) -> Self {
-        Self(Arc::clone(&class.connections))
-    }
-}
-
-impl Drop for InUse {
-    fn drop(&mut self) {
-        *lock(&self.0.used) = Instant::now();
-    }
-}
-
-impl Follower {
-    /// Follows a server from now on.
-    fn begin(line: Arc<Line>, background: &Background) -> Arc<Self> {
-        let following = background.stop.child_token();
-        let follower = Arc::new(Self {
-            source: Arc::new(Source::new(line)),
-            catalogs: Arc::default(),
-            _following: following.clone().drop_guard(),
-        });
-        let (source, catalogs) = (&follower.source, &follower.catalogs);
-        let audience = Arc::clone(&background.audience);
-        let follow = catalog::follow(Arc::clone(source), Arc::clone(catalogs), audience);
-        let follow = following.run_until_cancelled_owned(follow);
-        background.tasks.spawn(follow);
-        follower
-    }
-}
-
 /// The classes that there are.
 #[derive(Debug)]
 pub(crate) struct Classes {
@@ -119,38 +74,6 @@ pub(crate) struct Classes {
     is_full: AtomicBool,
     background: Background,
 }
-
-/// What runs beside requests: until when, and who is told what comes of it.
-#[derive(Clone, Debug)]
-struct Background {
-    stop: CancellationToken,
-    tasks: TaskTracker,
-    audience: Arc<Audience>,
-}
-
-/// One server and its connections.
-#[derive(Debug)]
-struct Server {
-    config: UpstreamConfig,
-    /// Tells one from another.
-    number: usize,
-    /// Places for calls, on all connections together.
-    places: Arc<Places>,
-    lines: Mutex<BTreeMap<LineKey, Weak<Line>>>,
-}
-
-/// What a connection declares, and the session that it is for alone.
-type LineKey = (String, Option<ClientId>);
-
-/// Classes of shared connections; a client that would need one more is served as one that can do nothing
-/// particular.
-const MAX_SHARED: usize = 8;
-/// Classes of one session each, over all servers; what a server allows is checked before.
-const MAX_OWN: usize = 4096;
-/// Bytes for what servers are told of clients, in each of two generations.
-const REMEMBERED: usize = 1 << 20;
-const TOO_MANY_OWN: &str =
-    "too many sessions use servers that are not shared; end a session, or try again later";
 
 impl Classes {
     /// Begins to connect to the servers. Those whose configuration is as it was `before` keep their connections
@@ -457,13 +380,6 @@ fn is_used(cell: &Arc<OnceCell<Arc<Class>>>, unused: Duration) -> bool {
     }
 }
 
-impl Connections {
-    /// Whether somebody uses them, or did within `unused`.
-    fn are_used(self: &Arc<Self>, unused: Duration) -> bool {
-        Arc::strong_count(self) > 1 || lock(&self.used).elapsed() < unused
-    }
-}
-
 impl Class {
     pub(crate) fn sources(&self) -> &[Arc<Source>] {
         &self.catalog.sources
@@ -515,217 +431,19 @@ async fn open(
     })
 }
 
-impl Server {
-    fn new(config: UpstreamConfig, number: usize) -> Self {
-        Self {
-            number,
-            places: Arc::new(Places::new(&config.limits)),
-            config,
-            lines: Mutex::default(),
-        }
-    }
-
-    /// The connection for clients that can do nothing particular.
-    fn first_line(&self) -> Arc<Line> {
-        let key = (self.config.capabilities.clone(), None);
-        let mut lines = lock(&self.lines);
-        if let Some(line) = lines.get(&key).and_then(Weak::upgrade) {
-            return line;
-        }
-        let line = Line::sharing(self.config.clone(), Arc::clone(&self.places));
-        lines.insert(key, Arc::downgrade(&line));
-        line
-    }
-
-    /// The connection for clients of a class, which others may share.
-    fn line(&self, key: &ClassKey, own: &Arc<OwnLines>) -> Result<Arc<Line>, Failure> {
-        let config = &self.config;
-        let session = key
-            .session
-            .filter(|_| config.isolation == Isolation::Session);
-        let capabilities = declared(&config.capabilities, &key.capabilities, &config.mirrored);
-        let mut lines = lock(&self.lines);
-        lines.retain(|_, line| line.strong_count() > 0);
-        let found = |capabilities: &str, session| {
-            let key = (capabilities.to_owned(), session);
-            lines.get(&key).and_then(Weak::upgrade)
-        };
-        if let Some(line) = found(&capabilities, session) {
-            return Ok(line);
-        }
-        // Where sessions share nothing, clients without one share the first connection, whatever they can do.
-        if config.isolation == Isolation::Session && session.is_none() {
-            let first = found(&config.capabilities, None);
-            return first.ok_or_else(|| no_connection_left(config));
-        }
-        if lines.len() >= config.limits.connections.max(1) {
-            let shared = found(&config.capabilities, None).filter(|_| session.is_none());
-            return shared.ok_or_else(|| no_connection_left(config));
-        }
-        let mut config = config.clone().with_capabilities(capabilities.clone());
-        // Where sessions share nothing, this is the connection that the client has alone.
-        let alone = session.filter(|_| Askable::of(&key.capabilities).is_any());
-        config.is_held = alone.is_some();
-        config.legacy_first = alone.is_some();
-        let line = Line::sharing(config, Arc::clone(&self.places));
-        if let Some(session) = alone {
-            own.adopt(self.number, session, &line);
-        }
-        lines.insert((capabilities, session), Arc::downgrade(&line));
-        Ok(line)
-    }
-
-    fn open_lines(&self) -> Vec<Arc<Line>> {
-        lock(&self.lines)
-            .values()
-            .filter_map(Weak::upgrade)
-            .collect()
-    }
-}
-
-fn no_connection_left(config: &UpstreamConfig) -> Failure {
-    Failure::internal(format!(
-        "server `{}` serves each session on a connection of its own, and all {} are in use; \
-         end a session, or try again later",
-        config.name, config.limits.connections
-    ))
-}
-
-/// What a server is told: what the operator has it told, and of the class what it may know.
-fn declared(told: &str, class: &str, mirrored: &[String]) -> String {
-    let read = |text| serde_json::from_str::<Map<String, Value>>(text).unwrap_or_default();
-    let mut class = read(class);
-    let mut extensions = match class.shift_remove("extensions") {
-        Some(Value::Object(extensions)) => extensions,
-        _ => Map::new(),
-    };
-    extensions.retain(|id, _| mirrored.contains(id));
-    if extensions.is_empty() && class.is_empty() {
-        return told.to_owned();
-    }
-    let mut told = read(told);
-    told.extend(class);
-    match told.get_mut("extensions").and_then(Value::as_object_mut) {
-        Some(own) => own.extend(extensions),
-        None if extensions.is_empty() => {}
-        None => drop(told.insert("extensions".to_owned(), Value::Object(extensions))),
-    }
-    Value::Object(told).to_string()
-}
-
-/// What servers are told of a client is at most so long: it travels in session ids.
-const MAX_CLASS: usize = 512;
-
-/// What servers may know of a client: what it can be asked, and the settings of the extensions `allowed`, in
-/// one spelling.
-fn mirror(capabilities: &Value, allowed: &BTreeSet<String>) -> Arc<str> {
-    let asked = asking::mirrored(capabilities);
-    let declared = capabilities.get("extensions").and_then(Value::as_object);
-    let mut extensions = Map::new();
-    for id in allowed {
-        let settings = declared.and_then(|declared| declared.get(id));
-        let Some(settings) = settings.filter(|settings| settings.is_object()) else {
-            continue;
-        };
-        let settings = sanitised(settings, 0).unwrap_or_default();
-        extensions.insert(id.clone(), settings);
-        if class(&asked, &extensions).len() > MAX_CLASS {
-            extensions.remove(id);
-            let extension = id.as_str();
-            warn!(
-                extension,
-                "settings of a client are too long to be passed on"
-            );
-        }
-    }
-    class(&asked, &extensions).into()
-}
-
-fn class(asked: &Map<String, Value>, extensions: &Map<String, Value>) -> String {
-    if asked.is_empty() && extensions.is_empty() {
-        return NO_CLASS.to_owned();
-    }
-    let mut class = asked.clone();
-    if !extensions.is_empty() {
-        class.insert("extensions".to_owned(), json!(extensions));
-    }
-    Value::Object(class).to_string()
-}
-
-/// A client's value in one spelling of many, without what no setting needs: deep, long or empty things.
-fn sanitised(value: &Value, depth: usize) -> Option<Value> {
-    const DEEPEST: usize = 4;
-    const MOST: usize = 16;
-    const LONGEST: usize = 128;
-    let plain = |text: &str| text.len() <= LONGEST && !text.contains(char::is_control);
-    match value {
-        _ if depth > DEEPEST => None,
-        Value::Null => None,
-        Value::Bool(_) | Value::Number(_) => Some(value.clone()),
-        Value::String(text) => plain(text).then(|| value.clone()),
-        Value::Array(items) => {
-            let items = items.iter().take(MOST);
-            let items = items.filter_map(|item| sanitised(item, depth + 1));
-            Some(Value::Array(items.collect()))
-        }
-        Value::Object(members) => {
-            let sorted: BTreeMap<_, _> = members.iter().filter(|(key, _)| plain(key)).collect();
-            let members = sorted.into_iter().take(MOST);
-            let members = members
-                .filter_map(|(key, value)| Some((key.clone(), sanitised(value, depth + 1)?)));
-            Some(Value::Object(members.collect()))
-        }
-    }
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Classes of shared connections; a client that would need one more is served as one that can do nothing
+/// particular.
+const MAX_SHARED: usize = 8;
 
-    const UI: &str = "io.modelcontextprotocol/ui";
+/// Classes of one session each, over all servers; what a server allows is checked before.
+const MAX_OWN: usize = 4096;
 
-    #[track_caller]
-    fn is_mirrored(capabilities: &Value, expected: &str) {
-        let allowed = BTreeSet::from([UI.to_owned()]);
-        assert_eq!(&*mirror(capabilities, &allowed), expected);
-    }
+/// Bytes for what servers are told of clients, in each of two generations.
+const REMEMBERED: usize = 1 << 20;
 
-    #[test]
-    fn servers_learn_of_a_client_what_the_operator_lets_through() {
-        is_mirrored(&json!({"tasks": {}, "extensions": {"x/y": {}}}), "{}");
-        is_mirrored(
-            &json!({"extensions": {UI: {}}, "sampling": {}}),
-            r#"{"sampling":{},"extensions":{"io.modelcontextprotocol/ui":{}}}"#,
-        );
-        is_mirrored(&json!({"extensions": {UI: 7}}), "{}");
-        let text =
-            r#"{"extensions":{"io.modelcontextprotocol/ui":{"a":[1],"mimeTypes":["text/html"]}}}"#;
-        is_mirrored(
-            &json!({"extensions": {UI: {"mimeTypes": ["text/html", "x".repeat(200)], "a": [1, null]}}}),
-            text,
-        );
-        is_mirrored(
-            &json!({"extensions": {UI: {"a": [1], "b": "\u{1b}[2J", "mimeTypes": ["text/html"]}}}),
-            text,
-        );
-        let long: Vec<_> = (0..16).map(|n| format!("{n}{}", "x".repeat(100))).collect();
-        is_mirrored(&json!({"extensions": {UI: {"mimeTypes": long}}}), "{}");
-    }
-
-    #[test]
-    fn a_server_is_told_what_it_may_know_beside_what_it_is_told_anyway() {
-        let class = r#"{"extensions":{"io.modelcontextprotocol/ui":{"a":1}}}"#;
-        let told = |told, mirrored: &[String]| declared(told, class, mirrored);
-        assert_eq!(told(r#"{"roots":{ }}"#, &[]), r#"{"roots":{ }}"#);
-        assert_eq!(
-            told(r#"{"extensions":{"x/y":{}}}"#, &[UI.to_owned()]),
-            r#"{"extensions":{"x/y":{},"io.modelcontextprotocol/ui":{"a":1}}}"#
-        );
-        let asked = declared(r#"{"roots":{}}"#, r#"{"sampling":{}}"#, &[]);
-        assert_eq!(asked, r#"{"roots":{},"sampling":{}}"#);
-    }
-}
+const TOO_MANY_OWN: &str =
+    "too many sessions use servers that are not shared; end a session, or try again later";

@@ -1,0 +1,80 @@
+//! The connections of a class: followed for its catalogue, and kept for as long as they are used.
+
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+use super::{Class, lock};
+use crate::catalog::source::Source;
+use crate::catalog::{self, LiveCatalog};
+use crate::notify::Audience;
+use crate::upstream::Line;
+
+/// The connections of a class, in the order of configuration. They may outlast the class: another takes over
+/// those to servers that are still the same when the gateway is configured anew.
+#[derive(Debug)]
+pub(super) struct Connections {
+    pub(super) followers: Vec<Arc<Follower>>,
+    pub(super) used: Mutex<Instant>,
+}
+
+impl Connections {
+    /// Whether somebody uses them, or did within `unused`.
+    pub(super) fn are_used(self: &Arc<Self>, unused: Duration) -> bool {
+        Arc::strong_count(self) > 1 || lock(&self.used).elapsed() < unused
+    }
+}
+
+/// A class in use: its connections stay open, and count as used until this is dropped.
+#[derive(Debug)]
+pub(crate) struct InUse(Arc<Connections>);
+
+impl InUse {
+    pub(crate) fn new(class: &Class) -> Self {
+        Self(Arc::clone(&class.connections))
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        *lock(&self.0.used) = Instant::now();
+    }
+}
+
+/// One server on one connection, followed for every catalogue that shows it.
+#[derive(Debug)]
+pub(super) struct Follower {
+    pub(super) source: Arc<Source>,
+    pub(super) catalogs: Arc<Mutex<Vec<Weak<LiveCatalog>>>>,
+    /// Ends the following.
+    _following: DropGuard,
+}
+
+impl Follower {
+    /// Follows a server from now on.
+    pub(super) fn begin(line: Arc<Line>, background: &Background) -> Arc<Self> {
+        let following = background.stop.child_token();
+        let follower = Arc::new(Self {
+            source: Arc::new(Source::new(line)),
+            catalogs: Arc::default(),
+            _following: following.clone().drop_guard(),
+        });
+        let (source, catalogs) = (&follower.source, &follower.catalogs);
+        let audience = Arc::clone(&background.audience);
+        let follow = catalog::follow(Arc::clone(source), Arc::clone(catalogs), audience);
+        let follow = following.run_until_cancelled_owned(follow);
+        background.tasks.spawn(follow);
+        follower
+    }
+}
+
+/// What runs beside requests: until when, and who is told what comes of it.
+#[derive(Clone, Debug)]
+pub(super) struct Background {
+    pub(super) stop: CancellationToken,
+    pub(super) tasks: TaskTracker,
+    pub(super) audience: Arc<Audience>,
+}

@@ -1,0 +1,145 @@
+//! What servers are told of clients: what the operator lets through of what they declare, in one spelling.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use tracing::warn;
+
+use crate::asking;
+use crate::session::NO_CLASS;
+
+/// What a server is told: what the operator has it told, and of the class what it may know.
+pub(super) fn declared(told: &str, class: &str, mirrored: &[String]) -> String {
+    let read = |text| serde_json::from_str::<Map<String, Value>>(text).unwrap_or_default();
+    let mut class = read(class);
+    let mut extensions = match class.shift_remove("extensions") {
+        Some(Value::Object(extensions)) => extensions,
+        _ => Map::new(),
+    };
+    extensions.retain(|id, _| mirrored.contains(id));
+    if extensions.is_empty() && class.is_empty() {
+        return told.to_owned();
+    }
+    let mut told = read(told);
+    told.extend(class);
+    match told.get_mut("extensions").and_then(Value::as_object_mut) {
+        Some(own) => own.extend(extensions),
+        None if extensions.is_empty() => {}
+        None => drop(told.insert("extensions".to_owned(), Value::Object(extensions))),
+    }
+    Value::Object(told).to_string()
+}
+
+/// What servers may know of a client: what it can be asked, and the settings of the extensions `allowed`, in
+/// one spelling.
+pub(super) fn mirror(capabilities: &Value, allowed: &BTreeSet<String>) -> Arc<str> {
+    let asked = asking::mirrored(capabilities);
+    let declared = capabilities.get("extensions").and_then(Value::as_object);
+    let mut extensions = Map::new();
+    for id in allowed {
+        let settings = declared.and_then(|declared| declared.get(id));
+        let Some(settings) = settings.filter(|settings| settings.is_object()) else {
+            continue;
+        };
+        let settings = sanitised(settings, 0).unwrap_or_default();
+        extensions.insert(id.clone(), settings);
+        if class(&asked, &extensions).len() > MAX_CLASS {
+            extensions.remove(id);
+            let extension = id.as_str();
+            warn!(
+                extension,
+                "settings of a client are too long to be passed on"
+            );
+        }
+    }
+    class(&asked, &extensions).into()
+}
+
+fn class(asked: &Map<String, Value>, extensions: &Map<String, Value>) -> String {
+    if asked.is_empty() && extensions.is_empty() {
+        return NO_CLASS.to_owned();
+    }
+    let mut class = asked.clone();
+    if !extensions.is_empty() {
+        class.insert("extensions".to_owned(), json!(extensions));
+    }
+    Value::Object(class).to_string()
+}
+
+/// A client's value in one spelling of many, without what no setting needs: deep, long or empty things.
+fn sanitised(value: &Value, depth: usize) -> Option<Value> {
+    const DEEPEST: usize = 4;
+    const MOST: usize = 16;
+    const LONGEST: usize = 128;
+    let plain = |text: &str| text.len() <= LONGEST && !text.contains(char::is_control);
+    match value {
+        _ if depth > DEEPEST => None,
+        Value::Null => None,
+        Value::Bool(_) | Value::Number(_) => Some(value.clone()),
+        Value::String(text) => plain(text).then(|| value.clone()),
+        Value::Array(items) => {
+            let items = items.iter().take(MOST);
+            let items = items.filter_map(|item| sanitised(item, depth + 1));
+            Some(Value::Array(items.collect()))
+        }
+        Value::Object(members) => {
+            let sorted: BTreeMap<_, _> = members.iter().filter(|(key, _)| plain(key)).collect();
+            let members = sorted.into_iter().take(MOST);
+            let members = members
+                .filter_map(|(key, value)| Some((key.clone(), sanitised(value, depth + 1)?)));
+            Some(Value::Object(members.collect()))
+        }
+    }
+}
+
+/// What servers are told of a client is at most so long: it travels in session ids.
+const MAX_CLASS: usize = 512;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UI: &str = "io.modelcontextprotocol/ui";
+
+    #[track_caller]
+    fn is_mirrored(capabilities: &Value, expected: &str) {
+        let allowed = BTreeSet::from([UI.to_owned()]);
+        assert_eq!(&*mirror(capabilities, &allowed), expected);
+    }
+
+    #[test]
+    fn servers_learn_of_a_client_what_the_operator_lets_through() {
+        is_mirrored(&json!({"tasks": {}, "extensions": {"x/y": {}}}), "{}");
+        is_mirrored(
+            &json!({"extensions": {UI: {}}, "sampling": {}}),
+            r#"{"sampling":{},"extensions":{"io.modelcontextprotocol/ui":{}}}"#,
+        );
+        is_mirrored(&json!({"extensions": {UI: 7}}), "{}");
+        let text =
+            r#"{"extensions":{"io.modelcontextprotocol/ui":{"a":[1],"mimeTypes":["text/html"]}}}"#;
+        is_mirrored(
+            &json!({"extensions": {UI: {"mimeTypes": ["text/html", "x".repeat(200)], "a": [1, null]}}}),
+            text,
+        );
+        is_mirrored(
+            &json!({"extensions": {UI: {"a": [1], "b": "\u{1b}[2J", "mimeTypes": ["text/html"]}}}),
+            text,
+        );
+        let long: Vec<_> = (0..16).map(|n| format!("{n}{}", "x".repeat(100))).collect();
+        is_mirrored(&json!({"extensions": {UI: {"mimeTypes": long}}}), "{}");
+    }
+
+    #[test]
+    fn a_server_is_told_what_it_may_know_beside_what_it_is_told_anyway() {
+        let class = r#"{"extensions":{"io.modelcontextprotocol/ui":{"a":1}}}"#;
+        let told = |told, mirrored: &[String]| declared(told, class, mirrored);
+        assert_eq!(told(r#"{"roots":{ }}"#, &[]), r#"{"roots":{ }}"#);
+        assert_eq!(
+            told(r#"{"extensions":{"x/y":{}}}"#, &[UI.to_owned()]),
+            r#"{"extensions":{"x/y":{},"io.modelcontextprotocol/ui":{"a":1}}}"#
+        );
+        let asked = declared(r#"{"roots":{}}"#, r#"{"sampling":{}}"#, &[]);
+        assert_eq!(asked, r#"{"roots":{},"sampling":{}}"#);
+    }
+}
