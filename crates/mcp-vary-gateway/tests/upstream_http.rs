@@ -139,6 +139,42 @@ async fn a_modern_server_without_common_revision_is_named_with_its_revisions() {
     says(&error, &["`remote`", "2099-01-01", "2026-07-28"]);
 }
 
+/// A modern server that refuses the revision that it names, so often.
+async fn refusing(times: usize) -> (Peer, Result<Arc<Upstream>, ConnectError>) {
+    let asked = AtomicUsize::new(0);
+    let peer = Peer::start(move |seen| {
+        if asked.fetch_add(1, Ordering::SeqCst) >= times {
+            return Some(discover(seen));
+        }
+        let data = json!({"supported": ["2026-07-28"], "requested": "2026-07-28"});
+        let error = json!({"code": -32022, "message": "no", "data": data});
+        let message = json!({"jsonrpc": "2.0", "id": seen.id(), "error": error});
+        Some(Reply::json(400, &message))
+    })
+    .await;
+    let connected = Upstream::connect(config(&peer)).await;
+    (peer, connected)
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_the_revision_it_names_is_asked_once_more_and_never_for_a_session() {
+    let (peer, connected) = refusing(1).await;
+    assert_eq!(connected.unwrap().hello().revision, Revision::V2026_07_28);
+    let methods: Vec<_> = peer
+        .seen()
+        .iter()
+        .map(|seen| seen.method().to_owned())
+        .collect();
+    assert_eq!(methods[..2], ["server/discover"; 2]);
+    assert!(peer.of("initialize").is_empty());
+    let (peer, connected) = refusing(2).await;
+    says(
+        &connected.unwrap_err(),
+        &["`remote`", "refused `server/discover`", "-32022"],
+    );
+    assert_eq!(peer.seen().len(), 2);
+}
+
 #[tokio::test]
 async fn a_handshake_may_come_as_a_stream() {
     let peer = Peer::start(|seen| match seen.method() {

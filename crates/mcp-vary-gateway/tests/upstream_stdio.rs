@@ -16,7 +16,10 @@ fn config(temper: &str) -> UpstreamConfig {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/upstream/peer.py");
     let args = [script, temper].map(str::to_owned);
     let mut limits = Limits::default();
-    if matches!(temper, "silent" | "late" | "mute" | "garbage") {
+    if matches!(
+        temper,
+        "silent" | "late" | "late-forgetful" | "mute" | "garbage"
+    ) {
         // Only these do not answer it, so that a slow start of the others changes nothing.
         limits.probe = Duration::from_millis(400);
     }
@@ -86,6 +89,15 @@ async fn the_era_is_found_out_whatever_the_server_does_with_unknown_methods() {
         speaks(temper, Revision::V2026_07_28).await;
     }
     speaks("older", Revision::V2025_03_26).await;
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_the_revision_it_names_is_asked_once_more() {
+    for temper in ["forgetful", "late-forgetful"] {
+        speaks(temper, Revision::V2026_07_28).await;
+    }
+    let adamant = fails(config("adamant")).await;
+    says(&adamant, &["`peer`", "refused `server/discover`", "-32022"]);
 }
 
 #[tokio::test]

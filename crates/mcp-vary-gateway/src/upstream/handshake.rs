@@ -22,6 +22,11 @@ pub(super) enum Discovered {
     Modern(Hello),
     /// A legacy server; `initialize` with this revision.
     Legacy(Revision),
+    /// A modern server that refused the very revision that it names: to be asked once more, and then this stands.
+    ///
+    /// > The client **SHOULD** select a mutually supported version from the `supported` list and retry the request
+    /// > (MCP 2026-07-28, `basic/versioning`)
+    Again(ConnectError),
 }
 
 /// Reads the answer to `server/discover`.
@@ -63,7 +68,10 @@ fn read_discover_error(server: &Arc<str>, error: &str) -> Result<Discovered, Con
             let revision = best(server, supported)?;
             match revision.era() {
                 Era::Legacy => Ok(Discovered::Legacy(revision)),
-                Era::Modern => Err(refused(server, "`server/discover`", error)),
+                Era::Modern => {
+                    let refusal = refused(server, "`server/discover`", error);
+                    Ok(Discovered::Again(refusal))
+                }
             }
         }
         Some(HEADER_MISMATCH | MISSING_REQUIRED_CLIENT_CAPABILITY) => {
@@ -257,6 +265,7 @@ mod tests {
         let read = match read_discover(&"x".into(), &answer(text)) {
             Ok(Discovered::Modern(hello)) => format!("modern {}", hello.revision),
             Ok(Discovered::Legacy(revision)) => format!("legacy {revision}"),
+            Ok(Discovered::Again(refusal)) => format!("again {refusal}"),
             Err(error) => error.to_string(),
         };
         assert!(read.contains(expected), "{read}");
@@ -292,8 +301,15 @@ mod tests {
             r#"{"id":1,"error":{"code":-32021}}"#,
             "refused `server/discover`",
         );
+    }
+
+    #[test]
+    fn a_revision_that_is_refused_and_named_is_asked_for_again() {
         let same = r#"{"id":1,"error":{"code":-32022,"data":{"supported":["2026-07-28"]}}}"#;
-        discovers(same, "refused `server/discover`");
+        discovers(same, "again server `x` is not usable");
+        let several =
+            r#"{"id":1,"error":{"code":-32022,"data":{"supported":["2099-01-01","2026-07-28"]}}}"#;
+        discovers(several, "again server `x` is not usable");
     }
 
     #[track_caller]

@@ -58,6 +58,20 @@ def discover(request):
     })
 
 
+def refuse_revision(request):
+    refuse(request, -32022, "Unsupported", data={"supported": ["2026-07-28"], "requested": "2026-07-28"})
+
+
+def discover_again(request):
+    again = [message["method"] for message in seen].count("server/discover") > 1
+    (discover if again else refuse_revision)(request)
+
+
+def discover_late(request):
+    if "initialize" in [message["method"] for message in seen]:
+        discover(request)
+
+
 # What a server does with `server/discover` and `initialize`.
 TEMPERS = {
     "legacy": (lambda r: refuse(r, -32601, "Method not found"), initialize),
@@ -69,6 +83,10 @@ TEMPERS = {
     "late": (lambda r: None, lambda r: (discover(seen[0]), refuse(r, -32601, "2026-07-28 only"))),
     "older": (lambda r: refuse(r, -32022, "Unsupported", data={"supported": ["2025-03-26"]}), initialize),
     "future": (lambda r: refuse(r, -32022, "Unsupported", data={"supported": ["2099-01-01"]}), initialize),
+    "forgetful": (discover_again, lambda r: refuse(r, -32601, "2026-07-28 only")),
+    # Says nothing until `initialize` comes, and asks for another `server/discover` only then.
+    "late-forgetful": (discover_late, lambda r: refuse_revision(seen[0])),
+    "adamant": (refuse_revision, lambda r: refuse(r, -32601, "2026-07-28 only")),
     "hollow": (lambda r: refuse(r, -32601, "no"), lambda r: answer(r, {"capabilities": {}})),
     "string": (lambda r: refuse(r, -32601, "no"), lambda r: answer(r, "\x1b[2Jhello")),
     "garbage": (lambda r: raw(b"Usage: peer [OPTIONS]\n"), lambda r: raw(b"what?\n")),

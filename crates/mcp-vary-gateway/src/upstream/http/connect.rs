@@ -141,12 +141,24 @@ impl Connection {
         let revision = match tokio::time::timeout(limit, self.discover()).await {
             Ok(Ok(answer)) => match handshake::read_discover(&self.server, &answer)? {
                 Discovered::Modern(hello) => return Ok(hello),
+                Discovered::Again(refusal) => return self.discover_again(refusal).await,
                 Discovered::Legacy(revision) => revision,
             },
             Ok(Err(error)) if is_final(&error) => return Err(error.into()),
             Ok(Err(_)) | Err(_) => Revision::LATEST_LEGACY,
         };
         self.initialize(revision).await
+    }
+
+    async fn discover_again(
+        self: &Arc<Self>,
+        refusal: ConnectError,
+    ) -> Result<Hello, ConnectError> {
+        let answer = self.discover().await?;
+        match handshake::read_discover(&self.server, &answer)? {
+            Discovered::Modern(hello) => Ok(hello),
+            Discovered::Again(_) | Discovered::Legacy(_) => Err(refusal),
+        }
     }
 
     async fn discover(self: &Arc<Self>) -> Result<Answer, UpstreamError> {

@@ -108,7 +108,7 @@ fn recognize(upstream: &Upstream, answer: &Answer) -> Pong {
             Ok(Discovered::Modern(hello)) => !upstream.hello.agrees_with(&hello),
             Ok(Discovered::Legacy(_)) => says_unknown(answer),
             Err(ConnectError::Revision { .. }) => true,
-            Err(_) => false,
+            Ok(Discovered::Again(_)) | Err(_) => false,
         },
     };
     if is_other { Pong::Other } else { Pong::Alive }

@@ -167,18 +167,12 @@ enum Greeting {
 
 /// Finds out the era: `server/discover` first, `initialize` when that says so or stays unanswered.
 async fn greet(connection: &Connection) -> Result<Greeting, ConnectError> {
-    let request = Request::new(
-        "server/discover",
-        Some(handshake::modern_params(
-            &connection.shared.capabilities,
-            &[],
-        )),
-    );
-    let mut probe = connection.request(request, Purpose::Handshake).await?;
+    let mut probe = discover(connection).await?;
     let limit = connection.shared.limits.probe;
     let revision = match tokio::time::timeout(limit, answer(&mut probe)).await {
         Ok(Ok(answer)) => match handshake::read_discover(&connection.shared.server, &answer)? {
             Discovered::Modern(hello) => return Ok(Greeting::Hello(hello)),
+            Discovered::Again(refusal) => return discover_again(connection, refusal).await,
             Discovered::Legacy(revision) => revision,
         },
         Ok(Err(UpstreamError::Closed { .. })) => return Ok(Greeting::Died),
@@ -202,11 +196,11 @@ async fn race(connection: &Connection, mut probe: Exchange) -> Result<Greeting, 
         tokio::select! {
             biased;
             discovered = answer(&mut probe), if !probe.is_over => match discovered {
-                Ok(answer) => {
-                    if let Discovered::Modern(hello) = handshake::read_discover(server, &answer)? {
-                        return Ok(Greeting::Hello(hello));
-                    }
-                }
+                Ok(answer) => match handshake::read_discover(server, &answer)? {
+                    Discovered::Modern(hello) => return Ok(Greeting::Hello(hello)),
+                    Discovered::Again(refusal) => return discover_again(connection, refusal).await,
+                    Discovered::Legacy(_) => {}
+                },
                 Err(UpstreamError::Closed { .. }) => return Ok(Greeting::Died),
                 Err(error) => return Err(error.into()),
             },
@@ -214,6 +208,23 @@ async fn race(connection: &Connection, mut probe: Exchange) -> Result<Greeting, 
                 return complete(connection, ready?, revision).await.map(Greeting::Hello);
             }
         }
+    }
+}
+
+async fn discover(connection: &Connection) -> Result<Exchange, ConnectError> {
+    let params = handshake::modern_params(&connection.shared.capabilities, &[]);
+    let request = Request::new("server/discover", Some(params));
+    Ok(connection.request(request, Purpose::Handshake).await?)
+}
+
+async fn discover_again(
+    connection: &Connection,
+    refusal: ConnectError,
+) -> Result<Greeting, ConnectError> {
+    let mut probe = discover(connection).await?;
+    match handshake::read_discover(&connection.shared.server, &answer(&mut probe).await?)? {
+        Discovered::Modern(hello) => Ok(Greeting::Hello(hello)),
+        Discovered::Again(_) | Discovered::Legacy(_) => Err(refusal),
     }
 }
 
