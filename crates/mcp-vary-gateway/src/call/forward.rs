@@ -17,7 +17,7 @@ use crate::reply::Failure;
 use crate::revision::Era;
 use crate::rounds::{self, Relay, Round, Subject};
 use crate::route::Outcome;
-use crate::running::{Again, Finish, Progress, Running};
+use crate::running::{Again, Finish, Progress, Running, Sent, Taken};
 use crate::session::NO_CLASS;
 use crate::shape::Shape;
 use crate::tasks::TaskNames;
@@ -72,30 +72,27 @@ impl Call<'_> {
         finish.upstream = upstream.hello().era();
         round.prepare(&mut self.asked.params, finish.upstream)?;
         let request = self.request(forwarding.server, &upstream, &finish, &mut forwarding);
-        let again = forwarding.repeatable.then(|| Again {
-            line: Arc::clone(line),
-            request: request.clone(),
-            upstream: Arc::clone(&upstream),
-            since: None,
-        });
-        let relay = self.is_relayed(finish.upstream).then(|| {
-            let (line, upstream) = (Arc::clone(line), Arc::clone(&upstream));
-            Relay::new(
-                line,
-                upstream,
-                request.clone(),
-                gateway.config.limits.rounds,
-            )
+        let is_relayed = self.is_relayed(finish.upstream);
+        let sent = (forwarding.repeatable || is_relayed).then(|| {
+            Arc::new(Sent {
+                line: Arc::clone(line),
+                upstream: Arc::clone(&upstream),
+                request: request.clone(),
+            })
         });
         let exchange = upstream.request(request).await?;
-        let mut running = Running::new(Arc::clone(&gateway.lasting), exchange, turn, finish);
-        running.keep_open(InUse::new(&self.class));
-        running.have_alone(alone);
-        if let Some(relay) = relay {
-            running.relay_with(relay);
+        let taken = Taken {
+            turn: Some(turn),
+            alone,
+            _class: Some(InUse::new(&self.class)),
+        };
+        let mut running = Running::new(Arc::clone(&gateway.lasting), exchange, taken, finish);
+        if let Some(sent) = sent.as_ref().filter(|_| is_relayed) {
+            let limit = gateway.config.limits.rounds;
+            running.relay_with(Relay::new(Arc::clone(sent), limit));
         }
-        if let Some(again) = again {
-            running.repeat_with(again);
+        if let Some(sent) = sent.filter(|_| forwarding.repeatable) {
+            running.repeat_with(Again::new(sent));
         }
         Ok(Outcome::Running(Box::new(running)))
     }

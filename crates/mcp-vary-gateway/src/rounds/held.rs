@@ -8,10 +8,9 @@ use mcp_vary::json::{self, Members};
 use tracing::debug;
 
 use super::required::without_elicitation_id;
-use crate::class::InUse;
 use crate::lasting::Lasting;
-use crate::own::Held;
 use crate::reply::Failure;
+use crate::running::Taken;
 use crate::upstream::{Exchange, ServerRequest};
 
 /// The calls that wait.
@@ -35,16 +34,19 @@ struct Waiting {
 #[derive(Debug)]
 pub(crate) struct HeldCall {
     pub(crate) exchange: Exchange,
-    /// Each request under a key of the gateway's.
-    pub(crate) asked: Vec<(String, ServerRequest)>,
-    /// How many keys there were so far.
-    pub(crate) keys: usize,
-    /// The connection that the call has alone; given back after the exchange has ended.
-    pub(crate) alone: Option<Held>,
-    /// Keeps the connections of the class open.
-    pub(crate) class: Option<InUse>,
+    pub(crate) input: InputRequests,
+    /// Given back after the exchange has ended.
+    pub(crate) taken: Taken,
     /// The token that the server tells progress with.
     pub(crate) progress: Option<String>,
+}
+
+/// What a server asks of a modern client, each request under a key of the gateway's.
+#[derive(Debug, Default)]
+pub(crate) struct InputRequests {
+    open: Vec<(String, ServerRequest)>,
+    /// How many keys there were so far.
+    keys: usize,
 }
 
 /// How many calls may wait.
@@ -109,24 +111,34 @@ impl HeldCall {
         debug!(reason, "call that waited for input cancelled");
         self.exchange.cancel(Some(reason));
     }
+}
+
+impl InputRequests {
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    pub(crate) fn add(&mut self, request: ServerRequest) {
+        self.keys += 1;
+        self.open.push((self.keys.to_string(), request));
+    }
 
     /// Passes on what the client says; what it leaves out is still asked.
     pub(crate) fn answer(&mut self, responses: &Members<'_>) {
-        self.asked
-            .retain(|(key, request)| match responses.get(key) {
-                Some(response) => {
-                    request.reply(Ok(response));
-                    false
-                }
-                // One that the server has withdrawn needs no answer.
-                None => !request.is_settled(),
-            });
+        self.open.retain(|(key, request)| match responses.get(key) {
+            Some(response) => {
+                request.reply(Ok(response));
+                false
+            }
+            // One that the server has withdrawn needs no answer.
+            None => !request.is_settled(),
+        });
     }
 
-    /// What the server asks, JSON text.
-    pub(super) fn question(&self) -> String {
+    /// As the client gets them.
+    pub(super) fn to_json(&self) -> String {
         let mut requests = Members::default();
-        for (key, request) in &self.asked {
+        for (key, request) in &self.open {
             let method = json::string(request.method());
             let params = without_elicitation_id(request.method(), request.params());
             let params = params.map(|params| format!(r#","params":{params}"#));

@@ -22,7 +22,7 @@ use crate::revision::Era;
 use crate::route::Action;
 use crate::splice;
 
-pub(crate) use self::held::{Bounds, HeldCall, HeldCalls};
+pub(crate) use self::held::{Bounds, HeldCall, HeldCalls, InputRequests};
 pub(crate) use self::relay::{Next, Relay};
 pub(crate) use self::required::asks_for_input;
 use self::required::{Required, without_elicitation_id};
@@ -284,7 +284,7 @@ pub(crate) fn hold(
     seal: &Seal,
     lasting: &std::sync::Arc<Lasting>,
 ) -> Result<String, Failure> {
-    let (gateway, asked) = (lasting.number, call.question());
+    let (gateway, asked) = (lasting.number, call.input.to_json());
     let call = lasting
         .held
         .put(call, seal.principal, seal.bounds, lasting)?;

@@ -16,18 +16,16 @@ use crate::asking::Askable;
 use crate::lasting::Lasting;
 use crate::questions::{Answered, Question};
 use crate::reply::Failure;
+use crate::running::Sent;
 use crate::session::ClientId;
 use crate::splice;
-use crate::upstream::{Exchange, Line, Request, Upstream};
+use crate::upstream::Exchange;
 
 /// What it takes to send a request once more, with what the client said.
 #[derive(Debug)]
 pub(crate) struct Relay {
-    line: Arc<Line>,
-    /// Whom the request was sent to.
-    upstream: Arc<Upstream>,
     /// The request as it was sent at first.
-    request: Request,
+    sent: Arc<Sent>,
     rounds: usize,
     limit: usize,
     round: Option<Round>,
@@ -67,16 +65,9 @@ pub(crate) enum Next {
 }
 
 impl Relay {
-    pub(crate) fn new(
-        line: Arc<Line>,
-        upstream: Arc<Upstream>,
-        request: Request,
-        limit: usize,
-    ) -> Self {
+    pub(crate) const fn new(sent: Arc<Sent>, limit: usize) -> Self {
         Self {
-            line,
-            upstream,
-            request,
+            sent,
             rounds: 0,
             limit,
             round: None,
@@ -99,7 +90,7 @@ impl Relay {
         (client, askable): (ClientId, Askable),
         lasting: &Lasting,
     ) -> Result<(), Failure> {
-        let server = self.upstream.name();
+        let server = self.sent.upstream.name();
         let faulty = |why: String| Failure::internal(format!("server `{server}` {why}"));
         let required = Required::read(result).map_err(faulty)?;
         required.check(askable).map_err(faulty)?;
@@ -150,7 +141,7 @@ impl Relay {
         while !round.waiting.is_empty() {
             let (at, answered) = answered(&mut round.waiting).await;
             let waiting = round.waiting.swap_remove(at);
-            let server = self.upstream.name();
+            let server = self.sent.upstream.name();
             if let Some(failure) = round.take(waiting, answered, server) {
                 return match round.unsent.pop_front() {
                     Some(message) => {
@@ -168,19 +159,12 @@ impl Relay {
     }
 
     async fn send(&mut self) -> Result<(OwnedSemaphorePermit, Exchange), Failure> {
-        let turn = self.line.place().await?;
-        let upstream = self.line.ready().await?;
-        if !upstream.hello().agrees_with(self.upstream.hello()) {
-            return Err(Failure::internal(format!(
-                "server `{}` was lost, and is another one now; ask again",
-                upstream.name()
-            )));
-        }
-        let mut request = self.request.clone();
+        let turn = self.sent.line.place().await?;
+        let mut request = self.sent.request.clone();
         if let (Some(params), Some(round)) = (&request.params, &self.round) {
             request.params = Some(round.said(params));
         }
-        let exchange = upstream.request(request).await?;
+        let exchange = self.sent.anew(request).await?;
         self.round = None;
         Ok((turn, exchange))
     }

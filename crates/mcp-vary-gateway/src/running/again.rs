@@ -6,26 +6,27 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::info;
 
-use super::{Running, Step, withdrawn};
+use super::{Running, Sent, Step, unless_withdrawn};
 use crate::reply::Failure;
-use crate::upstream::{Exchange, Line, Request, Upstream, UpstreamError};
+use crate::upstream::{Exchange, UpstreamError};
 
-/// A request that may be sent once more, and to whom.
+/// A request that may be sent once more.
 #[derive(Debug)]
 pub(crate) struct Again {
-    pub(crate) line: Arc<Line>,
-    pub(crate) request: Request,
-    /// Whom it was sent to.
-    pub(crate) upstream: Arc<Upstream>,
+    sent: Arc<Sent>,
     /// When it was first sent once more.
-    pub(crate) since: Option<Instant>,
+    since: Option<Instant>,
 }
 
 impl Again {
+    pub(crate) const fn new(sent: Arc<Sent>) -> Self {
+        Self { sent, since: None }
+    }
+
     /// Whether it may be sent after `error`: when the server was lost, and after that only when it was not
     /// delivered, since a loss may take a moment to be noticed.
     pub(super) fn follows(&self, error: &UpstreamError) -> bool {
-        let patience = self.line.config().limits.patience;
+        let patience = self.sent.line.config().limits.patience;
         match self.since {
             None => error.is_loss(),
             Some(since) => error.is_undelivered() && since.elapsed() < patience,
@@ -37,14 +38,11 @@ impl Again {
             tokio::time::sleep(UNNOTICED).await;
         }
         self.since.get_or_insert_with(Instant::now);
-        let upstream = self.line.ready().await?;
-        let server = upstream.name();
-        if !upstream.hello().agrees_with(self.upstream.hello()) {
-            let why = format!("server `{server}` was lost, and is another one now; ask again");
-            return Err(Failure::internal(why));
-        }
-        info!(server, method = %self.request.method, "an idempotent request is sent once more");
-        Ok(upstream.request(self.request.clone()).await?)
+        let request = self.sent.request.clone();
+        let (server, method) = (self.sent.upstream.name(), request.method.clone());
+        let exchange = self.sent.anew(request).await?;
+        info!(server, %method, "an idempotent request was sent once more");
+        Ok(exchange)
     }
 }
 
@@ -54,28 +52,28 @@ impl Running {
         self.again = Some(again);
     }
 
+    /// What the client gets of a server that was lost; nothing yet where the request may be sent once more.
+    pub(super) fn lost(&mut self, error: UpstreamError) -> Option<Step> {
+        let may_follow = self.again.as_ref().is_some_and(|it| it.follows(&error));
+        if !may_follow {
+            return Some(self.fail(&Failure::from(error)));
+        }
+        self.exchange = None;
+        None
+    }
+
     /// Sends the request once more to a server that was lost, as soon as it is back; what the client gets
     /// when that does not come about.
-    pub(super) async fn sent_again(&mut self) -> Option<Step> {
+    pub(super) async fn send_again(&mut self) -> Option<Step> {
         let Some(again) = &mut self.again else {
             return Some(Step::Cancelled);
         };
-        let sent = tokio::select! {
-            biased;
-            () = withdrawn(self.place.as_ref()) => {
-                self.end();
-                return Some(self.finish.withdrawn());
-            }
-            sent = again.send() => sent,
-        };
-        match sent {
-            Ok(exchange) => {
+        match unless_withdrawn(self.place.as_ref(), again.send()).await {
+            None => Some(self.withdraw()),
+            Some(Err(failure)) => Some(self.fail(&failure)),
+            Some(Ok(exchange)) => {
                 self.exchange = Some(exchange);
                 None
-            }
-            Err(failure) => {
-                self.end();
-                Some(Step::Done(self.finish.failed(&failure)))
             }
         }
     }

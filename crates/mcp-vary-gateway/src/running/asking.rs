@@ -6,7 +6,7 @@ use futures_util::future::select_all;
 use mcp_vary::json::Members;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Finish, Running, Step, withdrawn};
+use super::{Finish, Running, Step, Taken, unless_withdrawn};
 use crate::lasting::Lasting;
 use crate::own;
 use crate::questions::{self, Question};
@@ -16,7 +16,7 @@ use crate::upstream::ServerRequest;
 
 impl Running {
     /// What the client is asked, if it can be; the server is told why where it cannot.
-    pub(super) fn asks(&mut self, request: ServerRequest) -> Option<Step> {
+    pub(super) fn ask(&mut self, request: ServerRequest) -> Option<Step> {
         if let Some(session) = &self.finish.client.session {
             let (question, message) = self.lasting.questions.pass_on(session, &request)?;
             self.questions.push(question);
@@ -30,8 +30,7 @@ impl Running {
             questions::refuse(&request, &why);
             return None;
         }
-        self.keys += 1;
-        self.asked.push((self.keys.to_string(), request));
+        self.input.add(request);
         Some(self.wait_for_the_client())
     }
 
@@ -42,10 +41,12 @@ impl Running {
         };
         let call = HeldCall {
             exchange,
-            asked: std::mem::take(&mut self.asked),
-            keys: self.keys,
-            alone: self.alone.take(),
-            class: self.class.take(),
+            input: std::mem::take(&mut self.input),
+            // Others may call the server while the client is asked.
+            taken: Taken {
+                turn: None,
+                ..std::mem::take(&mut self.taken)
+            },
             progress: self.finish.progress.take().map(|progress| progress.ours),
         };
         let held = rounds::hold(call, seal, &self.lasting);
@@ -64,12 +65,13 @@ impl Running {
         turn: OwnedSemaphorePermit,
         finish: Finish,
     ) -> Self {
-        call.answer(responses);
-        let mut running = Self::new(lasting, call.exchange, turn, finish);
-        running.asked = call.asked;
-        running.keys = call.keys;
-        running.class = call.class;
-        running.alone = call.alone;
+        call.input.answer(responses);
+        let taken = Taken {
+            turn: Some(turn),
+            ..call.taken
+        };
+        let mut running = Self::new(lasting, call.exchange, taken, finish);
+        running.input = call.input;
         running
     }
 
@@ -79,7 +81,7 @@ impl Running {
     }
 
     /// Begins to ask a legacy client what a modern server asks in a result; `None` where it does not.
-    pub(super) fn asks_in_result(
+    pub(super) fn begin_round(
         &mut self,
         outcome: Result<&str, &str>,
     ) -> Option<Result<(), Failure>> {
@@ -89,31 +91,22 @@ impl Running {
         // The server works on nothing while the client is asked.
         self.exchange = None;
         self.again = None;
-        self.turn = None;
+        self.taken.turn = None;
         Some(begun)
     }
 
     /// The next message of a round for the client, or what it gets when the round fails.
     pub(super) async fn next_of_round(&mut self) -> Option<Step> {
         let relay = self.relay.as_mut()?;
-        let next = tokio::select! {
-            biased;
-            () = withdrawn(self.place.as_ref()) => {
-                self.end();
-                return Some(self.finish.withdrawn());
-            }
-            next = relay.next() => next,
-        };
-        match next {
-            Next::Message(message) => Some(Step::Message(message)),
-            Next::Sent(turn, exchange) => {
-                self.turn = Some(turn);
+        let next = unless_withdrawn(self.place.as_ref(), relay.next());
+        match next.await {
+            None => Some(self.withdraw()),
+            Some(Next::Message(message)) => Some(Step::Message(message)),
+            Some(Next::Failed(failure)) => Some(self.fail(&failure)),
+            Some(Next::Sent(turn, exchange)) => {
+                self.taken.turn = Some(turn);
                 self.exchange = Some(exchange);
                 None
-            }
-            Next::Failed(failure) => {
-                self.end();
-                Some(Step::Done(self.finish.failed(&failure)))
             }
         }
     }

@@ -5,6 +5,7 @@ mod asking;
 mod failure;
 mod finish;
 mod notification;
+mod sent;
 mod unheard;
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 pub(crate) use self::again::Again;
 use self::asking::over;
 pub(crate) use self::finish::{Finish, Progress};
+pub(crate) use self::sent::Sent;
 pub(crate) use self::unheard::UNHEARD;
 use crate::class::InUse;
 use crate::client::Client;
@@ -22,16 +24,16 @@ use crate::lasting::Lasting;
 use crate::own::Held;
 use crate::questions::Question;
 use crate::reply::{Failure, Reply};
-use crate::rounds::Relay;
+use crate::rounds::{InputRequests, Relay};
 use crate::session::Place;
-use crate::upstream::{Exchange, Message, ServerRequest};
+use crate::upstream::{Exchange, Message};
 
 /// A request that was forwarded and is not answered yet.
 #[derive(Debug)]
 pub(crate) struct Running {
+    /// None while the server is lost, or the client is asked.
     exchange: Option<Exchange>,
-    /// Its place among the calls that the server may have at once.
-    turn: Option<OwnedSemaphorePermit>,
+    taken: Taken,
     /// What it takes to send it once more, where that does no harm and nothing was passed on yet.
     again: Option<Again>,
     finish: Finish,
@@ -39,16 +41,22 @@ pub(crate) struct Running {
     questions: Vec<Question>,
     /// What it takes to ask a legacy client what a modern server asks in a result.
     relay: Option<Relay>,
-    /// What the server asked of a modern client when it went on, and how many questions of it were told so far.
-    asked: Vec<(String, ServerRequest)>,
-    keys: usize,
-    /// The connection that the client has alone; given back after the exchange has ended.
-    alone: Option<Held>,
-    /// Keeps the connection open for as long as the server works.
-    class: Option<InUse>,
+    /// What a legacy server asked of a modern client when it went on.
+    input: InputRequests,
     /// The place in the client's session, by which the client can cancel; none for modern HTTP.
     place: Option<Place>,
     lasting: Arc<Lasting>,
+}
+
+/// What a request has for as long as the server works on it.
+#[derive(Debug, Default)]
+pub(crate) struct Taken {
+    /// Its place among the calls that the server may have at once.
+    pub(crate) turn: Option<OwnedSemaphorePermit>,
+    /// The connection that the client has alone; given back after the exchange has ended.
+    pub(crate) alone: Option<Held>,
+    /// Keeps the connections of the client's class open.
+    pub(crate) _class: Option<InUse>,
 }
 
 /// What the client gets next.
@@ -66,33 +74,20 @@ impl Running {
     pub(crate) fn new(
         lasting: Arc<Lasting>,
         exchange: Exchange,
-        turn: OwnedSemaphorePermit,
+        taken: Taken,
         finish: Finish,
     ) -> Self {
         Self {
             exchange: Some(exchange),
-            turn: Some(turn),
+            taken,
             again: None,
+            finish,
             questions: Vec::new(),
             relay: None,
-            asked: Vec::new(),
-            keys: 0,
-            alone: None,
-            class: None,
-            finish,
+            input: InputRequests::default(),
             place: None,
             lasting,
         }
-    }
-
-    /// Keeps the class of the client open until the request has ended.
-    pub(crate) fn keep_open(&mut self, class: InUse) {
-        self.class = Some(class);
-    }
-
-    /// Keeps the connection that the client has alone until the request has ended.
-    pub(crate) fn have_alone(&mut self, alone: Option<Held>) {
-        self.alone = alone;
     }
 
     /// Keeps the request's place in its session until it has ended.
@@ -103,73 +98,48 @@ impl Running {
     /// The next notification, or the answer. Safe to drop while it waits.
     pub(crate) async fn next(&mut self) -> Step {
         // What the client has not answered is asked again.
-        if !self.asked.is_empty() {
+        if !self.input.is_empty() {
             return self.wait_for_the_client();
         }
         loop {
-            let Some(exchange) = &mut self.exchange else {
-                let step = match &self.relay {
-                    Some(relay) if relay.is_asking() => self.next_of_round().await,
-                    _ => self.sent_again().await,
-                };
-                match step {
-                    Some(step) => return step,
-                    None => continue,
-                }
+            let step = match (&self.exchange, &self.relay) {
+                (Some(_), _) => self.next_of_server().await,
+                (None, Some(relay)) if relay.is_asking() => self.next_of_round().await,
+                (None, _) => self.send_again().await,
             };
-            let message = tokio::select! {
-                biased;
-                () = withdrawn(self.place.as_ref()) => {
-                    self.cancel();
-                    return self.finish.withdrawn();
-                }
-                at = over(&self.questions), if !self.questions.is_empty() => {
-                    match self.questions.swap_remove(at).give_up() {
-                        Some(withdrawal) => return Step::Message(withdrawal),
-                        None => continue,
-                    }
-                }
-                message = exchange.next() => message,
-            };
-            match message {
-                Ok(Message::Notification(bytes)) => {
-                    if let Some(passed) = self.finish.notification(bytes) {
-                        self.again = None;
-                        return Step::Message(passed);
-                    }
-                }
-                Ok(Message::Request(request)) => {
-                    if let Some(step) = self.asks(request) {
-                        self.again = None;
-                        return step;
-                    }
-                }
-                Ok(Message::Answer(answer)) => match self.asks_in_result(answer.outcome()) {
-                    None => return self.done(answer.outcome()),
-                    Some(Ok(())) => {}
-                    Some(Err(failure)) => {
-                        self.end();
-                        return Step::Done(self.finish.failed(&failure));
-                    }
-                },
-                Err(error)
-                    if self
-                        .again
-                        .as_ref()
-                        .is_some_and(|again| again.follows(&error)) =>
-                {
-                    self.exchange = None;
-                }
-                Err(error) => {
-                    self.end();
-                    return Step::Done(self.finish.failed(&Failure::from(error)));
-                }
+            if let Some(step) = step {
+                // What the client has heard of is not begun anew.
+                self.again = None;
+                return step;
             }
         }
     }
 
+    /// What the server says next, where the client is to hear of it.
+    async fn next_of_server(&mut self) -> Option<Step> {
+        let said = self.exchange.as_mut()?.next();
+        let said = tokio::select! {
+            biased;
+            () = withdrawn(self.place.as_ref()) => return Some(self.withdraw()),
+            at = over(&self.questions), if !self.questions.is_empty() => {
+                return self.questions.swap_remove(at).give_up().map(Step::Message);
+            }
+            said = said => said,
+        };
+        match said {
+            Ok(Message::Notification(bytes)) => self.finish.notification(bytes).map(Step::Message),
+            Ok(Message::Request(request)) => self.ask(request),
+            Ok(Message::Answer(answer)) => match self.begin_round(answer.outcome()) {
+                None => Some(self.done(answer.outcome())),
+                Some(Ok(())) => None,
+                Some(Err(failure)) => Some(self.fail(&failure)),
+            },
+            Err(error) => self.lost(error),
+        }
+    }
+
     fn done(&mut self, outcome: Result<&str, &str>) -> Step {
-        if let Some(alone) = &self.alone {
+        if let Some(alone) = &self.taken.alone {
             alone.settle();
         }
         self.leave_questions();
@@ -185,24 +155,29 @@ impl Running {
         })
     }
 
+    fn fail(&mut self, failure: &Failure) -> Step {
+        self.end();
+        Step::Done(self.finish.failed(failure))
+    }
+
+    fn withdraw(&mut self) -> Step {
+        self.give_up("cancelled by the client");
+        self.finish.withdrawn()
+    }
+
     /// The server is done with the request, however long the client takes to read the answer.
     fn end(&mut self) {
         self.exchange = None;
         self.again = None;
         self.relay = None;
-        self.turn = None;
         self.questions.clear();
-        self.alone = None;
-    }
-
-    fn cancel(&mut self) {
-        self.give_up("cancelled by the client");
+        self.taken = Taken::default();
     }
 
     /// Ends the request without an answer, and tells the server why.
     pub(crate) fn give_up(&mut self, why: &str) {
         // A process does not say which call a question is about: it may be another one.
-        if self.alone.as_ref().is_some_and(Held::has_others) {
+        if self.taken.alone.as_ref().is_some_and(Held::has_others) {
             self.leave_questions();
         }
         if let Some(exchange) = self.exchange.take() {
@@ -223,6 +198,15 @@ impl Running {
 
     pub(crate) fn lasting(&self) -> &Arc<Lasting> {
         &self.lasting
+    }
+}
+
+/// What comes of `what`; none when the client cancels the request or ends its session before.
+async fn unless_withdrawn<T>(place: Option<&Place>, what: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        () = withdrawn(place) => None,
+        done = what => Some(done),
     }
 }
 

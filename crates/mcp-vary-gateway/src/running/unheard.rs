@@ -7,9 +7,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use super::{Running, withdrawn};
-use crate::class::InUse;
-use crate::own::Held;
+use super::{Running, Taken, withdrawn};
 use crate::revision::Era;
 use crate::session::Place;
 use crate::upstream::{Exchange, Message};
@@ -31,13 +29,8 @@ impl Drop for Running {
         let permit = Arc::clone(&self.lasting.unheard).try_acquire_owned();
         if let (Some(exchange), Ok(permit)) = (self.exchange.take(), permit) {
             let stopped = self.lasting.stopped.clone();
-            let permits = (
-                permit,
-                self.turn.take(),
-                self.alone.take(),
-                self.class.take(),
-            );
-            let unheard = run_unheard(exchange, self.place.take(), stopped, permits);
+            let kept = (permit, std::mem::take(&mut self.taken));
+            let unheard = run_unheard(exchange, self.place.take(), stopped, kept);
             self.lasting.tasks.spawn(unheard);
         }
     }
@@ -47,12 +40,7 @@ async fn run_unheard(
     mut exchange: Exchange,
     place: Option<Place>,
     stopped: CancellationToken,
-    _kept: (
-        OwnedSemaphorePermit,
-        Option<OwnedSemaphorePermit>,
-        Option<Held>,
-        Option<InUse>,
-    ),
+    _kept: (OwnedSemaphorePermit, Taken),
 ) {
     let ended = async {
         while let Ok(Message::Notification(_) | Message::Request(_)) = exchange.next().await {}

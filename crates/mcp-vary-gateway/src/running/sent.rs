@@ -1,0 +1,33 @@
+//! A request as it was sent, and to whom: what it takes to send it once more.
+
+use std::sync::Arc;
+
+use crate::reply::Failure;
+use crate::upstream::{Exchange, Line, Request, Upstream};
+
+/// A request that was sent.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    pub(crate) line: Arc<Line>,
+    /// The connection that it was sent on.
+    pub(crate) upstream: Arc<Upstream>,
+    pub(crate) request: Request,
+}
+
+impl Sent {
+    /// Sends `request`, which says the same or more, to the server that had the one before, as soon as there is a
+    /// connection to it.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, and when another server is there now: it knows nothing of what was said before.
+    pub(crate) async fn anew(&self, request: Request) -> Result<Exchange, Failure> {
+        let upstream = self.line.ready().await?;
+        if !upstream.hello().agrees_with(self.upstream.hello()) {
+            let server = upstream.name();
+            let why = format!("server `{server}` was lost, and is another one now; ask again");
+            return Err(Failure::internal(why));
+        }
+        Ok(upstream.request(request).await?)
+    }
+}
