@@ -291,7 +291,8 @@ pub(crate) struct Import {
     vary status 8801\n\n\
     With --json, what GET /status answers: {version, uptime, servers: [{name, state, since, reason, tools}], variants: \
     [{id, status, replacement, removalDate, daysLeft}], deprecatedUse: [{variant, client: {name, version}, requests, \
-    last}], sessions, streams, tasks, rankings}. Times are seconds.")]
+    last}], sessions, streams, listeners, subscriptions, questions, \
+    heldCalls, ownConnections, tasks, rankings}. Times are seconds.")]
 pub(crate) struct Status {
     /// Print JSON
     #[arg(long)]

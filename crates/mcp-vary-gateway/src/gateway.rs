@@ -87,14 +87,15 @@ impl Gateway {
         self.current.load_full()
     }
 
-    /// Closes connections that nobody uses any more and gives up streams that nobody came back to, in the
-    /// background.
+    /// Closes connections that nobody uses any more, gives up streams that nobody came back to and lets go of
+    /// sessions that have expired, in the background.
     fn sweep(self: &Arc<Self>) {
         let (gateway, stopped) = (Arc::downgrade(self), self.lasting.stopped.clone());
         let pause = move || {
             let gateway = gateway.upgrade()?;
             let setup = gateway.current();
             gateway.lasting.streams.sweep();
+            gateway.lasting.sessions.sweep();
             let now = (setup.config.outside.now)();
             gateway.lasting.audience.sweep(now);
             Some(setup.classes.sweep())

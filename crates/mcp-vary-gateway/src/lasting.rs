@@ -71,6 +71,7 @@ impl Lasting {
         let questions = Arc::new(Questions::new(
             config.limits.questions,
             config.limits.ask_timeout,
+            config.outside,
         ));
         let tasks = TaskTracker::new();
         let session_keys = std::iter::once(&config.key).chain(&config.previous_keys);

@@ -94,6 +94,11 @@ impl OwnLines {
         })
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().len()
+    }
+
     /// A number that no server and no connection has.
     pub(crate) fn number(&self) -> usize {
         self.next.fetch_add(1, Ordering::Relaxed)

@@ -16,6 +16,7 @@ use tracing::debug;
 
 use crate::asking::Askable;
 use crate::bridge::PROGRESS_TOKEN;
+use crate::config::Outside;
 use crate::reply::Failure;
 use crate::session::{ClientId, Session};
 use crate::splice;
@@ -28,6 +29,7 @@ pub(crate) struct Questions {
     open: Mutex<BTreeMap<(ClientId, u64), Open>>,
     limit: usize,
     patience: Duration,
+    outside: Outside,
 }
 
 /// A question that waits for the client.
@@ -60,14 +62,20 @@ pub(crate) struct Question {
 
 impl Questions {
     /// None yet, and at most `limit` at once; a client has so much time to answer one.
-    pub(crate) fn new(limit: usize, patience: Duration) -> Self {
+    pub(crate) fn new(limit: usize, patience: Duration, outside: Outside) -> Self {
         Self {
             // Some clients take 0 for no id.
             next: AtomicU64::new(1),
             open: Mutex::default(),
             limit,
             patience,
+            outside,
         }
+    }
+
+    /// How many are open.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().len()
     }
 
     /// How long a client may take to answer.
@@ -86,7 +94,7 @@ impl Questions {
     ) -> Option<(Question, Bytes)> {
         let passed = Askable::of(&session.fixed.class)
             .check(request.method(), request.params().unwrap_or("{}"))
-            .and_then(|()| self.note(session.client, request));
+            .and_then(|()| self.note(session, request));
         match passed {
             Ok(passed) => Some(passed),
             Err(why) => {
@@ -98,7 +106,7 @@ impl Questions {
 
     fn note(
         self: &Arc<Self>,
-        client: ClientId,
+        session: &Session,
         request: &ServerRequest,
     ) -> Result<(Question, Bytes), Failure> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
@@ -112,27 +120,20 @@ impl Questions {
             progress: token.map(str::to_owned),
             whose: Whose::Server(request.clone()),
         };
-        self.put(client, id, open)?;
+        self.put(session, id, open)?;
         let message = message(id, request.method(), params.as_deref());
-        let question = Question {
-            questions: Arc::clone(self),
-            client,
-            id,
-            deadline: Instant::now() + self.patience,
-            request: Some(request.clone()),
-        };
-        Ok((question, message))
+        Ok((self.question(session, id, Some(request.clone())), message))
     }
 
-    /// Asks `client` something that the gateway wants to know; the message to send to it, and where its answer
-    /// arrives.
+    /// Asks the client of `session` something that the gateway wants to know; the message to send to it, and where
+    /// its answer arrives.
     ///
     /// # Errors
     ///
-    /// When too many questions are open.
+    /// When too many questions are open, and when the client is gone.
     pub(crate) fn ask(
         self: &Arc<Self>,
-        client: ClientId,
+        session: &Session,
         (method, params): (&str, Option<&str>),
     ) -> Result<(Question, Bytes, oneshot::Receiver<Answered>), Failure> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
@@ -141,25 +142,57 @@ impl Questions {
             progress: None,
             whose: Whose::Gateway(sender),
         };
-        self.put(client, id, open)?;
-        let question = Question {
-            questions: Arc::clone(self),
-            client,
-            id,
-            deadline: Instant::now() + self.patience,
-            request: None,
-        };
+        self.put(session, id, open)?;
+        let question = self.question(session, id, None);
         Ok((question, message(id, method, params), answer))
     }
 
-    fn put(&self, client: ClientId, id: u64, question: Open) -> Result<(), Failure> {
+    /// Nobody can answer when the session has expired, so that nobody waits for longer.
+    fn question(
+        self: &Arc<Self>,
+        session: &Session,
+        id: u64,
+        request: Option<ServerRequest>,
+    ) -> Question {
+        let left = session.left((self.outside.now)());
+        Question {
+            questions: Arc::clone(self),
+            client: session.client,
+            id,
+            deadline: Instant::now() + self.patience.min(left),
+            request,
+        }
+    }
+
+    fn put(&self, session: &Session, id: u64, question: Open) -> Result<(), Failure> {
         let mut open = self.lock();
+        // Whoever says so takes what is open away after that.
+        if session.is_silent() {
+            return Err(gone());
+        }
         if open.len() >= self.limit {
             let why = "too many questions to clients are open; try again later";
             return Err(Failure::internal(why));
         }
-        open.insert((client, id), question);
+        open.insert((session.client, id), question);
         Ok(())
+    }
+
+    /// Answers in its place what a client was asked that says nothing any more, as its session knows.
+    pub(crate) fn forget(&self, client: ClientId) {
+        let mut open = self.lock();
+        let mut later = open.split_off(&(client, 0));
+        let others = client
+            .checked_add(1)
+            .map(|next| later.split_off(&(next, 0)));
+        open.extend(others.unwrap_or_default());
+        drop(open);
+        for question in later.into_values() {
+            match question.whose {
+                Whose::Server(request) => refuse(&request, &gone()),
+                Whose::Gateway(sender) => drop(sender.send(Err(error(&gone())))),
+            }
+        }
     }
 
     /// Takes a response of the client; whether it answers a question that is open.
@@ -261,6 +294,10 @@ fn checked<'a>(outcome: Result<&'a str, &'a str>) -> Result<Result<&'a str, &'a 
     }
     let why = "the client's response holds neither a `result` nor an `error` that is an object";
     Err(Failure::internal(why))
+}
+
+fn gone() -> Failure {
+    Failure::internal("the client is gone")
 }
 
 /// Tells the server why its client is not asked.

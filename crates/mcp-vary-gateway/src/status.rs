@@ -33,6 +33,16 @@ pub struct Status {
     pub sessions: usize,
     /// Streams that are open, or that their clients may come back to.
     pub streams: usize,
+    /// Streams of `subscriptions/listen` that are open.
+    pub listeners: usize,
+    /// Resources that servers tell of, since somebody is subscribed to them.
+    pub subscriptions: usize,
+    /// What clients are asked and have not answered yet.
+    pub questions: usize,
+    /// Calls that wait for clients whose requests ended with what the server asks.
+    pub held_calls: usize,
+    /// Connections to servers that one client each has alone.
+    pub own_connections: usize,
     /// What runs at once in this process: connections, servers' outputs, calls without a connection, and the rest.
     pub tasks: usize,
     /// How many rankings of the variants were made by this configuration, and not remembered.
@@ -104,6 +114,7 @@ fn tasks() -> usize {
 impl Setup {
     pub(crate) fn status(&self) -> Status {
         let now = (self.config.outside.now)();
+        let (listeners, subscriptions) = self.lasting.audience.count();
         Status {
             version: env!("CARGO_PKG_VERSION"),
             uptime: now.saturating_sub(self.lasting.opened),
@@ -112,6 +123,11 @@ impl Setup {
             deprecated_use: self.lasting.deprecations.all(),
             sessions: self.lasting.sessions.known(),
             streams: self.lasting.streams.sweep(),
+            listeners,
+            subscriptions,
+            questions: self.lasting.questions.count(),
+            held_calls: self.lasting.held.count(),
+            own_connections: self.lasting.own.count(),
             tasks: tasks(),
             rankings: self.rankings.made(),
         }

@@ -166,7 +166,13 @@ async fn request(
     };
     running.hold(place);
     loop {
-        match running.next().await {
+        let step = tokio::select! {
+            biased;
+            // It runs on as any request whose client is gone.
+            () = answers.closed() => return None,
+            step = running.next() => step,
+        };
+        match step {
             Step::Done(reply) => return Some(reply.body),
             Step::Message(message) => drop(answers.send(message).await),
             Step::Cancelled => return None,

@@ -227,9 +227,15 @@ impl Setup {
         let first = first.or_else(|| (!primed).then(|| beginning(session, None)));
         let streams = &self.lasting.streams;
         let connection = resumed.unwrap_or_else(|| streams.open(session.client, None, primed));
+        let left = session.left(self.lasting.now());
+        let stopping = stopping.clone();
+        let over = async move {
+            let expired = tokio::time::sleep(left);
+            stopping.run_until_cancelled(expired).await;
+        };
         let told = Telling {
             messages,
-            stopping: Box::pin(stopping.clone().cancelled_owned()),
+            over: Box::pin(over),
             lasting: Arc::clone(&self.lasting),
         };
         self.admit(session).await;
@@ -248,6 +254,7 @@ impl Setup {
         };
         let id = head.headers.get(SESSION_ID).and_then(|id| id.to_str().ok());
         self.lasting.sessions.delete(id.unwrap_or_default());
+        self.lasting.questions.forget(session.client);
         self.lasting.audience.forget(session.client);
         self.classes.forget(session.client);
         self.lasting.streams.forget(session.client);

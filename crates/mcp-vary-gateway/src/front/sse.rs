@@ -9,7 +9,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::Frame;
 use tokio::time::{Instant, Sleep};
-use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::lasting::Lasting;
 use crate::notify::Listener;
@@ -91,10 +90,10 @@ enum Source {
     Over,
 }
 
-/// What the client is told on its own, until its session ends or the listener stops.
+/// What the client is told on its own, until its session ends or expires, or the listener stops.
 pub(crate) struct Told {
     pub(crate) messages: OpenStream,
-    pub(crate) stopping: Pin<Box<WaitForCancellationFutureOwned>>,
+    pub(crate) over: Pin<Box<dyn Future<Output = ()> + Send>>,
     pub(crate) lasting: Arc<Lasting>,
 }
 
@@ -226,7 +225,7 @@ fn poll_kept(
         let Some(told) = &mut told else {
             return Poll::Pending;
         };
-        if told.stopping.as_mut().poll(cx).is_ready() {
+        if told.over.as_mut().poll(cx).is_ready() {
             return Poll::Ready(None);
         }
         match ready!(told.messages.poll_next(cx)) {

@@ -377,6 +377,11 @@ impl Connection {
     pub(super) async fn finish(mut self) {
         drop(self.legacy.as_mut().map(|legacy| legacy.silent.take()));
         self.stopping.cancel();
+        // What the client is asked now it cannot answer, and nobody waits for that.
+        for session in self.sessions() {
+            session.fall_silent();
+            self.gateway.lasting.questions.forget(session.client);
+        }
         self.tasks.close();
         let drain = self.gateway.current().config.limits.drain;
         if tokio::time::timeout(drain, self.tasks.wait())

@@ -255,6 +255,13 @@ impl Audience {
         drop(gone);
     }
 
+    /// How many streams hear of changes, and of how many resources somebody does.
+    pub(crate) fn count(&self) -> (usize, usize) {
+        let members = self.lock();
+        let streams = members.all.len() - members.sessions.len();
+        (streams, members.resources.len())
+    }
+
     /// A session has ended.
     pub(crate) fn forget(&self, session: ClientId) {
         let mut members = self.lock();

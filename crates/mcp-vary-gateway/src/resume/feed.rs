@@ -1,6 +1,7 @@
 //! What is said about one call, into the log of its stream.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
@@ -8,7 +9,8 @@ use tracing::debug;
 
 use super::Log;
 use crate::lasting::Lasting;
-use crate::running::{Running, Step, UNHEARD};
+use crate::running::{Running, Step, unheard_for};
+use crate::session::Session;
 
 /// Writes what the server says about a call into `log`, until its answer.
 ///
@@ -16,12 +18,13 @@ use crate::running::{Running, Step, UNHEARD};
 /// requests without a client may.
 pub(crate) async fn feed(lasting: Arc<Lasting>, mut running: Box<Running>, log: Arc<Log>) {
     let feeding = Feeding(&log);
+    let session = running.client().session.clone();
     let mut alone = None;
     let why = loop {
         if log.is_connected() {
             alone = None;
         } else if alone.is_none() {
-            match Alone::begin(&lasting) {
+            match Alone::begin(&lasting, session.as_deref()) {
                 Some(begun) => alone = Some(begun),
                 None => break "too many requests run on without their clients",
             }
@@ -65,10 +68,11 @@ struct Alone {
 }
 
 impl Alone {
-    fn begin(lasting: &Lasting) -> Option<Self> {
+    fn begin(lasting: &Lasting, session: Option<&Session>) -> Option<Self> {
         let place = Arc::clone(&lasting.unheard).try_acquire_owned().ok()?;
+        let time = session.map_or(Duration::ZERO, |it| unheard_for(it, lasting.now()));
         Some(Self {
-            until: Instant::now() + UNHEARD,
+            until: Instant::now() + time,
             _place: place,
         })
     }

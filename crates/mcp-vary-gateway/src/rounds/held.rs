@@ -96,6 +96,11 @@ impl HeldCalls {
         Ok(id)
     }
 
+    /// How many wait.
+    pub(crate) fn count(&self) -> usize {
+        self.lock().len()
+    }
+
     /// The call that waits under `id`, which does so no longer.
     pub(crate) fn take(&self, id: u64) -> Option<HeldCall> {
         self.lock().remove(&id).map(|waiting| waiting.call)

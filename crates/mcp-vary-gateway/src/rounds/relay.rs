@@ -17,7 +17,7 @@ use crate::lasting::Lasting;
 use crate::questions::{Answered, Question};
 use crate::reply::Failure;
 use crate::running::Sent;
-use crate::session::ClientId;
+use crate::session::Session;
 use crate::splice;
 use crate::upstream::Exchange;
 
@@ -79,7 +79,7 @@ impl Relay {
         self.round.is_some()
     }
 
-    /// Begins to ask `client`, which can be asked `askable`, what the server asks in `result`.
+    /// Begins to ask the client of `session`, which can be asked `askable`, what the server asks in `result`.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl Relay {
     pub(crate) fn begin(
         &mut self,
         result: &str,
-        (client, askable): (ClientId, Askable),
+        (session, askable): (&Session, Askable),
         lasting: &Lasting,
     ) -> Result<(), Failure> {
         let server = self.sent.upstream.name();
@@ -108,7 +108,7 @@ impl Relay {
         for (key, asked) in required.requests {
             let params = with_elicitation_id(&asked, || lasting.new_name());
             let ask = (asked.method.as_str(), Some(&*params));
-            let (question, message, answer) = lasting.questions.ask(client, ask)?;
+            let (question, message, answer) = lasting.questions.ask(session, ask)?;
             round.unsent.push_back(message);
             let method = asked.method.clone();
             round.waiting.push(Waiting {

@@ -86,7 +86,8 @@ impl Running {
         outcome: Result<&str, &str>,
     ) -> Option<Result<(), Failure>> {
         let result = outcome.ok().filter(|result| asks_for_input(result))?;
-        let client = (self.finish.client.id, self.finish.client.askable());
+        let session = self.finish.client.session.as_ref()?;
+        let client = (&**session, self.finish.client.askable());
         let begun = self.relay.as_mut()?.begin(result, client, &self.lasting);
         // The server works on nothing while the client is asked.
         self.exchange = None;

@@ -17,7 +17,7 @@ pub(crate) use self::again::Again;
 use self::asking::over;
 pub(crate) use self::finish::{Finish, Progress};
 pub(crate) use self::sent::Sent;
-pub(crate) use self::unheard::UNHEARD;
+pub(crate) use self::unheard::unheard_for;
 use crate::class::InUse;
 use crate::client::Client;
 use crate::lasting::Lasting;

@@ -13,6 +13,7 @@ mod table;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use mcp_vary::feature::Features;
 use tokio_util::sync::CancellationToken;
@@ -59,6 +60,8 @@ pub(crate) struct Session {
     log_level: AtomicU8,
     /// Set, under the lock of `active`, when the session is deleted.
     ended: AtomicBool,
+    /// Set when its client can say nothing any more, though it may still read.
+    silent: AtomicBool,
     /// Whether it was found since the table last looked for a place to give away.
     found: AtomicBool,
     active: Mutex<Active>,
@@ -105,6 +108,7 @@ impl Session {
             own,
             log_level: AtomicU8::new(NO_LEVEL),
             ended: AtomicBool::new(false),
+            silent: AtomicBool::new(false),
             found: AtomicBool::new(false),
             active: Mutex::default(),
         }
@@ -208,6 +212,21 @@ impl Session {
         self.own.expires
     }
 
+    /// For how long it lasts from `now`, seconds since 1970-01-01 UTC.
+    pub(crate) fn left(&self, now: u64) -> Duration {
+        Duration::from_secs(self.own.expires.saturating_sub(now))
+    }
+
+    /// Notes that its client has closed its side: what it is asked it will not answer.
+    pub(crate) fn fall_silent(&self) {
+        self.silent.store(true, Ordering::Release);
+    }
+
+    /// Whether its client can say nothing any more.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.silent.load(Ordering::Acquire) || self.has_ended()
+    }
+
     /// Whether the session was deleted.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
@@ -242,6 +261,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// The session that it is in.
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
     /// Waits until the client cancels the request or ends its session.
     pub(crate) async fn withdrawn(&self) {
         self.cancelled.cancelled().await;

@@ -101,6 +101,12 @@ impl Sessions {
         lock(&self.table).len()
     }
 
+    /// Lets go of those that have expired.
+    pub(crate) fn sweep(&self) {
+        let now = (self.outside.now)();
+        lock(&self.table).sweep(now);
+    }
+
     /// Ends the session that `id` seals; whether there was one.
     pub(crate) fn delete(&self, id: &str) -> bool {
         let Some(id) = Unchecked::read(id) else {
@@ -197,6 +203,19 @@ pub(super) mod tests {
         }
         assert_ne!(clients[0], clients[1]);
         assert!(!clients.contains(&sessions.new_client()));
+    }
+
+    /// Nobody comes back to them, so that nobody would give their places away.
+    #[test]
+    fn sessions_that_have_expired_are_let_go() {
+        let sessions = sessions(9);
+        let opened = [0, 60, 120].map(|time| sessions.open(fixed(&[]), Duration::from_secs(time)));
+        sessions.sweep();
+        assert_eq!(places(&sessions), 2);
+        let found = opened.map(|(id, _)| sessions.find(&id).is_some());
+        assert_eq!(found, [false, true, true]);
+        sessions.sweep();
+        assert_eq!(sessions.known(), 2);
     }
 
     /// With more sessions in use than there are places, all of them are found all the same.

@@ -28,6 +28,8 @@ pub(super) struct Table {
     deleted: BTreeSet<(u64, Nonce)>,
     /// The latest expiry of a deletion that was forgotten.
     forgotten: u64,
+    /// No session that has a place expires earlier.
+    earliest: u64,
 }
 
 /// How many sessions are looked at for one that nobody uses.
@@ -43,6 +45,7 @@ impl Table {
             displaced: BTreeMap::new(),
             deleted: BTreeSet::new(),
             forgotten: 0,
+            earliest: u64::MAX,
         }
     }
 
@@ -74,6 +77,7 @@ impl Table {
     pub(super) fn place(&mut self, seal: Seal, session: Arc<Session>) {
         let taken = self.places.len() >= self.limit;
         let given_away = taken.then(|| self.least_missed());
+        self.earliest = self.earliest.min(session.own.expires);
         self.places.insert(seal, session);
         // The newest, which is the last, moves to the place that becomes free.
         let lost = given_away.and_then(|at| self.places.swap_remove_index(at));
@@ -82,6 +86,18 @@ impl Table {
         {
             self.displace(&session);
         }
+    }
+
+    /// Takes out those that have expired.
+    pub(super) fn sweep(&mut self, now: u64) {
+        if now < self.earliest {
+            return;
+        }
+        self.places.retain(|_, session| session.own.expires > now);
+        let expiries = self.places.values().map(|session| session.own.expires);
+        self.earliest = expiries.min().unwrap_or(u64::MAX);
+        // Room for as many as there were would stay taken for ever.
+        self.places.shrink_to(2 * self.places.len());
     }
 
     fn displace(&mut self, session: &Arc<Session>) {

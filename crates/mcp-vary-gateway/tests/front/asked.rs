@@ -276,6 +276,110 @@ async fn who_does_not_answer_in_time_is_asked_no_longer() {
     );
 }
 
+/// Whoever has closed its side, or has no session any more, cannot answer: nobody waits for that until `ask-timeout`.
+#[tokio::test]
+async fn nobody_waits_for_the_answer_of_a_client_that_is_gone() {
+    let (gateway, address) = before(asking()).await;
+    let elicits = json!({"elicitation": {}});
+    let is_free = async || {
+        soon(async {
+            let is_asked = || gateway.status().questions > 0;
+            while is_asked() || gateway.status().own_connections > 0 {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    };
+
+    // In a call, after one, and in one whose connection is lost.
+    for (name, is_lost) in [("ask", false), ("ask", true), ("later", false)] {
+        let mut client = Client::open(address, &elicits).await;
+        let mut call = client.asking_call(name).await;
+        let question = match name {
+            "later" => next(&mut client.stream).await,
+            _ => {
+                call.head().await;
+                next(&mut call).await
+            }
+        };
+        assert_eq!(question["method"], "elicitation/create", "{name}");
+        let call = (!is_lost).then_some(call);
+        let delete = Post::of(&client.legacy.session, "").line("DELETE /mcp HTTP/1.1");
+        assert_eq!(client.legacy.http.ask(&delete).await.status, 200);
+        is_free().await;
+        drop(call);
+    }
+
+    let mut pipe = Pipe::legacy(&gateway, "2025-11-25", &elicits).await;
+    let params = asks("ask", "elicitation/create", json!({"message": "m"}));
+    let question = pipe.ask(&request(json!(7), "tools/call", params)).await;
+    assert_eq!(question["method"], "elicitation/create");
+    // What it cannot answer it is answered all the same.
+    let rest = pipe.close().await;
+    let answer = rest.iter().find(|line| line.contains("\"id\":7"));
+    let answer: Value = serde_json::from_str(answer.expect("an answer")).unwrap();
+    let error = &answer["result"]["reply"]["error"];
+    assert_eq!(error["message"], "the client is gone", "{answer}");
+    is_free().await;
+}
+
+/// Nobody can come back to the stream of a batch; its requests run on as others do whose clients are gone: so many at
+/// once.
+#[tokio::test]
+async fn a_batch_whose_client_is_gone_takes_one_of_the_places_for_such() {
+    let mut none = limits();
+    none.unheard = 0;
+    let (_gateway, address) = before(asking().with_limits(none)).await;
+    let mut client = Legacy::at(address, "2025-03-26", &json!({"sampling": {}})).await;
+    let params = asks("ask", "sampling/createMessage", json!({"messages": []}));
+    let mut batch = Http::connect(address).await;
+    let post = client.post(&json!([request(json!(99), "tools/call", params)]));
+    batch.send(&post.bytes()).await;
+    batch.head().await;
+    assert_eq!(next(&mut batch).await["method"], "sampling/createMessage");
+    drop(batch);
+    soon(async {
+        loop {
+            let state = client.ask("tools/call", tool("state")).await.json();
+            let told = state["result"]["told"].as_array().unwrap();
+            if told
+                .iter()
+                .any(|told| told["method"] == "notifications/cancelled")
+            {
+                break;
+            }
+        }
+    })
+    .await;
+}
+
+/// A stream that is lost can be come back to for as long as its session lasts, and so long a question waits.
+#[tokio::test]
+async fn nobody_waits_for_the_answer_of_a_session_that_has_expired() {
+    let config = asking().with_session_lifetime(Duration::from_secs(1));
+    let (gateway, address) = before(config).await;
+    let mut client = Client::open(address, &json!({"elicitation": {}})).await;
+    let mut lost = client.asking_call("ask").await;
+    lost.head().await;
+    assert_eq!(next(&mut lost).await["method"], "elicitation/create");
+    drop(lost);
+    let params = asks("ask", "elicitation/create", json!({"message": "m"}));
+    let mut call = client.call(params).await;
+    call.head().await;
+    let question = next(&mut call).await;
+    let cancelled = next(&mut call).await;
+    assert_eq!(cancelled["params"]["requestId"], question["id"]);
+    let answer = next(&mut call).await;
+    assert!(answer["result"]["reply"]["error"].is_object(), "{answer}");
+    assert_eq!(soon(client.stream.event()).await, None);
+    soon(async {
+        while gateway.status().questions > 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn roots_are_asked_for_at_once_and_again_when_they_changed() {
     let (_gateway, address) = before(asking()).await;
