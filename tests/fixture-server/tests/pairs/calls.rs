@@ -1,0 +1,161 @@
+//! Calls of tools: what they say at the end, and what they say before.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::pair::{Era, Pair};
+
+/// Arguments there and back.
+pub(crate) async fn echo(pair: Arc<Pair>) -> String {
+    let mut client = pair.client().await;
+    let arguments = json!({"z": 1.0, "a": [null, "ü\u{2028}"], "big": 12_345_678_901_234_567_u64});
+    let result = client.call("echo", arguments.clone()).await;
+    let structured = result["structuredContent"] == arguments;
+    let text = result["content"][0]["text"].as_str() == Some(&*arguments.to_string());
+    if structured && text {
+        "what it said, as structure and as text".to_owned()
+    } else {
+        result.to_string()
+    }
+}
+
+/// One block of each kind, and a structure.
+pub(crate) async fn every_kind(pair: Arc<Pair>) -> String {
+    let mut client = pair.client().await;
+    let result = client.call("raw", json!({"kind": "mixed"})).await;
+    let blocks = result["content"].as_array().expect("content is a list");
+    let kinds: Vec<_> = blocks
+        .iter()
+        .filter_map(|block| block["type"].as_str())
+        .collect();
+    format!("{} {}", kinds.join(" "), result["structuredContent"])
+}
+
+/// A structure that is no object, as servers may give since 2026-07-28.
+pub(crate) async fn array(pair: Arc<Pair>) -> String {
+    let mut client = pair.client().await;
+    let result = client.call("raw", json!({"kind": "array"})).await;
+    let text = &result["content"][0]["text"];
+    match result.get("structuredContent") {
+        Some(structure) => format!("structure {structure}, text {text}"),
+        None => format!("text {text}"),
+    }
+}
+
+/// What the server sees of the client: the revision that it speaks, and its name.
+pub(crate) async fn seen(pair: Arc<Pair>) -> String {
+    let mut client = pair.client().await;
+    let params =
+        json!({"name": "seen", "arguments": {"a": 1}, "_meta": {"example.com/kept": {"b": 2}}});
+    let answer = client.ask("tools/call", params).await.answer;
+    let seen = &answer["result"]["structuredContent"];
+    let own = match pair.server.era {
+        Era::Legacy => "2025-11-25",
+        Era::Modern => "2026-07-28",
+    };
+    let revision = if seen["protocolVersion"] == own {
+        "its own revision"
+    } else {
+        "another revision"
+    };
+    let (arguments, meta) = (&seen["arguments"], &seen["meta"]["example.com/kept"]);
+    format!("{revision}, {arguments}, {meta}")
+}
+
+/// Steps with a token.
+pub(crate) async fn progress(pair: Arc<Pair>) -> String {
+    steps(&pair, json!({"progressToken": "mine"})).await
+}
+
+/// Steps without.
+pub(crate) async fn silence(pair: Arc<Pair>) -> String {
+    steps(&pair, json!({})).await
+}
+
+async fn steps(pair: &Pair, meta: Value) -> String {
+    let mut client = pair.client().await;
+    let params = json!({"name": "progress", "arguments": {"steps": 3}, "_meta": meta});
+    let heard = client.ask("tools/call", params).await;
+    let steps = heard.of("notifications/progress").into_iter();
+    let steps = steps.map(|step| {
+        format!(
+            "{} {}/{}, ",
+            step["progressToken"], step["progress"], step["total"]
+        )
+    });
+    let said = &heard.answer["result"]["content"][0]["text"];
+    format!("{}then {said}", steps.collect::<String>())
+}
+
+/// Messages for the log of a client that named no level.
+pub(crate) async fn log(pair: Arc<Pair>) -> String {
+    let mut client = pair.client().await;
+    levels(&mut client, json!({})).await
+}
+
+/// Those of a client that named one.
+pub(crate) async fn log_from_warning(pair: Arc<Pair>) -> String {
+    let mut client = pair.client().await;
+    let meta = named(&mut client, "warning").await;
+    levels(&mut client, meta).await
+}
+
+/// Those of a client that named a higher level than somebody else.
+pub(crate) async fn log_of_several(pair: Arc<Pair>) -> String {
+    let mut loud = pair.client().await;
+    let meta = named(&mut loud, "debug").await;
+    levels(&mut loud, meta).await;
+    let mut client = pair.client().await;
+    let meta = named(&mut client, "alert").await;
+    levels(&mut client, meta).await
+}
+
+/// Those of a call while another client's is under way.
+pub(crate) async fn log_beside_another(pair: Arc<Pair>) -> String {
+    let mut other = pair.client().await;
+    let params =
+        json!({"name": "slow", "arguments": {"ms": 3_600_000}, "_meta": {"progressToken": 1}});
+    let mut slow = other.send("tools/call", params).await;
+    other.hear(&mut slow).await.expect("it begins");
+    let mut client = pair.client().await;
+    let meta = named(&mut client, "alert").await;
+    let heard = levels(&mut client, meta).await;
+    other.cancel(slow).await;
+    pair.sees_one_more_cancelled().await;
+    heard
+}
+
+/// Names the least level as the client's era does: once, or with the request.
+async fn named(client: &mut Client, level: &str) -> Value {
+    match client.era {
+        Era::Legacy => {
+            let answer = client
+                .ask("logging/setLevel", json!({"level": level}))
+                .await
+                .answer;
+            assert!(answer["result"].is_object(), "{answer}");
+            json!({})
+        }
+        Era::Modern => json!({"io.modelcontextprotocol/logLevel": level}),
+    }
+}
+
+/// The levels of the messages of a call that logs one of each.
+async fn levels(client: &mut Client, meta: Value) -> String {
+    let params = json!({"name": "log", "arguments": {"count": 8}, "_meta": meta});
+    let heard = client.ask("tools/call", params).await;
+    assert_eq!(
+        heard.answer["result"]["content"][0]["text"],
+        "had 8 messages"
+    );
+    let messages = heard.of("notifications/message").into_iter();
+    let levels: Vec<_> = messages
+        .filter_map(|message| message["level"].as_str())
+        .collect();
+    match levels.as_slice() {
+        [] => "nothing".to_owned(),
+        levels => levels.join(" "),
+    }
+}

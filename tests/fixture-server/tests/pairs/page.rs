@@ -1,0 +1,41 @@
+//! The table as `docs/eras.md` shows it.
+
+use std::fmt::Write as _;
+
+use crate::pair::SIDES;
+use crate::table::{TABLE, WHY};
+
+#[test]
+fn the_page_shows_the_table() {
+    let (_, rest) = PAGE
+        .split_once(BEGIN)
+        .expect("the page says where it begins");
+    let (shown, _) = rest.split_once(END).expect("the page says where it ends");
+    let table = table();
+    let is_shown = shown.trim() == table.trim();
+    assert!(is_shown, "docs/eras.md should show this:\n\n{table}");
+}
+
+fn table() -> String {
+    let mut text = String::from("|");
+    for side in SIDES {
+        write!(text, " | {}", side.name()).expect("a text takes text");
+    }
+    text.push_str(" |\n|---|:-:|:-:|:-:|:-:|\n");
+    for (part, rows) in TABLE {
+        writeln!(text, "| **{part}** | | | | |").expect("a text takes text");
+        for row in *rows {
+            let cells = row.cells.replace(' ', "` | `");
+            writeln!(text, "| {} | `{cells}` |", row.about).expect("a text takes text");
+        }
+    }
+    text.push_str("\n| sign | what the client sees |\n|:-:|---|\n");
+    for (sign, why) in WHY {
+        writeln!(text, "| `{sign}` | {why} |").expect("a text takes text");
+    }
+    text
+}
+
+const PAGE: &str = include_str!("../../../../docs/eras.md");
+const BEGIN: &str = "<!-- what the test prints begins here -->";
+const END: &str = "<!-- and ends here -->";
