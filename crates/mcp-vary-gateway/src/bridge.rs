@@ -75,9 +75,10 @@ fn make_modern(meta: &mut Members<'_>, upward: &Upward<'_>) {
 }
 
 /// How a client may cache a result: `ttlMs` and `cacheScope`.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) enum Caching {
     /// The result of a method that is not cacheable.
+    #[default]
     None,
     /// As the server said; without its word, not at all.
     AsTold,

@@ -299,6 +299,7 @@ mod tests {
             method,
             params,
             headers: None,
+            message: None,
         };
         let Outcome::Done(reply) = dispatch(gateway, &client, asked).await else {
             panic!("no server is asked");

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp_vary::json::elements;
 
+use crate::catalog::item::Place;
 use crate::catalog::listing::ListKind;
 use crate::splice;
 
@@ -16,6 +17,14 @@ pub(crate) struct Origin {
     pub(crate) kind: ListKind,
     /// What its server calls it.
     pub(crate) own: Arc<str>,
+}
+
+impl Origin {
+    /// What the list of `kind` has at `place`.
+    pub(crate) fn at(place: &Place, kind: ListKind) -> Self {
+        let own = Arc::clone(&place.own);
+        Self { kind, own }
+    }
 }
 
 /// Which server pointed to a URI, and by what.

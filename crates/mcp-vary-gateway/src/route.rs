@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http::HeaderMap;
 
 use crate::call::Call;
@@ -13,6 +14,7 @@ use crate::reply::{Failure, Reply};
 use crate::revision::Era;
 use crate::running::Running;
 use crate::setup::Setup;
+use crate::wire;
 
 /// A request from a client, its parts as written.
 #[derive(Debug)]
@@ -22,6 +24,18 @@ pub(crate) struct Asked<'a> {
     pub(crate) params: Params<'a>,
     /// The headers of a modern HTTP request, which must agree with the body.
     pub(crate) headers: Option<&'a HeaderMap>,
+    /// The message that the parts were read from, where it may outlast their reading.
+    pub(crate) message: Option<&'a Bytes>,
+}
+
+impl Asked<'_> {
+    /// A part as it was written, for as long as it is needed; copied only where it cannot be shared.
+    pub(crate) fn keep(&self, part: &str) -> Bytes {
+        let shared = self
+            .message
+            .and_then(|message| wire::part_of(message, part));
+        shared.unwrap_or_else(|| Bytes::copy_from_slice(part.as_bytes()))
+    }
 }
 
 /// What becomes of a request.

@@ -113,6 +113,6 @@ impl Call<'_> {
     }
 
     pub(crate) fn server_name(&self, server: usize) -> Arc<str> {
-        self.gateway.config.servers[server].name.as_str().into()
+        Arc::clone(&self.class.sources()[server].name)
     }
 }

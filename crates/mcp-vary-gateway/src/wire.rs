@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use bytes::Bytes;
 use mcp_vary::json::{self, ObjectReader};
 use serde::de::{Deserializer as _, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -98,6 +99,13 @@ impl<'a> Message<'a> {
     pub fn is_notification(&self) -> bool {
         self.method.is_some() && self.id.is_none()
     }
+}
+
+/// The part of `whole` that `part` is, without a copy; none where it was not read from there.
+pub(crate) fn part_of(whole: &Bytes, part: &str) -> Option<Bytes> {
+    let start = part.as_ptr().addr().checked_sub(whole.as_ptr().addr())?;
+    let end = start.checked_add(part.len())?;
+    (end <= whole.len()).then(|| whole.slice(start..end))
 }
 
 struct Envelope<'a> {
@@ -364,6 +372,18 @@ mod tests {
     fn refuses(text: &str, fault: WireFault, id: Option<&str>) {
         let error = Message::read(text.as_bytes()).unwrap_err();
         assert_eq!((error.fault, error.id.as_deref()), (fault, id), "{error}");
+    }
+
+    #[test]
+    fn a_part_of_a_message_is_not_copied() {
+        let whole = Bytes::from_static(br#"{"a":{"b":1}}"#);
+        let text = std::str::from_utf8(&whole).unwrap();
+        let part = part_of(&whole, &text[5..12]).unwrap();
+        assert_eq!(
+            (&*part, part.as_ptr()),
+            (&br#"{"b":1}"#[..], whole[5..].as_ptr())
+        );
+        assert_eq!(part_of(&whole, "[]"), None);
     }
 
     #[test]

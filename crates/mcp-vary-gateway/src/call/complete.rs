@@ -13,6 +13,7 @@ use crate::catalog::listing::ListKind;
 use crate::catalog::shown::Prompt;
 use crate::reply::Failure;
 use crate::route::Outcome;
+use crate::running::Downward;
 use crate::splice;
 use crate::words::Words;
 
@@ -26,7 +27,10 @@ impl Call<'_> {
         let (server, words) = self.server_of_reference(variant).await?;
         let forwarding = Forwarding {
             server,
-            words,
+            downward: Downward {
+                words,
+                ..Downward::default()
+            },
             ..Forwarding::default()
         };
         self.forward(variant, forwarding).await

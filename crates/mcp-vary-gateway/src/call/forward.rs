@@ -7,55 +7,41 @@ use mcp_vary::view::UriMap;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::Call;
-use crate::bridge::{self, Caching, Upward};
-use crate::catalog::listing::ListKind;
+use crate::bridge::{self, Upward};
 use crate::class::InUse;
-use crate::links::Origin;
 use crate::log_level::level_name;
 use crate::own::Held;
 use crate::reply::Failure;
 use crate::revision::Era;
 use crate::rounds::{self, Relay, Round, Subject};
 use crate::route::Outcome;
-use crate::running::{Again, Finish, Progress, Running, Sent, Taken};
+use crate::running::{Again, Downward, Finish, Progress, Running, Sent, Taken};
 use crate::session::NO_CLASS;
-use crate::shape::Shape;
-use crate::tasks::TaskNames;
 use crate::upstream::{Owner, Request, Upstream};
 use crate::wire;
-use crate::words::Words;
 
-/// What a request needs beside its params to go upstream.
+/// What a method found out: where its request goes, and what is known of the way back.
 #[derive(Debug, Default)]
 pub(crate) struct Forwarding {
     /// The index of the server.
     pub(crate) server: usize,
     /// What the header `Mcp-Name` says.
     pub(crate) name: Option<String>,
-    /// The list that has what is asked for, whose result may point to resources.
-    pub(crate) of: Option<ListKind>,
-    /// What is asked for, where that is not its `name`.
-    pub(crate) origin: Option<String>,
-    /// What the view calls otherwise than the server.
-    pub(crate) words: Option<Arc<Words>>,
     pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
-    pub(crate) caching: Option<Caching>,
-    pub(crate) shape: Option<Shape>,
     /// What the states of its rounds are bound to.
     pub(crate) subject: Option<Subject>,
     /// Whether it may be sent once more when the server is lost.
     pub(crate) repeatable: bool,
-    /// The task that it is about, or that may come of it.
-    pub(crate) task: Option<Box<TaskNames>>,
+    pub(crate) downward: Downward,
 }
 
 impl Call<'_> {
+    /// Sends the request to its server: on the connection of the class, or on one that the client has alone.
     pub(crate) async fn forward(
         mut self,
         variant: usize,
         mut forwarding: Forwarding,
     ) -> Result<Outcome, Failure> {
-        let gateway = self.gateway;
         let source = Arc::clone(&self.class.sources()[forwarding.server]);
         let mut finish = self.finish(variant, &mut forwarding)?;
         let round = self.round(variant, finish.seal.as_ref())?;
@@ -64,72 +50,77 @@ impl Call<'_> {
             return self.go_on(call, turn, finish);
         }
         let alone = self.alone(forwarding.server).await?;
-        let line = alone.as_ref().map_or(&source.line, Held::line);
+        let line = Arc::clone(alone.as_ref().map_or(&source.line, Held::line));
         if let Some(level) = finish.client.log_level {
             line.log_from_if_possible(level).await;
         }
         let upstream = line.ready().await?;
         finish.upstream = upstream.hello().era();
         round.prepare(&mut self.asked.params, finish.upstream)?;
-        let request = self.request(forwarding.server, &upstream, &finish, &mut forwarding);
-        let is_relayed = self.is_relayed(finish.upstream);
-        let sent = (forwarding.repeatable || is_relayed).then(|| {
-            Arc::new(Sent {
-                line: Arc::clone(line),
-                upstream: Arc::clone(&upstream),
-                request: request.clone(),
-            })
-        });
-        let exchange = upstream.request(request).await?;
+        let is_repeatable = forwarding.repeatable;
+        let sent = Sent {
+            request: self.request(&upstream, &finish, forwarding),
+            line,
+            upstream,
+        };
         let taken = Taken {
             turn: Some(turn),
             alone,
             _class: Some(InUse::new(&self.class)),
         };
-        let mut running = Running::new(Arc::clone(&gateway.lasting), exchange, taken, finish);
-        if let Some(sent) = sent.as_ref().filter(|_| is_relayed) {
-            let limit = gateway.config.limits.rounds;
-            running.relay_with(Relay::new(Arc::clone(sent), limit));
-        }
-        if let Some(sent) = sent.filter(|_| forwarding.repeatable) {
-            running.repeat_with(Again::new(sent));
-        }
+        let running = self.send(sent, is_repeatable, taken, finish).await?;
         Ok(Outcome::Running(Box::new(running)))
     }
 
     /// The request as the server gets it.
-    fn request(
-        &mut self,
-        server: usize,
-        upstream: &Upstream,
-        finish: &Finish,
-        forwarding: &mut Forwarding,
-    ) -> Request {
-        let told = self.told_to(server, upstream);
+    fn request(&mut self, upstream: &Upstream, finish: &Finish, forwarding: Forwarding) -> Request {
+        let told = self.told_to(forwarding.server, finish.upstream);
         let token = finish.progress.as_ref().map(|it| it.ours.as_str());
         let upward = Upward {
             revision: upstream.hello().revision,
-            capabilities: &told,
+            capabilities: told.as_deref().unwrap_or_else(|| upstream.capabilities()),
             progress_token: token,
             log_level: finish.client.log_level.map(level_name),
         };
         let params = bridge::params_upward(&mut self.asked.params, &upward);
         let mut request = Request::new(self.asked.method.to_owned(), Some(params));
         request.progress_token = token.map(str::to_owned);
-        request.name = forwarding.name.take();
-        request.param_headers = std::mem::take(&mut forwarding.headers);
+        request.name = forwarding.name;
+        request.param_headers = forwarding.headers;
         request.owner = Some(Owner(self.client.id));
         request
     }
 
-    /// What the server is told of what the client can do: a class may hold more clients than one that can do the
-    /// same, and a server without sessions is told of each.
-    fn told_to(&self, server: usize, upstream: &Upstream) -> Arc<str> {
+    /// What a server of `era` is told with the request of what the client can do, where that may be more than it
+    /// was told of the class: a class may hold more clients than one that can do the same, and a server without
+    /// sessions is told of each.
+    fn told_to(&self, server: usize, era: Era) -> Option<Arc<str>> {
         let mirrored = self.client.mirrored();
-        if upstream.hello().era() == Era::Legacy || mirrored == NO_CLASS {
-            return upstream.capabilities().into();
+        let may_differ = era == Era::Modern && mirrored != NO_CLASS;
+        may_differ.then(|| self.gateway.classes.told_of(server, mirrored))
+    }
+
+    /// Sends the request, and keeps it where it may have to be sent once more.
+    async fn send(
+        &self,
+        sent: Sent,
+        is_repeatable: bool,
+        taken: Taken,
+        finish: Finish,
+    ) -> Result<Running, Failure> {
+        let is_relayed = self.is_relayed(finish.upstream);
+        let kept = (is_repeatable || is_relayed).then(|| Arc::new(sent.clone()));
+        let exchange = sent.upstream.request(sent.request).await?;
+        let lasting = Arc::clone(&self.gateway.lasting);
+        let mut running = Running::new(lasting, exchange, taken, finish);
+        if let Some(sent) = kept.as_ref().filter(|_| is_relayed) {
+            let limit = self.gateway.config.limits.rounds;
+            running.relay_with(Relay::new(Arc::clone(sent), limit));
         }
-        self.gateway.classes.told_of(server, mirrored)
+        if let Some(sent) = kept.filter(|_| is_repeatable) {
+            running.repeat_with(Again::new(sent));
+        }
+        Ok(running)
     }
 
     /// The connection that the client has alone, where the server could ask it something on the way.
@@ -154,29 +145,21 @@ impl Call<'_> {
 
     /// What it takes to turn the answer into the client's.
     fn finish(&self, variant: usize, forwarding: &mut Forwarding) -> Result<Finish, Failure> {
-        let source = &self.class.sources()[forwarding.server];
-        let origin = forwarding.of.filter(|_| self.gateway.follows_links());
-        let own = forwarding.origin.as_deref().or(forwarding.name.as_deref());
-        let origin = origin.zip(own);
-        let links_of = origin.map(|(kind, own)| {
-            let own = own.into();
-            (source.name().into(), Origin { kind, own })
-        });
         let mut client = self.client.clone();
         client.log_level = self.log_level()?;
+        let mut downward = std::mem::take(&mut forwarding.downward);
+        downward.origin = downward.origin.filter(|_| self.gateway.follows_links());
         let subject = forwarding.subject.take();
         Ok(Finish {
             id: self.asked.id.to_owned(),
             client,
-            caching: forwarding.caching.unwrap_or(Caching::None),
-            shape: forwarding.shape.take(),
             active_variant: self.active_variant(variant),
             action: self.action,
-            links_of,
-            words: forwarding.words.take(),
+            server: self.server_name(forwarding.server),
+            downward,
             uris: self.changed_uris(variant),
             seal: self.seal_of_rounds(variant, forwarding.server, subject),
-            task: forwarding.task.take(),
+            // Until there is a connection; those whose calls wait are of this one.
             upstream: Era::Legacy,
             progress: self.progress()?,
         })

@@ -9,8 +9,10 @@ use super::{Call, sentence};
 use crate::catalog::Catalog;
 use crate::catalog::listing::ListKind;
 use crate::catalog::shown::Prompt;
+use crate::links::Origin;
 use crate::reply::Failure;
 use crate::route::Outcome;
+use crate::running::Downward;
 
 impl Call<'_> {
     pub(crate) async fn prompt(mut self) -> Result<Outcome, Failure> {
@@ -30,10 +32,13 @@ impl Call<'_> {
         let forwarding = Forwarding {
             server: place.server,
             name: Some(place.own.to_string()),
-            of: Some(ListKind::Prompts),
-            words: prompt.words.clone(),
-            shape: self.prompt_shape(variant, &prompt),
             subject,
+            downward: Downward {
+                origin: Some(Origin::at(place, ListKind::Prompts)),
+                words: prompt.words.clone(),
+                shape: self.prompt_shape(variant, &prompt),
+                ..Downward::default()
+            },
             ..Forwarding::default()
         };
         self.forward(variant, forwarding).await

@@ -17,6 +17,7 @@ use crate::kept::{Kept, Unread};
 use crate::links::Origin;
 use crate::reply::{self, Failure};
 use crate::route::Outcome;
+use crate::running::Downward;
 
 impl Call<'_> {
     pub(crate) async fn read(mut self) -> Result<Outcome, Failure> {
@@ -37,13 +38,20 @@ impl Call<'_> {
         if own != uri {
             self.asked.params.members.set("uri", json::string(&own));
         }
+        let origin = Origin {
+            kind: ListKind::Resources,
+            own: (&*own).into(),
+        };
         let forwarding = Forwarding {
             server,
-            subject: self.subject(&uri),
             name: Some(own.into_owned()),
-            shape: self.resource_shape(variant, server),
-            of: Some(ListKind::Resources),
-            caching: Some(caching),
+            subject: self.subject(&uri),
+            downward: Downward {
+                origin: Some(origin),
+                caching,
+                shape: self.resource_shape(variant, server),
+                ..Downward::default()
+            },
             ..Forwarding::default()
         };
         self.forward(variant, forwarding).await

@@ -12,9 +12,11 @@ use super::{Call, sentence};
 use crate::catalog::Catalog;
 use crate::catalog::listing::ListKind;
 use crate::catalog::shown::Tool;
+use crate::links::Origin;
 use crate::mcp_header;
 use crate::reply::Failure;
 use crate::route::Outcome;
+use crate::running::Downward;
 use crate::upstream::Repeat;
 
 impl Call<'_> {
@@ -47,14 +49,16 @@ impl Call<'_> {
         let forwarding = Forwarding {
             server: tool.place.server,
             name: Some(tool.place.own.to_string()),
-            of: Some(ListKind::Tools),
-            words: tool.words.clone(),
             headers,
-            shape: self.tool_shape(variant, &tool),
             subject,
             repeatable: tool.idempotent && self.repeats(tool.place.server) && task.is_none(),
-            task,
-            ..Forwarding::default()
+            downward: Downward {
+                origin: Some(Origin::at(&tool.place, ListKind::Tools)),
+                words: tool.words.clone(),
+                shape: self.tool_shape(variant, &tool),
+                task,
+                ..Downward::default()
+            },
         };
         self.forward(variant, forwarding).await
     }

@@ -21,6 +21,8 @@ use crate::upstream::{ConnectError, Event, Hello, Kind, Line, Upstream};
 /// One server as clients of one class see it.
 #[derive(Debug)]
 pub(crate) struct Source {
+    /// The name that the operator gave the server.
+    pub(crate) name: Arc<str>,
     pub(crate) line: Arc<Line>,
     told: ArcSwap<Told>,
     following: watch::Sender<Following>,
@@ -82,6 +84,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 impl Source {
     pub(crate) fn new(line: Arc<Line>) -> Self {
         Self {
+            name: line.config().name.as_str().into(),
             line,
             told: ArcSwap::default(),
             following: watch::Sender::default(),
@@ -95,7 +98,7 @@ impl Source {
 
     /// The name that the operator gave the server.
     pub(crate) fn name(&self) -> &str {
-        &self.line.config().name
+        &self.name
     }
 
     pub(crate) fn told(&self) -> Arc<Told> {

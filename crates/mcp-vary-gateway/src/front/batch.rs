@@ -155,6 +155,7 @@ async fn request(
         method,
         params,
         headers: None,
+        message: None,
     };
     let outcome = dispatch(&gateway, &client, asked).await;
     drop(gateway);

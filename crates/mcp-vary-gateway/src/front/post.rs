@@ -51,7 +51,7 @@ pub(crate) async fn answer(
             }));
         }
     };
-    let begun = begin_message(&gateway, head, told, &message).await;
+    let begun = begin_message(&gateway, head, told, (&bytes, &message)).await;
     let patience = gateway.config.limits.stream_after;
     // What the server works on needs nothing more of a configuration that may be replaced.
     drop(gateway);
@@ -79,7 +79,7 @@ async fn begin_message(
     gateway: &Arc<Setup>,
     head: &Parts,
     told: &Told,
-    message: &Message<'_>,
+    (body, message): (&Bytes, &Message<'_>),
 ) -> Result<Begun, Reply> {
     let bad = |failure: Failure, era| Reply {
         status: StatusCode::BAD_REQUEST,
@@ -88,11 +88,11 @@ async fn begin_message(
     let params = Params::read(message.params).map_err(|failure| bad(failure, Era::Legacy))?;
     // Where the body names a revision, it is held against the header.
     if params.is_modern() {
-        return modern(gateway, head, told, message, params).await;
+        return modern(gateway, head, told, (body, message), params).await;
     }
     let version = version_told(&head.headers).map_err(|failure| bad(failure, Era::Modern))?;
     if version.is_some_and(|revision| revision.era() == Era::Modern) {
-        return modern(gateway, head, told, message, params).await;
+        return modern(gateway, head, told, (body, message), params).await;
     }
     if message.method.as_deref() == Some("initialize") {
         let id = message.id.ok_or_else(|| {
@@ -163,6 +163,7 @@ async fn legacy(
         method,
         params,
         headers: None,
+        message: None,
     };
     let outcome = dispatch(gateway, &client, asked).await;
     Ok(begun(outcome, Some(place)))
@@ -172,7 +173,7 @@ async fn modern(
     gateway: &Arc<Setup>,
     head: &Parts,
     told: &Told,
-    message: &Message<'_>,
+    (body, message): (&Bytes, &Message<'_>),
     params: Params<'_>,
 ) -> Result<Begun, Reply> {
     let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
@@ -189,6 +190,7 @@ async fn modern(
         method,
         params,
         headers: Some(&head.headers),
+        message: Some(body),
     };
     let outcome = dispatch(gateway, &client, asked).await;
     Ok(begun(outcome, None))

@@ -319,6 +319,7 @@ impl Connection {
                 method: &method,
                 params,
                 headers: None,
+                message: None,
             };
             let answer = run(gateway, &client, asked, place, &lines, stopping);
             tokio::select! {

@@ -69,14 +69,10 @@ impl Call<'_> {
     /// for legacy clients, whose requests have no second round.
     pub(crate) fn subject(&self, name: &str) -> Option<Subject> {
         let is_modern = self.client.era() == Era::Modern;
+        let arguments = self.asked.params.members.get("arguments");
         is_modern.then(|| Subject {
             name: name.to_owned(),
-            arguments: self
-                .asked
-                .params
-                .members
-                .get("arguments")
-                .map(str::to_owned),
+            arguments: arguments.map(|arguments| self.asked.keep(arguments)),
         })
     }
 
@@ -94,7 +90,7 @@ impl Call<'_> {
             method: self.action.in_rounds()?,
             principal: self.client.principal(),
             subject: subject?,
-            server: gateway.config.servers[server].name.as_str().into(),
+            server: self.server_name(server),
             lifetime: limits.state_lifetime,
             bounds: Bounds {
                 in_all: limits.held_calls,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use mcp_vary::state::{Binding, Parameters, StateError, open, seal};
 use mcp_vary::variant::VariantId;
 use serde::{Deserialize, Serialize};
@@ -31,7 +32,7 @@ pub(crate) struct Subject {
     /// The name of a tool or prompt, or a URI.
     pub(crate) name: String,
     /// JSON text.
-    pub(crate) arguments: Option<String>,
+    pub(crate) arguments: Option<Bytes>,
 }
 
 /// Without the arguments, which may hold secrets.
@@ -46,10 +47,13 @@ impl fmt::Debug for Subject {
 impl Subject {
     fn parameters(&self) -> Parameters {
         let arguments = self.arguments.as_deref();
-        let arguments = arguments.map(|text| match serde_json::from_str(text) {
+        let arguments = arguments.map(|text| match serde_json::from_slice(text) {
             Ok(Value::Object(arguments)) => arguments,
             // What cannot be read is the same only if it is written the same.
-            _ => Map::from_iter([(String::new(), Value::String(text.to_owned()))]),
+            _ => {
+                let text = String::from_utf8_lossy(text).into_owned();
+                Map::from_iter([(String::new(), Value::String(text))])
+            }
         });
         Parameters::of(&self.name, arguments.as_ref())
     }

@@ -23,7 +23,7 @@ impl Finish {
             return reply::result(&self.id, result.as_bytes());
         }
         let mut failure = self.in_the_words_of_the_client(failure);
-        if let Some(words) = &self.words
+        if let Some(words) = &self.downward.words
             && let Cow::Owned(message) = words.of_the_view(failure.message())
         {
             failure.set_message(message);
@@ -31,7 +31,7 @@ impl Finish {
         if let Some(uris) = &self.uris {
             uris::of_a_failure(uris, &mut failure);
         }
-        if let Some(task) = &self.task
+        if let Some(task) = &self.downward.task
             && let Some(message) = task.in_words(failure.message())
         {
             failure.set_message(message);

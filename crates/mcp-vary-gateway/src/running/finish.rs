@@ -26,24 +26,31 @@ use crate::words::Words;
 pub(crate) struct Finish {
     pub(crate) id: String,
     pub(crate) client: Client,
-    pub(crate) caching: Caching,
-    pub(crate) shape: Option<Shape>,
     /// The variant that the request ran under; `None` when variants are off.
     pub(crate) active_variant: Option<VariantId>,
     pub(crate) action: Action,
-    /// The server and what was asked of it, where what its results point to decides what can be read.
-    pub(crate) links_of: Option<(Arc<str>, Origin)>,
-    /// What the view calls otherwise than the server.
-    pub(crate) words: Option<Arc<Words>>,
+    pub(crate) server: Arc<str>,
+    pub(crate) downward: Downward,
     /// What the view calls resources, where that is not what the servers do.
     pub(crate) uris: Option<Arc<UriMap>>,
     /// Seals the states of its rounds; none for a client or a method that knows no rounds.
     pub(crate) seal: Option<Seal>,
-    /// The task that it is about, or that may come of it.
-    pub(crate) task: Option<Box<TaskNames>>,
     /// The era of the server, whose results the client may not be able to read.
     pub(crate) upstream: Era,
     pub(crate) progress: Option<Progress>,
+}
+
+/// What a method knows of the way back.
+#[derive(Debug, Default)]
+pub(crate) struct Downward {
+    /// What is asked, where what it points to can be read then.
+    pub(crate) origin: Option<Origin>,
+    /// What the view calls otherwise than the server.
+    pub(crate) words: Option<Arc<Words>>,
+    pub(crate) caching: Caching,
+    pub(crate) shape: Option<Shape>,
+    /// The task that it is about, or that may come of it.
+    pub(crate) task: Option<Box<TaskNames>>,
 }
 
 /// The progress token towards the server, and the client's own.
@@ -62,13 +69,13 @@ impl Finish {
             return self.input_required(result, lasting);
         }
         let told = self.told(result);
-        let sent = bridge::result_downward(&told, self.client.era(), self.caching);
+        let sent = bridge::result_downward(&told, self.client.era(), self.downward.caching);
         reply::result(&self.id, sent.as_bytes())
     }
 
     /// What the client is told where the server said `result`.
     fn told<'a>(&self, result: &'a str) -> Cow<'a, str> {
-        let Some(task) = &self.task else {
+        let Some(task) = &self.downward.task else {
             return self.shaped(result);
         };
         match self.action {
@@ -95,7 +102,7 @@ impl Finish {
     /// The result in the client's words and shape.
     fn shaped<'a>(&self, result: &'a str) -> Cow<'a, str> {
         let is_call = matches!(self.action, Action::Call | Action::Task(_));
-        let told = match &self.words {
+        let told = match &self.downward.words {
             Some(words) if is_call => words.of_a_failed_call(result),
             _ => Cow::Borrowed(result),
         };
@@ -103,7 +110,7 @@ impl Finish {
             Some(uris) => then(told, |told| uris::of_the_view(uris, told)),
             None => told,
         };
-        let shaped = match &self.shape {
+        let shaped = match &self.downward.shape {
             Some(shape) => then(told, |told| shape.apply(told)),
             None => told,
         };

@@ -15,7 +15,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 pub(crate) use self::again::Again;
 use self::asking::over;
-pub(crate) use self::finish::{Finish, Progress};
+pub(crate) use self::finish::{Downward, Finish, Progress};
 pub(crate) use self::sent::Sent;
 pub(crate) use self::unheard::unheard_for;
 use crate::class::InUse;
@@ -146,8 +146,8 @@ impl Running {
         self.end();
         Step::Done(match outcome {
             Ok(result) => {
-                if let Some((server, origin)) = &self.finish.links_of {
-                    self.lasting.links.note(server, origin, result);
+                if let Some(origin) = &self.finish.downward.origin {
+                    self.lasting.links.note(&self.finish.server, origin, result);
                 }
                 self.finish.result(result, &self.lasting)
             }

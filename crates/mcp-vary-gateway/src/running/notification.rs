@@ -27,7 +27,7 @@ impl Finish {
 
     /// > Requestors MUST NOT rely on receiving this notifications (MCP 2025-11-25, basic/utilities/tasks)
     fn task_status(&self, params: &str) -> Option<Bytes> {
-        let params = self.task.as_ref()?.status(params, &self.client)?;
+        let params = self.downward.task.as_ref()?.status(params, &self.client)?;
         Some(Bytes::from(format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{params}}}"#
         )))

@@ -6,7 +6,7 @@ use crate::reply::Failure;
 use crate::upstream::{Exchange, Line, Request, Upstream};
 
 /// A request that was sent.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Sent {
     pub(crate) line: Arc<Line>,
     /// The connection that it was sent on.

@@ -11,9 +11,11 @@ use crate::call::{Call, Forwarding};
 use crate::catalog::item::Place;
 use crate::catalog::listing::ListKind;
 use crate::catalog::source::Source;
+use crate::links::Origin;
 use crate::reply::{Failure, MISSING_CLIENT_CAPABILITY};
 use crate::revision::Era;
 use crate::route::{Action, Outcome, TaskAction, unknown};
+use crate::running::Downward;
 use crate::splice;
 use crate::upstream::{Owner, Request};
 
@@ -49,10 +51,7 @@ impl Call<'_> {
         TaskNames {
             form,
             lasting: Arc::clone(&self.gateway.lasting),
-            server: self.gateway.config.servers[place.server]
-                .name
-                .as_str()
-                .into(),
+            server: self.server_name(place.server),
             variant: self.gateway.variant_id(variant).clone(),
             tool: Arc::clone(&place.own),
             own,
@@ -140,13 +139,14 @@ impl Call<'_> {
         self.asked.params.members.set("taskId", own);
         let forwarding = Forwarding {
             server,
-            of: tool.is_some().then_some(ListKind::Tools),
-            origin: Some(place.own.to_string()),
-            words: tool.as_ref().and_then(|tool| tool.words.clone()),
-            shape: tool.and_then(|tool| self.tool_shape(variant, &tool)),
             name: Some(task.id.clone()),
-            caching: Some(Caching::None),
-            task: Some(Box::new(self.names(form, variant, &place, Some(task.id)))),
+            downward: Downward {
+                origin: tool.is_some().then(|| Origin::at(&place, ListKind::Tools)),
+                words: tool.as_ref().and_then(|tool| tool.words.clone()),
+                shape: tool.and_then(|tool| self.tool_shape(variant, &tool)),
+                task: Some(Box::new(self.names(form, variant, &place, Some(task.id)))),
+                caching: Caching::None,
+            },
             ..Forwarding::default()
         };
         self.forward(variant, forwarding).await
