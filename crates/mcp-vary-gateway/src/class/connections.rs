@@ -18,10 +18,43 @@ use crate::upstream::Line;
 #[derive(Debug)]
 pub(super) struct Connections {
     pub(super) followers: Vec<Arc<Follower>>,
-    pub(super) used: Mutex<Instant>,
+    used: Mutex<Instant>,
 }
 
 impl Connections {
+    pub(super) fn new(followers: Vec<Arc<Follower>>) -> Self {
+        Self {
+            followers,
+            used: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// Those that `are_wanted`, last used when these were; none where there are none.
+    pub(super) fn only(&self, are_wanted: impl Fn(&Follower) -> bool) -> Option<Self> {
+        let followers = self.followers.iter().filter(|it| are_wanted(it));
+        let followers: Vec<_> = followers.cloned().collect();
+        let used = Mutex::new(*lock(&self.used));
+        (!followers.is_empty()).then_some(Self { followers, used })
+    }
+
+    pub(super) fn sources(&self) -> Vec<Arc<Source>> {
+        let sources = self.followers.iter().map(|it| Arc::clone(&it.source));
+        sources.collect()
+    }
+
+    /// Tells `catalog` of what changes from now on.
+    pub(super) fn show_in(&self, catalog: &Arc<LiveCatalog>) {
+        for follower in &self.followers {
+            let mut catalogs = lock(&follower.catalogs);
+            catalogs.retain(|catalog| catalog.strong_count() > 0);
+            catalogs.push(Arc::downgrade(catalog));
+        }
+    }
+
+    pub(super) fn note_use(&self) {
+        *lock(&self.used) = Instant::now();
+    }
+
     /// Whether somebody uses them, or did within `unused`.
     pub(super) fn are_used(self: &Arc<Self>, unused: Duration) -> bool {
         Arc::strong_count(self) > 1 || lock(&self.used).elapsed() < unused
@@ -40,7 +73,7 @@ impl InUse {
 
 impl Drop for InUse {
     fn drop(&mut self) {
-        *lock(&self.0.used) = Instant::now();
+        self.0.note_use();
     }
 }
 
@@ -48,7 +81,7 @@ impl Drop for InUse {
 #[derive(Debug)]
 pub(super) struct Follower {
     pub(super) source: Arc<Source>,
-    pub(super) catalogs: Arc<Mutex<Vec<Weak<LiveCatalog>>>>,
+    catalogs: Arc<Mutex<Vec<Weak<LiveCatalog>>>>,
     /// Ends the following.
     _following: DropGuard,
 }

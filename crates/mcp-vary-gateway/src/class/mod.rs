@@ -5,32 +5,29 @@
 
 mod connections;
 mod server;
+mod table;
 mod told;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::Value;
-use tokio::sync::OnceCell;
-use tokio::time::Instant;
-use tracing::{info, warn};
+use tracing::info;
 
 pub(crate) use self::connections::InUse;
 use self::connections::{Background, Connections, Follower};
 use self::server::Server;
+use self::table::Table;
 use self::told::{declared, mirror};
 use crate::asking::Askable;
 use crate::catalog::LiveCatalog;
 use crate::catalog::source::{self, Source};
 use crate::catalog::view::Layout;
-use crate::client::Client;
-use crate::client::Memo;
+use crate::client::{Client, Memo};
 use crate::lasting::Lasting;
-use crate::own::OwnLines;
-use crate::own::{Door, Held};
+use crate::own::{Door, Held, OwnLines};
 use crate::reply::Failure;
 use crate::session::{ClientId, NO_CLASS};
 use crate::upstream::{Isolation, Line, UpstreamConfig};
@@ -55,23 +52,58 @@ pub(crate) struct Class {
     connections: Arc<Connections>,
 }
 
+impl Class {
+    /// Opens a class on its connections, and follows those that nobody follows yet; `known` are those that
+    /// somebody does.
+    async fn open(
+        capabilities: Arc<str>,
+        lines: Vec<Arc<Line>>,
+        known: &[Arc<Follower>],
+        layout: Layout,
+        background: &Background,
+    ) -> Arc<Self> {
+        let followers = lines.into_iter().map(|line| {
+            let mut known = known.iter();
+            let known = known.find(|known| Arc::ptr_eq(&known.source.line, &line));
+            known.map_or_else(|| Follower::begin(line, background), Arc::clone)
+        });
+        let connections = Connections::new(followers.collect());
+        let audience = Arc::clone(&background.audience);
+        let catalog = Arc::new(LiveCatalog::new(connections.sources(), layout, audience));
+        // What changes from here on is told to the catalogue, and what changed before is in it from the start.
+        connections.show_in(&catalog);
+        catalog.rebuild(&BTreeSet::new()).await;
+        Arc::new(Self {
+            catalog,
+            can_be_asked: Askable::of(&capabilities).is_any(),
+            capabilities,
+            connections: Arc::new(connections),
+        })
+    }
+
+    pub(crate) fn sources(&self) -> &[Arc<Source>] {
+        &self.catalog.sources
+    }
+
+    /// Waits until every server was read or could not be connected to, or for `limit`.
+    pub(crate) async fn first_readings(&self, limit: Duration) {
+        source::first_readings(self.sources(), limit).await;
+    }
+}
+
 /// The classes that there are.
 #[derive(Debug)]
 pub(crate) struct Classes {
     servers: Vec<Arc<Server>>,
     layout: Layout,
     base: Arc<Class>,
-    others: Mutex<BTreeMap<ClassKey, Arc<OnceCell<Arc<Class>>>>>,
-    /// What classes had under the configuration before this one, until they are asked for again.
-    inherited: Mutex<BTreeMap<ClassKey, Arc<Connections>>>,
+    others: Table,
     /// The extensions that some server may be told of.
     mirrored: BTreeSet<String>,
     is_isolated: bool,
     /// What each server is told of clients, by what may be known of them.
     told: Memo<Vec<Arc<str>>>,
     own: Arc<OwnLines>,
-    /// Whether there was no room for the last class that was asked for.
-    is_full: AtomicBool,
     background: Background,
 }
 
@@ -102,24 +134,22 @@ impl Classes {
         let servers: Vec<_> = servers.collect();
         let lines = servers.iter().map(|server| server.first_line()).collect();
         let known = before.map(|before| before.base.connections.followers.as_slice());
+        let base = Class::open(
+            NO_CLASS.into(),
+            lines,
+            known.unwrap_or_default(),
+            layout.clone(),
+            &background,
+        );
         Self {
-            base: open(
-                NO_CLASS.into(),
-                lines,
-                known.unwrap_or_default(),
-                layout.clone(),
-                &background,
-            )
-            .await,
+            base: base.await,
             servers,
             layout,
-            others: Mutex::default(),
-            inherited: Mutex::default(),
+            others: Table::default(),
             mirrored,
             is_isolated,
             told: Memo::new(REMEMBERED),
-            own: Arc::clone(&own),
-            is_full: AtomicBool::new(false),
+            own,
             background,
         }
     }
@@ -155,24 +185,8 @@ impl Classes {
     pub(crate) fn inherit(&self, before: &Self) {
         let lines: Vec<_> = self.servers.iter().flat_map(|it| it.open_lines()).collect();
         let lines: BTreeSet<_> = lines.iter().map(Arc::as_ptr).collect();
-        let is_ours = |it: &&Arc<Follower>| lines.contains(&Arc::as_ptr(&it.source.line));
-        let others = lock(&before.others);
-        let open = others
-            .iter()
-            .filter_map(|(key, cell)| Some((key, &cell.get()?.connections)));
-        let waiting = lock(&before.inherited);
-        let (mine, mut inherited) = (lock(&self.others), lock(&self.inherited));
-        for (key, connections) in open.chain(waiting.iter()) {
-            let followers = connections.followers.iter().filter(is_ours);
-            let followers: Vec<_> = followers.cloned().collect();
-            let is_open = mine.get(key).is_some_and(|cell| cell.initialized());
-            if followers.is_empty() || is_open {
-                continue;
-            }
-            let used = Mutex::new(*lock(&connections.used));
-            let connections = Arc::new(Connections { followers, used });
-            inherited.entry(key.clone()).or_insert(connections);
-        }
+        let is_ours = |it: &Follower| lines.contains(&Arc::as_ptr(&it.source.line));
+        self.others.inherit(&before.others, is_ours);
     }
 
     /// The connections to servers that these classes have and `others` have not.
@@ -227,27 +241,27 @@ impl Classes {
         if self.background.stop.is_cancelled() {
             return Err(Failure::internal("the gateway stops"));
         }
-        let Some(cell) = self.cell(key) else {
+        let Some(place) = self.others.place(key) else {
             return match key.session {
                 None => Ok(Arc::clone(&self.base)),
                 Some(_) => Err(Failure::internal(TOO_MANY_OWN)),
             };
         };
-        let class = cell.get_or_try_init(|| self.open(key)).await;
+        let class = place.get_or_try_init(|| self.open(key)).await;
         let class = match class {
             Ok(class) => Arc::clone(class),
             Err(failure) => {
-                drop(cell);
-                self.give_up(key);
+                drop(place);
+                self.others.give_up(key);
                 return Err(failure);
             }
         };
-        *lock(&class.connections.used) = Instant::now();
+        class.connections.note_use();
         Ok(class)
     }
 
     async fn open(&self, key: &ClassKey) -> Result<Arc<Class>, Failure> {
-        let inherited = lock(&self.inherited).get(key).cloned();
+        let inherited = self.others.inherited(key);
         let lines = self.servers.iter();
         let lines: Result<_, Failure> = lines.map(|server| server.line(key, &self.own)).collect();
         let inherited = inherited.iter().flat_map(|it| &it.followers);
@@ -255,48 +269,12 @@ impl Classes {
         let known: Vec<_> = inherited.chain(base).cloned().collect();
         let told = Arc::clone(&key.capabilities);
         let layout = self.layout.clone();
-        let class = open(told, lines?, &known, layout, &self.background).await;
-        lock(&self.inherited).remove(key);
+        let class = Class::open(told, lines?, &known, layout, &self.background).await;
+        self.others.settle(key);
         let (capabilities, own) = (&*key.capabilities, key.session.is_some());
         info!(capabilities, own, "class of clients opened");
         class.first_readings(self.patience()).await;
         Ok(class)
-    }
-
-    /// Frees the place of a class that could not be made, unless somebody else is about to make it.
-    fn give_up(&self, key: &ClassKey) {
-        let mut others = lock(&self.others);
-        let is_free = |cell: &Arc<OnceCell<_>>| Arc::strong_count(cell) == 1 && !cell.initialized();
-        if others.get(key).is_some_and(is_free) {
-            others.remove(key);
-        }
-    }
-
-    /// The place of a class; none when there are too many.
-    fn cell(&self, key: &ClassKey) -> Option<Arc<OnceCell<Arc<Class>>>> {
-        let mut others = lock(&self.others);
-        if let Some(cell) = others.get(key) {
-            return Some(Arc::clone(cell));
-        }
-        let is_own = key.session.is_some();
-        let like_it = others
-            .keys()
-            .filter(|other| other.session.is_some() == is_own);
-        let most = if is_own { MAX_OWN } else { MAX_SHARED - 1 };
-        if like_it.count() >= most {
-            // Said once, until there was room again.
-            if !self.is_full.swap(true, Ordering::Relaxed) {
-                warn!(
-                    most,
-                    "too many classes of clients; further ones share what the others have, or are refused"
-                );
-            }
-            return None;
-        }
-        self.is_full.store(false, Ordering::Relaxed);
-        let cell = Arc::default();
-        others.insert(key.clone(), Arc::clone(&cell));
-        Some(cell)
     }
 
     fn patience(&self) -> Duration {
@@ -318,12 +296,11 @@ impl Classes {
         server: usize,
         client: &Client,
     ) -> Result<Held, Failure> {
+        let capabilities = self.told_of(server, &class.capabilities);
         let server = &self.servers[server];
-        let config = &server.config;
-        let capabilities = declared(&config.capabilities, &class.capabilities, &config.mirrored);
         let door = Door {
             server: server.number,
-            config,
+            config: &server.config,
             capabilities: &capabilities,
             places: &server.places,
             legacy_first: client.session.is_some(),
@@ -338,8 +315,7 @@ impl Classes {
     pub(crate) fn forget(&self, session: ClientId) {
         self.own.forget(session);
         if self.is_isolated {
-            lock(&self.others).retain(|key, _| key.session != Some(session));
-            lock(&self.inherited).retain(|key, _| key.session != Some(session));
+            self.others.forget(session);
         }
     }
 
@@ -347,8 +323,7 @@ impl Classes {
     pub(crate) fn sweep(&self) -> Duration {
         self.own.sweep();
         let unused = self.unused();
-        lock(&self.others).retain(|_, cell| is_used(cell, unused));
-        lock(&self.inherited).retain(|_, connections| connections.are_used(unused));
+        self.others.sweep(unused);
         let pause = unused / 4;
         pause.clamp(Duration::from_millis(50), Duration::from_secs(60))
     }
@@ -369,78 +344,9 @@ impl Classes {
     }
 }
 
-fn is_used(cell: &Arc<OnceCell<Arc<Class>>>, unused: Duration) -> bool {
-    // Whoever holds the place is about to use it.
-    let is_held = Arc::strong_count(cell) > 1;
-    match cell.get() {
-        Some(class) => {
-            is_held || Arc::strong_count(class) > 1 || class.connections.are_used(unused)
-        }
-        None => is_held,
-    }
-}
-
-impl Class {
-    pub(crate) fn sources(&self) -> &[Arc<Source>] {
-        &self.catalog.sources
-    }
-
-    /// Waits until every server was read or could not be connected to, or for `limit`.
-    pub(crate) async fn first_readings(&self, limit: Duration) {
-        source::first_readings(self.sources(), limit).await;
-    }
-}
-
-/// Opens a class on its connections, and follows those that nobody follows yet; `known` are those that somebody
-/// does.
-async fn open(
-    capabilities: Arc<str>,
-    lines: Vec<Arc<Line>>,
-    known: &[Arc<Follower>],
-    layout: Layout,
-    background: &Background,
-) -> Arc<Class> {
-    let followers = lines.into_iter().map(|line| {
-        let mut known = known.iter();
-        let known = known.find(|known| Arc::ptr_eq(&known.source.line, &line));
-        known.map_or_else(|| Follower::begin(line, background), Arc::clone)
-    });
-    let followers: Vec<_> = followers.collect();
-    let sources = followers.iter().map(|it| Arc::clone(&it.source)).collect();
-    let catalog = Arc::new(LiveCatalog::new(
-        sources,
-        layout,
-        Arc::clone(&background.audience),
-    ));
-    // What changes from here on is told to the catalogue, and what changed before is in it from the start.
-    for follower in &followers {
-        let mut catalogs = lock(&follower.catalogs);
-        catalogs.retain(|catalog| catalog.strong_count() > 0);
-        catalogs.push(Arc::downgrade(&catalog));
-    }
-    catalog.rebuild(&BTreeSet::new()).await;
-    let connections = Connections {
-        followers,
-        used: Mutex::new(Instant::now()),
-    };
-    Arc::new(Class {
-        catalog,
-        can_be_asked: Askable::of(&capabilities).is_any(),
-        capabilities,
-        connections: Arc::new(connections),
-    })
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-
-/// Classes of shared connections; a client that would need one more is served as one that can do nothing
-/// particular.
-const MAX_SHARED: usize = 8;
-
-/// Classes of one session each, over all servers; what a server allows is checked before.
-const MAX_OWN: usize = 4096;
 
 /// Bytes for what servers are told of clients, in each of two generations.
 const REMEMBERED: usize = 1 << 20;
