@@ -8,7 +8,7 @@ use mcp_vary::json::{Json, elements};
 use mcp_vary::render::Contract;
 use mcp_vary::shape::{
     Bounds, Compaction, OutputSchema, Policy, Report, Shaped, TEXTS, ToolFacts, Whole, Words,
-    compact_tool_result, tool_result,
+    compact_shaped, compact_tool_result, tool_result,
 };
 use mcp_vary::variant::VariantId;
 use mcp_vary::view::{OutputCheck, ResultFields, UriMap};
@@ -199,11 +199,7 @@ impl Shaping {
                 report: false,
                 ..policy
             });
-            let subject = match &first {
-                Some(Shaped::Changed { result, .. }) => result.as_str(),
-                _ => result,
-            };
-            self.in_few_words(subject, told.as_ref(), features, &policy)
+            self.in_few_words(result, first, told.as_ref(), features, &policy)
         });
         let shaped = shaped.flatten();
         let shaped = shaped.or_else(|| tell(&policy));
@@ -233,15 +229,20 @@ impl Shaping {
         self.output.as_ref()?.check()
     }
 
-    /// `result` in few words or within the operator's bounds, the whole of it kept for a while; none where it
-    /// would not be shorter.
+    /// `result`, or what was told of it `first`, in few words or within the operator's bounds, the whole of it
+    /// kept for a while; none where it would not be shorter.
     fn in_few_words(
         &self,
         result: &str,
+        first: Option<Shaped>,
         told: Option<&Told>,
         features: &Features,
         policy: &Policy<'_>,
     ) -> Option<Shaped> {
+        let result = match &first {
+            Some(Shaped::Changed { result: told, .. }) => Cow::Owned(told.clone()),
+            _ => Cow::Borrowed(result),
+        };
         let uri = self.keeping.kept.uri(result.len());
         let check = self.check();
         let accepts = check.map(|check| |value: &Value| check.accepts_value(value));
@@ -254,15 +255,13 @@ impl Shaping {
             let Telling { recipe, called } = self.telling.as_ref()?;
             recipe.say(value, told?, called, features)
         };
-        let words = told
-            .filter(|_| bounds != Bounds::default())
-            .and_then(|told| {
-                Some(Words {
-                    value: told.value.as_deref()?,
-                    text: told.words.as_deref(),
-                    say: &say,
-                })
-            });
+        let words = told.and_then(|told| {
+            Some(Words {
+                value: told.value.as_deref()?,
+                text: told.words.as_deref(),
+                say: &say,
+            })
+        });
         let compaction = Compaction {
             bounds,
             contract,
@@ -274,7 +273,10 @@ impl Shaping {
             words,
             ..Compaction::default()
         };
-        let compacted = compact_tool_result(result, features, self.tool, policy, &compaction);
+        let compacted = match first {
+            Some(first) => compact_shaped(&result, first, features, self.tool, policy, &compaction),
+            None => compact_tool_result(&result, features, self.tool, policy, &compaction),
+        };
         if let Some(uri) = &uri {
             self.keep(uri, compacted.whole, compacted.texts);
         }

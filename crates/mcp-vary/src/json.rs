@@ -4,7 +4,9 @@
 //! [`Json`] is the whole tree, for renderings and rules that look at every value. Neither goes
 //! through a number type, so `1.10`, `1e5` and a 30-digit integer come out as they went in.
 
+mod read;
 mod skip;
+mod tree;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +14,9 @@ use std::fmt;
 use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+pub use self::read::compact;
 pub use self::skip::{Invalid, ObjectReader, skip};
+pub use self::tree::Json;
 
 /// Containers inside containers deeper than this are refused.
 pub const MAX_DEPTH: usize = 128;
@@ -282,10 +286,42 @@ pub fn elements(text: &str) -> Result<Vec<&str>, JsonError> {
 /// none, or holds what no text can.
 pub(crate) fn unquoted(value: &str) -> Option<Cow<'_, str>> {
     let inner = value.strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains('\\') {
-        return serde_json::from_str(value).ok().map(Cow::Owned);
+    if !inner.contains('\\') {
+        return Some(Cow::Borrowed(inner));
     }
-    Some(Cow::Borrowed(inner))
+    let text = unescaped(inner).or_else(|| serde_json::from_str(value).ok());
+    text.map(Cow::Owned)
+}
+
+/// What stands between the quotes of a string, its escapes resolved; `None` where that takes more than
+/// one character for one: a code point by number, or what is no escape.
+fn unescaped(inner: &str) -> Option<String> {
+    let bytes = inner.as_bytes();
+    let mut text = String::with_capacity(inner.len());
+    let mut from = 0;
+    loop {
+        let at = skip::next_special(bytes, from);
+        text.push_str(&inner[from..at]);
+        match bytes.get(at) {
+            None => return Some(text),
+            Some(b'\\') => text.push(named(*bytes.get(at + 1)?)?),
+            Some(_) => return None,
+        }
+        from = at + 2;
+    }
+}
+
+/// The character that a letter stands for behind a backslash.
+const fn named(letter: u8) -> Option<char> {
+    Some(match letter {
+        b'"' | b'\\' | b'/' => letter as char,
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        _ => return None,
+    })
 }
 
 /// Writes `text` as a JSON string, quotes included.
@@ -321,373 +357,4 @@ pub fn string(text: &str) -> String {
 pub(crate) fn pointer(parent: &str, token: &str) -> String {
     let token = token.replace('~', "~0").replace('/', "~1");
     format!("{parent}/{token}")
-}
-
-/// A whole JSON value: numbers as they are spelled, members in the order they were written.
-///
-/// # Examples
-///
-/// ```
-/// use mcp_vary::json::Json;
-///
-/// let value = Json::parse(r#"{"b": 1.10, "a": [1e5, "\u00e9"]}"#)?;
-/// assert_eq!(value.to_json(), r#"{"b":1.10,"a":[1e5,"é"]}"#);
-///
-/// // What serde_json would read as 1.0 and print as such stays what it was.
-/// assert_eq!(Json::parse("10e-1")?.to_json(), "10e-1");
-/// # Ok::<(), mcp_vary::json::JsonError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "JSON has no seventh kind of value")]
-pub enum Json<'a> {
-    /// `null`
-    Null,
-    /// `true` or `false`
-    Bool(bool),
-    /// A number, as it is spelled.
-    Number(Cow<'a, str>),
-    /// A string, its escapes resolved.
-    String(Cow<'a, str>),
-    /// An array.
-    Array(Vec<Self>),
-    /// An object; keys are unique.
-    Object(Vec<(Cow<'a, str>, Self)>),
-}
-
-impl<'a> Json<'a> {
-    /// Reads the one value that `text` is.
-    ///
-    /// # Errors
-    ///
-    /// When `text` is not one JSON value, repeats a key within an object, or nests deeper than
-    /// [`MAX_DEPTH`].
-    pub fn parse(text: &'a str) -> Result<Self, JsonError> {
-        let mut reader = Reader { text, at: 0 };
-        let value = reader.value(0)?;
-        reader.space();
-        if reader.at < text.len() {
-            return Err(reader.error("text after the value"));
-        }
-        Ok(value)
-    }
-
-    /// The value as compact JSON.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        let mut out = String::new();
-        self.write(&mut out);
-        out
-    }
-
-    /// Appends the value as compact JSON.
-    pub fn write(&self, out: &mut String) {
-        match self {
-            Self::Null => out.push_str("null"),
-            Self::Bool(true) => out.push_str("true"),
-            Self::Bool(false) => out.push_str("false"),
-            Self::Number(spelling) => out.push_str(spelling),
-            Self::String(text) => write_string(out, text),
-            Self::Array(elements) => {
-                out.push('[');
-                for (at, element) in elements.iter().enumerate() {
-                    if at > 0 {
-                        out.push(',');
-                    }
-                    element.write(out);
-                }
-                out.push(']');
-            }
-            Self::Object(members) => {
-                out.push('{');
-                for (at, (key, value)) in members.iter().enumerate() {
-                    if at > 0 {
-                        out.push(',');
-                    }
-                    write_string(out, key);
-                    out.push(':');
-                    value.write(out);
-                }
-                out.push('}');
-            }
-        }
-    }
-
-    /// Whether both are the same JSON value: members in any order, numbers by what they count.
-    ///
-    /// Numbers whose exponent does not fit 64 bits are the same only when spelled alike.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use mcp_vary::json::Json;
-    ///
-    /// let value = Json::parse(r#"{"a": 1.0, "b": [1e2]}"#)?;
-    /// assert!(value.is_same(&Json::parse(r#"{"b": [100], "a": 1}"#)?));
-    ///
-    /// // Neither goes through a float: these differ in the last of 17 digits.
-    /// assert!(!Json::parse("10000000000000001")?.is_same(&Json::parse("10000000000000000")?));
-    /// # Ok::<(), mcp_vary::json::JsonError>(())
-    /// ```
-    #[must_use]
-    pub fn is_same(&self, other: &Json<'_>) -> bool {
-        match (self, other) {
-            (Self::Null, Json::Null) => true,
-            (Self::Bool(this), Json::Bool(other)) => this == other,
-            (Self::Number(this), Json::Number(other)) => {
-                this == other || decimal(this).is_some_and(|this| Some(this) == decimal(other))
-            }
-            (Self::String(this), Json::String(other)) => this == other,
-            (Self::Array(this), Json::Array(other)) => {
-                this.len() == other.len() && this.iter().zip(other).all(|(a, b)| a.is_same(b))
-            }
-            (Self::Object(this), Json::Object(other)) if this.len() == other.len() => {
-                let (this, other) = (by_key(this), by_key(other));
-                let mut pairs = this.iter().zip(&other);
-                pairs.all(|(this, other)| this.0 == other.0 && this.1.is_same(other.1))
-            }
-            _ => false,
-        }
-    }
-
-    /// The same value, apart from the text that it was read from.
-    #[must_use]
-    pub fn into_owned(self) -> Json<'static> {
-        let owned = |text: Cow<'a, str>| Cow::Owned(text.into_owned());
-        match self {
-            Self::Null => Json::Null,
-            Self::Bool(value) => Json::Bool(value),
-            Self::Number(spelling) => Json::Number(owned(spelling)),
-            Self::String(text) => Json::String(owned(text)),
-            Self::Array(elements) => {
-                Json::Array(elements.into_iter().map(Json::into_owned).collect())
-            }
-            Self::Object(members) => {
-                let owned = |(key, value): (_, Self)| (owned(key), value.into_owned());
-                Json::Object(members.into_iter().map(owned).collect())
-            }
-        }
-    }
-
-    /// The member `key` of an object.
-    #[must_use]
-    pub fn get(&self, key: &str) -> Option<&Self> {
-        self.as_object()?
-            .iter()
-            .find_map(|(name, value)| (name == key).then_some(value))
-    }
-
-    /// The members of an object.
-    #[must_use]
-    pub fn as_object(&self) -> Option<&[(Cow<'a, str>, Self)]> {
-        match self {
-            Self::Object(members) => Some(members),
-            _ => None,
-        }
-    }
-
-    /// The elements of an array.
-    #[must_use]
-    pub fn as_array(&self) -> Option<&[Self]> {
-        match self {
-            Self::Array(elements) => Some(elements),
-            _ => None,
-        }
-    }
-
-    /// The text of a string.
-    #[must_use]
-    pub fn as_str(&self) -> Option<&str> {
-        match self {
-            Self::String(text) => Some(text),
-            _ => None,
-        }
-    }
-}
-
-type Member<'m, 'a> = (&'m str, &'m Json<'a>);
-
-fn by_key<'m, 'a>(members: &'m [(Cow<'a, str>, Json<'a>)]) -> Vec<Member<'m, 'a>> {
-    let mut sorted: Vec<_> = members.iter().map(|(k, v)| (k.as_ref(), v)).collect();
-    sorted.sort_unstable_by_key(|(key, _)| *key);
-    sorted
-}
-
-/// What a number counts: its sign, its digits without zeros at either end, and the power of ten.
-///
-/// Zero has no digits and no sign. None when the exponent is beyond counting.
-fn decimal(spelling: &str) -> Option<(bool, String, i64)> {
-    let (mantissa, exponent) = match spelling.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),
-        None => (spelling, 0),
-    };
-    let is_negative = mantissa.starts_with('-');
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits = [whole.trim_start_matches('-'), fraction].concat();
-    let significant = digits.trim_end_matches('0');
-    let zeros = i64::try_from(digits.len() - significant.len()).ok()?;
-    let shift = zeros - i64::try_from(fraction.len()).ok()?;
-    match significant.trim_start_matches('0') {
-        "" => Some((false, String::new(), 0)),
-        significant => Some((
-            is_negative,
-            significant.to_owned(),
-            exponent.checked_add(shift)?,
-        )),
-    }
-}
-
-struct Reader<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn value(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
-        self.space();
-        match self.peek() {
-            Some(b'{' | b'[') if depth == MAX_DEPTH => Err(self.error("nested too deep")),
-            Some(b'{') => self.object(depth),
-            Some(b'[') => self.array(depth),
-            Some(b'"') => Ok(Json::String(self.string()?)),
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b't') => self.word("true", Json::Bool(true)),
-            Some(b'f') => self.word("false", Json::Bool(false)),
-            Some(b'n') => self.word("null", Json::Null),
-            Some(_) => Err(self.error("no value starts like this")),
-            None => Err(self.error("the text ends before its value")),
-        }
-    }
-
-    fn object(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
-        self.at += 1;
-        let mut members = Vec::new();
-        self.space();
-        if self.eat(b'}') {
-            return Ok(Json::Object(members));
-        }
-        loop {
-            self.space();
-            if self.peek() != Some(b'"') {
-                return Err(self.error("expected a key"));
-            }
-            let key = self.string()?;
-            self.space();
-            if !self.eat(b':') {
-                return Err(self.error("expected `:`"));
-            }
-            members.push((key, self.value(depth + 1)?));
-            self.space();
-            if self.eat(b'}') {
-                return match repeated_key(&members) {
-                    Some(key) => Err(self.error(&given_twice(key))),
-                    None => Ok(Json::Object(members)),
-                };
-            }
-            if !self.eat(b',') {
-                return Err(self.error("expected `,` or `}`"));
-            }
-        }
-    }
-
-    fn array(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
-        self.at += 1;
-        let mut elements = Vec::new();
-        self.space();
-        if self.eat(b']') {
-            return Ok(Json::Array(elements));
-        }
-        loop {
-            elements.push(self.value(depth + 1)?);
-            self.space();
-            if self.eat(b']') {
-                return Ok(Json::Array(elements));
-            }
-            if !self.eat(b',') {
-                return Err(self.error("expected `,` or `]`"));
-            }
-        }
-    }
-
-    /// Finds the closing quote, then leaves the escapes to `serde_json`.
-    fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
-        let start = self.at;
-        let bytes = self.text.as_bytes();
-        let mut end = start + 1;
-        let mut plain = true;
-        loop {
-            match bytes.get(end) {
-                None => return Err(self.error("the text ends inside a string")),
-                Some(b'"') => break,
-                Some(b'\\') => {
-                    plain = false;
-                    end += 2;
-                }
-                Some(byte) => {
-                    plain &= *byte >= b' ';
-                    end += 1;
-                }
-            }
-        }
-        self.at = end + 1;
-        if plain {
-            return Ok(Cow::Borrowed(&self.text[start + 1..end]));
-        }
-        serde_json::from_str(&self.text[start..=end])
-            .map(Cow::Owned)
-            .map_err(|_| self.error("a string holds an invalid escape or control character"))
-    }
-
-    fn number(&mut self) -> Result<Json<'a>, JsonError> {
-        let start = self.at;
-        self.eat(b'-');
-        if !self.eat(b'0') && self.digits() == 0 {
-            return Err(self.error("expected a digit"));
-        }
-        if self.eat(b'.') && self.digits() == 0 {
-            return Err(self.error("expected a digit after the point"));
-        }
-        if self.eat(b'e') || self.eat(b'E') {
-            let _ = self.eat(b'+') || self.eat(b'-');
-            if self.digits() == 0 {
-                return Err(self.error("expected a digit in the exponent"));
-            }
-        }
-        Ok(Json::Number(Cow::Borrowed(&self.text[start..self.at])))
-    }
-
-    fn digits(&mut self) -> usize {
-        let start = self.at;
-        while matches!(self.peek(), Some(b'0'..=b'9')) {
-            self.at += 1;
-        }
-        self.at - start
-    }
-
-    fn word(&mut self, word: &str, value: Json<'a>) -> Result<Json<'a>, JsonError> {
-        if !self.text[self.at..].starts_with(word) {
-            return Err(self.error("no value starts like this"));
-        }
-        self.at += word.len();
-        Ok(value)
-    }
-
-    fn space(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\n' | b'\r' | b'\t')) {
-            self.at += 1;
-        }
-    }
-
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
-
-    fn eat(&mut self, byte: u8) -> bool {
-        let found = self.peek() == Some(byte);
-        self.at += usize::from(found);
-        found
-    }
-
-    fn error(&self, what: &str) -> JsonError {
-        JsonError::new(format!("{what} at byte {}", self.at))
-    }
 }

@@ -8,7 +8,7 @@ mod compare;
 pub use self::compare::{Field, Finding, LARGER, MAX_NAMED, SMALLEST_LARGE, compare};
 
 use crate::json::{Json, JsonError, Members, elements};
-use crate::shape::{META_APPLIED, Relation, blocks, meta, relations, text_of, texts};
+use crate::shape::{META_APPLIED, Relation, blocks, meta, relations_to, text_of, texts};
 
 /// Who reads a result.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -148,7 +148,7 @@ fn has_other_json(value: &str, content: &[&str]) -> Result<bool, JsonError> {
 fn not_repeating<'c>(value: &str, content: Vec<&'c str>) -> Result<Vec<&'c str>, JsonError> {
     let written = format!("[{}]", content.join(","));
     let blocks = blocks(&written)?;
-    let relations = relations(&Json::parse(value)?, &texts(&blocks));
+    let relations = relations_to(value, &texts(&blocks))?;
     let mut relations = relations.into_iter();
     let mut says_more = blocks.iter().map(|block| {
         let relation = block.text.as_ref().and_then(|_| relations.next());

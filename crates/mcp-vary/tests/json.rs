@@ -5,7 +5,7 @@
     reason = "a case that cannot be read fails its test"
 )]
 
-use mcp_vary::json::{Json, MAX_DEPTH, Members, ObjectReader, elements, skip, string};
+use mcp_vary::json::{Json, MAX_DEPTH, Members, ObjectReader, compact, elements, skip, string};
 use proptest::prelude::*;
 
 #[track_caller]
@@ -211,6 +211,20 @@ fn json() -> impl Strategy<Value = String> {
     })
 }
 
+/// A string as it may be spelled, or nearly.
+fn quoted() -> impl Strategy<Value = String> {
+    let part = prop_oneof![
+        4 => "[a-z é]{1,9}",
+        4 => prop::sample::select(vec![
+            r#"\""#, r"\\", r"\/", r"\b", r"\f", r"\n", r"\r", r"\t", r"\u00e9", r"\ud83d\ude00",
+        ])
+        .prop_map(str::to_owned),
+        1 => prop::sample::select(vec![r"\", r"\x", r"\é", r"\ud83d", r"\u12", "\n", "\u{1}", "\""])
+            .prop_map(str::to_owned),
+    ];
+    prop::collection::vec(part, 0..8).prop_map(|parts| format!("\"{}\"", parts.concat()))
+}
+
 #[track_caller]
 fn skips(text: &str, whole: bool) {
     assert_eq!(
@@ -375,6 +389,17 @@ proptest! {
         prop_assert_eq!(&again, &value);
         prop_assert!(again.is_same(&value));
         prop_assert_eq!(again.to_json(), written);
+    }
+
+    #[test]
+    fn the_compact_spelling_is_that_of_the_tree(text in prop_oneof![json(), nearly_json(), quoted()]) {
+        prop_assert_eq!(compact(&text), Json::parse(&text).map(|value| value.to_json()));
+    }
+
+    #[test]
+    fn strings_are_read_as_serde_json_reads_them(text in quoted()) {
+        let ours = Json::parse(&text).ok().and_then(|value| value.as_str().map(str::to_owned));
+        prop_assert_eq!(ours, serde_json::from_str::<String>(&text).ok());
     }
 
     #[test]

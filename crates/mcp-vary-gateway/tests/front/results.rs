@@ -23,11 +23,21 @@ fn answer(seen: &Seen) -> Option<Reply> {
         "tools/list" => json!({"tools": [
             {"name": "list", "inputSchema": {"type": "object"}},
             {"name": "bound", "inputSchema": {"type": "object"}, "outputSchema": schema},
+            {"name": "many", "inputSchema": {"type": "object"}, "outputSchema": schema},
             {"name": "prose", "inputSchema": {"type": "object"}},
             {"name": "fail", "inputSchema": {"type": "object"}},
         ]}),
         "tools/call" => match seen.body["params"]["name"].as_str()? {
             "prose" => json!({"content": [image, {"type": "text", "text": "all is well"}]}),
+            "many" => {
+                let station = |id| json!({"id": id, "name": format!("Stop {id}"), "log": "long"});
+                let all: Vec<_> = (1..=200).map(station).collect();
+                let value = json!({"stations": all, "took": 1.50});
+                json!({
+                    "content": [{"type": "text", "text": value.to_string()}],
+                    "structuredContent": value,
+                })
+            }
             "fail" => json!({"content": [{"type": "text", "text": "no"}], "isError": true}),
             _ => json!({
                 "content": [image, {"type": "text", "text": stations.to_string()}],
@@ -310,5 +320,29 @@ async fn few_words_leave_the_operators_where_they_save_nothing() {
             told["structuredContent"]["stations"][0]["log"].is_string(),
             "{tags:?}"
         );
+    }
+}
+
+/// CN-13, TR-4: in few words, too, the text says the operator's value beside one that is bound to a schema.
+#[tokio::test]
+async fn few_words_are_the_operators() {
+    let house = house(
+        "- {tools: [many], project: '{ids: [.stations[].id]}', markdown: '{{ ids | length }} stations'}",
+    )
+    .await;
+    for (tags, words) in [
+        (&["format=json", "verbosity=compact"][..], "{\"ids\":[1,2,"),
+        (&["human", "verbosity=compact"], "200 stations"),
+    ] {
+        let told = result(&house, tags, "many").await;
+        let texts = texts(&told);
+        assert!(texts[0].starts_with(words), "{tags:?}: {texts:?}");
+        assert!(
+            !texts.iter().any(|text| text.contains("Stop")),
+            "{tags:?}: {texts:?}"
+        );
+        let bound = &told["structuredContent"];
+        assert_eq!(bound["took"].to_string(), "1.5", "{tags:?}");
+        assert_eq!(bound["stations"][0]["name"], "Stop 1", "{tags:?}");
     }
 }

@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::answer::{Answer, HINTS};
 use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
 use super::content::{Block, array, blocks, texts};
-use super::repeat::{Relation, relations};
+use super::repeat::{Relation, relations_to};
 use super::tool_result::{Policy, ToolFacts, document, is_shapeable, tool_result};
 use crate::feature::{Features, Format};
-use crate::json::{Json, JsonError, Members, elements};
+use crate::json::{JsonError, Members, elements};
 
 /// What a `tools/call` result says: one value, in some words.
 ///
@@ -273,7 +273,7 @@ impl Telling<'_> {
     fn answer(&self, value: &str, own: &str, written: &[Block<'_>]) -> Result<Answer, JsonError> {
         let Alternative { markdown, text, .. } = self.alternative;
         let texts = texts(written);
-        let relations = relations(&Json::parse(own)?, &texts);
+        let relations = relations_to(own, &texts)?;
         let kept = texts.iter().zip(&relations);
         let kept = kept.filter(|(_, relation)| **relation == Relation::Author);
         let kept: Vec<_> = kept.map(|(text, _)| *text).collect();

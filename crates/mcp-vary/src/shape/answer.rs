@@ -8,7 +8,7 @@ use super::compact::{Compaction, Whole, Words, compact_tool_result};
 use super::content::text_block;
 use super::tool_result::{Policy, ToolFacts};
 use crate::feature::{Features, Format, Verbosity};
-use crate::json::{Json, JsonError, Members, string};
+use crate::json::{Json, JsonError, Members, compact, string};
 use crate::predicate::{Predicate, choose};
 use crate::render::{self, Contract};
 
@@ -101,7 +101,7 @@ impl Answer {
     /// As of [`Json::parse`].
     pub fn from_json(text: &str) -> Result<Self, JsonError> {
         Ok(Self {
-            value: Json::parse(text)?.to_json(),
+            value: compact(text)?,
             markdown: None,
             text: None,
             hints: Vec::new(),
@@ -160,7 +160,7 @@ impl Answer {
     ///
     /// When `json` is no JSON.
     pub fn with_meta(mut self, key: impl Into<String>, json: &str) -> Result<Self, JsonError> {
-        self.meta.push((key.into(), Json::parse(json)?.to_json()));
+        self.meta.push((key.into(), compact(json)?));
         Ok(self)
     }
 

@@ -219,6 +219,39 @@ pub fn compact_tool_result(
     compaction: &Compaction<'_>,
 ) -> Compacted {
     let shaped = tool_result(result, features, tool, policy);
+    compact_shaped(result, shaped, features, tool, policy, compaction)
+}
+
+/// Like [`compact_tool_result`], of what `shaped` already made of `result`: it stays in that form.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::feature::Features;
+/// use mcp_vary::shape::{Compaction, Policy, Shaped, ToolFacts, compact_shaped};
+///
+/// let (features, _) = Features::from_tags(["format=json", "verbosity=compact"]);
+/// let result = r#"{"content": [{"type": "text", "text": "in the operator's words"}], "structuredContent": {"a": 1}}"#;
+/// let compacted = compact_shaped(
+///     result,
+///     Shaped::Unchanged,
+///     &features,
+///     ToolFacts::default(),
+///     &Policy::default(),
+///     &Compaction::default(),
+/// );
+/// // JSON was asked for: whoever told it otherwise is taken at its word.
+/// assert_eq!(compacted.shaped, Shaped::Unchanged);
+/// ```
+#[must_use]
+pub fn compact_shaped(
+    result: &str,
+    shaped: Shaped,
+    features: &Features,
+    tool: ToolFacts,
+    policy: &Policy<'_>,
+    compaction: &Compaction<'_>,
+) -> Compacted {
     let compacting = Compacting {
         features,
         tool,

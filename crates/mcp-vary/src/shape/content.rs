@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::{Json, JsonError, Members, elements, string};
+use crate::json::{Json, JsonError, Members, elements, string, unquoted};
 
 /// One block of `content`.
 pub(crate) struct Block<'a> {
@@ -22,7 +22,7 @@ pub(crate) fn blocks(content: &str) -> Result<Vec<Block<'_>>, JsonError> {
 /// The text of a text block that can be read; any other block passes as it is.
 pub(crate) fn text_of(block: &str) -> Option<String> {
     let block = Members::parse(block).ok()?;
-    let is_text = block.get_str("type").as_deref() == Some("text");
+    let is_text = block.get("type").and_then(unquoted).as_deref() == Some("text");
     is_text.then(|| block.get_str("text")).flatten()
 }
 

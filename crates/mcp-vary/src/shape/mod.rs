@@ -15,12 +15,14 @@ mod tool_result;
 
 pub(crate) use self::applied::meta;
 pub(crate) use self::content::{blocks, text_of, texts};
-pub(crate) use self::repeat::{Relation, candidates, relations};
+pub(crate) use self::repeat::{Relation, candidates, relations, relations_to};
 
 pub use self::alternative::{Alternative, OutputSchema, Said};
 pub use self::answer::{Answer, HINTS};
 pub use self::applied::{Applied, META_APPLIED, Report, Shaped};
-pub use self::compact::{Bounds, Compacted, Compaction, TEXTS, Whole, Words, compact_tool_result};
+pub use self::compact::{
+    Bounds, Compacted, Compaction, TEXTS, Whole, Words, compact_shaped, compact_tool_result,
+};
 pub use self::prompt::{PromptAlternative, PromptError, Role, prompt_result};
 pub use self::resource::{
     MAX_MEDIA_TYPE, MediaType, MediaTypeError, Rendering, Representation, RepresentationError,

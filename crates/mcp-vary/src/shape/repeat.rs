@@ -1,6 +1,6 @@
 //! Which texts of a result merely repeat its structured value.
 
-use crate::json::Json;
+use crate::json::{Json, JsonError};
 
 /// Beyond so many texts none is compared with the whole value, which takes its time each time.
 const MOST_COMPARED: usize = 64;
@@ -16,6 +16,15 @@ pub(crate) enum Relation {
     IsValue,
     /// It is the string of `result`, which stands beside other members, so it says a part only.
     IsPart,
+}
+
+/// How each of `texts` relates to the value that `written` is.
+pub(crate) fn relations_to(written: &str, texts: &[&str]) -> Result<Vec<Relation>, JsonError> {
+    // Most servers write the same twice, and nothing has to be read to see that.
+    if texts == [written] {
+        return Ok(vec![Relation::Repeats]);
+    }
+    Ok(relations(&Json::parse(written)?, texts))
 }
 
 /// How each of `texts` relates to `value`.

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
 use super::content::{Block, array, blocks, container, is_complete, text_block, texts, with_text};
-use super::repeat::{Relation, relations};
+use super::repeat::{Relation, relations, relations_to};
 use crate::feature::{Features, Format};
-use crate::json::{Json, JsonError, Members};
+use crate::json::{Json, JsonError, Members, compact};
 use crate::render;
 
 /// What the client's list says of the tool.
@@ -221,9 +221,13 @@ impl Shaping<'_> {
         if self.is_strict() && (is_object || self.policy.non_object_structured) {
             return Ok(Outcome::content(replace(blocks, &[], Goes::All, None)));
         }
-        let value = Json::parse(structured)?;
+        let json = compact(structured)?;
         let texts = texts(blocks);
-        let relations = relations(&value, &texts);
+        // The one text says it already.
+        if texts == [json.as_str()] {
+            return Ok(Outcome::default());
+        }
+        let relations = relations_to(structured, &texts)?;
         // The data of a user interface is not for the model: there the author's words stay.
         let goes = if self.tool.ui {
             Goes::Repeating
@@ -231,7 +235,7 @@ impl Shaping<'_> {
             Goes::All
         };
         let is_wanted = !texts.is_empty() || !self.tool.ui || self.policy.always_both;
-        let json = is_wanted.then(|| value.to_json());
+        let json = is_wanted.then_some(json);
         let content = replace(blocks, &relations, goes, json.as_deref());
         Ok(Outcome::content(content))
     }

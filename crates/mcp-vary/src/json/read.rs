@@ -1,0 +1,315 @@
+//! One pass over the text of a value: into a tree, or into its compact spelling.
+
+use std::borrow::Cow;
+
+use super::tree::Json;
+use super::{JsonError, MAX_DEPTH, given_twice, repeated_key, skip, unquoted, write_string};
+
+/// The one value that `text` is.
+pub(super) fn parse(text: &str) -> Result<Json<'_>, JsonError> {
+    let mut reader = Reader { text, at: 0 };
+    let value = reader.value(0)?;
+    reader.end()?;
+    Ok(value)
+}
+
+/// `text` in its compact spelling, which is [`Json::parse`] and [`Json::to_json`] without the tree between.
+///
+/// # Errors
+///
+/// Those of [`Json::parse`].
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::json::compact;
+///
+/// assert_eq!(compact(r#" {"b": 1.10, "a": [ ]} "#)?, r#"{"b":1.10,"a":[]}"#);
+///
+/// // A character that needs no escape has none.
+/// assert_eq!(compact(r#""\u00e9\/""#)?, r#""é/""#);
+/// # Ok::<(), mcp_vary::json::JsonError>(())
+/// ```
+pub fn compact(text: &str) -> Result<String, JsonError> {
+    let mut copy = Copy {
+        reader: Reader { text, at: 0 },
+        out: String::with_capacity(text.len()),
+        keys: Vec::new(),
+    };
+    copy.value(0)?;
+    copy.reader.end()?;
+    Ok(copy.out)
+}
+
+/// A value on its way into its compact spelling.
+struct Copy<'a> {
+    reader: Reader<'a>,
+    out: String,
+    /// Those of the objects that are open, the innermost last.
+    keys: Vec<(Cow<'a, str>, ())>,
+}
+
+impl Copy<'_> {
+    fn value(&mut self, depth: usize) -> Result<(), JsonError> {
+        match self.reader.start(depth)? {
+            Start::Object => self.object(depth),
+            Start::Array => self.array(depth),
+            Start::String => {
+                let text = self.reader.string()?;
+                write_text(&mut self.out, &text);
+                Ok(())
+            }
+            Start::Number => {
+                self.out.push_str(self.reader.number()?);
+                Ok(())
+            }
+            Start::Word(word) => {
+                self.out.push_str(self.reader.word(word)?);
+                Ok(())
+            }
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Result<(), JsonError> {
+        let first = self.keys.len();
+        self.out.push('{');
+        let mut is_open = self.reader.opens(b'}');
+        while is_open {
+            let key = self.reader.key()?;
+            write_text(&mut self.out, &key);
+            self.keys.push((key, ()));
+            self.out.push(':');
+            self.value(depth + 1)?;
+            is_open = self.reader.goes_on(b'}')?;
+            self.out.push_str(if is_open { "," } else { "" });
+        }
+        self.reader.unique(&self.keys[first..])?;
+        self.keys.truncate(first);
+        self.out.push('}');
+        Ok(())
+    }
+
+    fn array(&mut self, depth: usize) -> Result<(), JsonError> {
+        self.out.push('[');
+        let mut is_open = self.reader.opens(b']');
+        while is_open {
+            self.value(depth + 1)?;
+            is_open = self.reader.goes_on(b']')?;
+            self.out.push_str(if is_open { "," } else { "" });
+        }
+        self.out.push(']');
+        Ok(())
+    }
+}
+
+/// Text that was borrowed holds nothing that needs an escape.
+#[expect(clippy::ptr_arg, reason = "whether it is borrowed is what is asked")]
+fn write_text(out: &mut String, text: &Cow<'_, str>) {
+    match text {
+        Cow::Borrowed(text) => {
+            out.push('"');
+            out.push_str(text);
+            out.push('"');
+        }
+        Cow::Owned(text) => write_string(out, text),
+    }
+}
+
+/// What a value is by its first byte.
+enum Start {
+    Object,
+    Array,
+    String,
+    Number,
+    Word(&'static str),
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn value(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
+        match self.start(depth)? {
+            Start::Object => self.object(depth),
+            Start::Array => self.array(depth),
+            Start::String => self.string().map(Json::String),
+            Start::Number => Ok(Json::Number(Cow::Borrowed(self.number()?))),
+            Start::Word(word) => Ok(match self.word(word)? {
+                "null" => Json::Null,
+                word => Json::Bool(word == "true"),
+            }),
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
+        let mut members = Vec::new();
+        let mut is_open = self.opens(b'}');
+        while is_open {
+            let key = self.key()?;
+            members.push((key, self.value(depth + 1)?));
+            is_open = self.goes_on(b'}')?;
+        }
+        self.unique(&members)?;
+        Ok(Json::Object(members))
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Json<'a>, JsonError> {
+        let mut elements = Vec::new();
+        let mut is_open = self.opens(b']');
+        while is_open {
+            elements.push(self.value(depth + 1)?);
+            is_open = self.goes_on(b']')?;
+        }
+        Ok(Json::Array(elements))
+    }
+
+    /// What starts here, inside of `depth` containers.
+    fn start(&mut self, depth: usize) -> Result<Start, JsonError> {
+        self.space();
+        Ok(match self.peek() {
+            Some(b'{' | b'[') if depth == MAX_DEPTH => return Err(self.error("nested too deep")),
+            Some(b'{') => Start::Object,
+            Some(b'[') => Start::Array,
+            Some(b'"') => Start::String,
+            Some(b'-' | b'0'..=b'9') => Start::Number,
+            Some(b't') => Start::Word("true"),
+            Some(b'f') => Start::Word("false"),
+            Some(b'n') => Start::Word("null"),
+            Some(_) => return Err(self.error("no value starts like this")),
+            None => return Err(self.error("the text ends before its value")),
+        })
+    }
+
+    /// Enters the container that starts here; whether it holds anything before `end`.
+    fn opens(&mut self, end: u8) -> bool {
+        self.at += 1;
+        self.space();
+        !self.eat(end)
+    }
+
+    /// Whether a comma follows, so that the container goes on, or its `end`.
+    fn goes_on(&mut self, end: u8) -> Result<bool, JsonError> {
+        self.space();
+        if self.eat(b',') {
+            return Ok(true);
+        }
+        if self.eat(end) {
+            return Ok(false);
+        }
+        Err(self.error(match end {
+            b'}' => "expected `,` or `}`",
+            _ => "expected `,` or `]`",
+        }))
+    }
+
+    /// A key and its colon.
+    fn key(&mut self) -> Result<Cow<'a, str>, JsonError> {
+        self.space();
+        if self.peek() != Some(b'"') {
+            return Err(self.error("expected a key"));
+        }
+        let key = self.string()?;
+        self.space();
+        if !self.eat(b':') {
+            return Err(self.error("expected `:`"));
+        }
+        Ok(key)
+    }
+
+    /// `members` are those of an object that ends here.
+    fn unique<V>(&self, members: &[(Cow<'_, str>, V)]) -> Result<(), JsonError> {
+        match repeated_key(members) {
+            Some(key) => Err(self.error(&given_twice(key))),
+            None => Ok(()),
+        }
+    }
+
+    /// The text of a string, borrowed where it holds no escape.
+    fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
+        let start = self.at;
+        let bytes = self.text.as_bytes();
+        let mut is_valid = true;
+        let mut end = start + 1;
+        loop {
+            end = skip::next_special(bytes, end);
+            match bytes.get(end) {
+                None => return Err(self.error("the text ends inside a string")),
+                Some(b'"') => break,
+                Some(b'\\') => end += 2,
+                Some(_) => {
+                    is_valid = false;
+                    end += 1;
+                }
+            }
+        }
+        self.at = end + 1;
+        let text = unquoted(&self.text[start..=end]).filter(|_| is_valid);
+        text.ok_or_else(|| self.error("a string holds an invalid escape or control character"))
+    }
+
+    /// A number as it is spelled.
+    fn number(&mut self) -> Result<&'a str, JsonError> {
+        let start = self.at;
+        self.eat(b'-');
+        if !self.eat(b'0') && self.digits() == 0 {
+            return Err(self.error("expected a digit"));
+        }
+        if self.eat(b'.') && self.digits() == 0 {
+            return Err(self.error("expected a digit after the point"));
+        }
+        if self.eat(b'e') || self.eat(b'E') {
+            let _ = self.eat(b'+') || self.eat(b'-');
+            if self.digits() == 0 {
+                return Err(self.error("expected a digit in the exponent"));
+            }
+        }
+        Ok(&self.text[start..self.at])
+    }
+
+    fn digits(&mut self) -> usize {
+        let start = self.at;
+        while matches!(self.peek(), Some(b'0'..=b'9')) {
+            self.at += 1;
+        }
+        self.at - start
+    }
+
+    fn word(&mut self, word: &'static str) -> Result<&'static str, JsonError> {
+        if !self.text[self.at..].starts_with(word) {
+            return Err(self.error("no value starts like this"));
+        }
+        self.at += word.len();
+        Ok(word)
+    }
+
+    /// Nothing but white space follows.
+    fn end(&mut self) -> Result<(), JsonError> {
+        self.space();
+        if self.at < self.text.len() {
+            return Err(self.error("text after the value"));
+        }
+        Ok(())
+    }
+
+    fn space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+            self.at += 1;
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn eat(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn error(&self, what: &str) -> JsonError {
+        JsonError::new(format!("{what} at byte {}", self.at))
+    }
+}
