@@ -30,12 +30,12 @@ use crate::tasks::Made;
 pub(crate) struct Lasting {
     pub(crate) sessions: Sessions,
     pub(crate) cursor_keys: CursorKeys,
-    pub(crate) links: Links,
+    pub(crate) links: Arc<Links>,
     /// Who hears of changes.
     pub(crate) audience: Arc<Audience>,
     pub(crate) deprecations: Deprecations,
     pub(crate) ignorings: Ignorings,
-    pub(crate) made: Made,
+    pub(crate) made: Arc<Made>,
     /// When the gateway was opened, in seconds since 1970-01-01 UTC.
     pub(crate) opened: u64,
     /// What results left out.
@@ -74,16 +74,17 @@ impl Lasting {
             config.outside,
         ));
         let tasks = TaskTracker::new();
+        let audience = Arc::<Audience>::default();
         let session_keys = std::iter::once(&config.key).chain(&config.previous_keys);
         let session_keys = session_keys.map(|key| derived_key(key, "session"));
+        let made = Arc::new(Made::new(Arc::clone(&audience)));
         Self {
             sessions: Sessions::new(config, session_keys.collect()),
             cursor_keys: cursor_keys.with_previous(previous),
-            links: Links::default(),
-            audience: Arc::default(),
+            links: Arc::default(),
+            audience,
             deprecations: Deprecations::default(),
             ignorings: Ignorings::default(),
-            made: Made::default(),
             opened: (config.outside.now)(),
             kept: Arc::new(Kept::new(
                 config.limits.kept_results,
@@ -101,8 +102,10 @@ impl Lasting {
             own: OwnLines::new(
                 config.limits.own_connections,
                 Arc::clone(&questions),
+                Arc::clone(&made),
                 tasks.clone(),
             ),
+            made,
             questions,
             tasks,
             started_with: config.limits,

@@ -21,6 +21,7 @@ use crate::log_level::is_logged_from;
 use crate::questions::{Question, Questions};
 use crate::reply::Failure;
 use crate::session::{ClientId, Session};
+use crate::tasks::{self, Made};
 use crate::upstream::UpstreamError;
 use crate::upstream::{Event, Line, Places, ServerRequest, State, Upstream, UpstreamConfig};
 use crate::wire;
@@ -33,6 +34,7 @@ pub(crate) struct OwnLines {
     limit: usize,
     next: AtomicUsize,
     questions: Arc<Questions>,
+    made: Arc<Made>,
     tasks: TaskTracker,
 }
 
@@ -84,12 +86,18 @@ pub(crate) struct Held {
 }
 
 impl OwnLines {
-    pub(crate) fn new(limit: usize, questions: Arc<Questions>, tasks: TaskTracker) -> Arc<Self> {
+    pub(crate) fn new(
+        limit: usize,
+        questions: Arc<Questions>,
+        made: Arc<Made>,
+        tasks: TaskTracker,
+    ) -> Arc<Self> {
         Arc::new(Self {
             all: Mutex::default(),
             limit,
             next: AtomicUsize::new(0),
             questions,
+            made,
             tasks,
         })
     }
@@ -232,6 +240,13 @@ impl OwnLines {
             let listening = listener.listen(line.events());
             let listening = stop.clone().run_until_cancelled_owned(listening);
             self.tasks.spawn(listening);
+        }
+        // Of one that others use, too, that is told anyway.
+        if !is_adopted {
+            let server = line.config().name.as_str().into();
+            let telling = tasks::follow(server, line.events(), Arc::clone(&self.made), || None);
+            self.tasks
+                .spawn(stop.clone().run_until_cancelled_owned(telling));
         }
         Arc::new(Own {
             line,

@@ -166,7 +166,7 @@ impl Call<'_> {
     }
 
     /// What the variant calls resources, where that is not what the servers do.
-    fn changed_uris(&self, variant: usize) -> Option<Arc<UriMap>> {
+    pub(crate) fn changed_uris(&self, variant: usize) -> Option<Arc<UriMap>> {
         let uris = self.gateway.faces.uris(variant);
         (!uris.is_empty()).then(|| Arc::clone(uris))
     }

@@ -487,6 +487,7 @@ impl News {
         let kinds = match event {
             Event::ListChanged(kind) | Event::ListMayHaveChanged(kind) => ListKind::of(*kind),
             Event::ResourceUpdated { .. }
+            | Event::TaskChanged { .. }
             | Event::Asked(_)
             | Event::Told(_)
             | Event::Connected

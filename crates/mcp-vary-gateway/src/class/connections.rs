@@ -10,7 +10,9 @@ use tokio_util::task::TaskTracker;
 use super::{Class, lock};
 use crate::catalog::source::Source;
 use crate::catalog::{self, LiveCatalog};
-use crate::notify::Audience;
+use crate::notify::{Audience, source_id};
+use crate::revision::Era;
+use crate::tasks::{self, Made};
 use crate::upstream::Line;
 
 /// The connections of a class, in the order of configuration. They may outlast the class: another takes over
@@ -98,7 +100,19 @@ impl Follower {
         let (source, catalogs) = (&follower.source, &follower.catalogs);
         let audience = Arc::clone(&background.audience);
         let follow = catalog::follow(Arc::clone(source), Arc::clone(catalogs), audience);
+        let stop = following.clone();
         let follow = following.run_until_cancelled_owned(follow);
+        background.tasks.spawn(follow);
+        let (line, of) = (Arc::clone(&source.line), source_id(source));
+        let (server, events) = (source.name().into(), line.events());
+        // A server without sessions is asked to tell on each connection of what is listened to there.
+        let is_modern = move || {
+            let upstream = line.up();
+            upstream.is_some_and(|upstream| upstream.hello().era() == Era::Modern)
+        };
+        let made = Arc::clone(&background.made);
+        let follow = tasks::follow(server, events, made, move || is_modern().then_some(of));
+        let follow = stop.run_until_cancelled_owned(follow);
         background.tasks.spawn(follow);
         follower
     }
@@ -110,4 +124,5 @@ pub(super) struct Background {
     pub(super) stop: CancellationToken,
     pub(super) tasks: TaskTracker,
     pub(super) audience: Arc<Audience>,
+    pub(super) made: Arc<Made>,
 }

@@ -120,6 +120,7 @@ impl Classes {
             stop: lasting.stopped.clone(),
             tasks: lasting.tasks.clone(),
             audience: Arc::clone(&lasting.audience),
+            made: Arc::clone(&lasting.made),
         };
         let own = Arc::clone(&lasting.own);
         let mirrored = configs.iter().flat_map(|config| config.mirrored.iter());

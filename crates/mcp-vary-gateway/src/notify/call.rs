@@ -60,6 +60,7 @@ impl Call<'_> {
         filter
             .kinds
             .retain(|kind| self.catalog.offered.contains(kind.capability()));
+        let listened = self.listened(&mut filter).await?;
         let bound = self.honoured(view, &mut filter).await;
         let (id, variant) = (self.asked.id, self.active_variant(view));
         let (outlet, tail) = open(id, &filter.to_json(), variant.as_ref());
@@ -71,6 +72,9 @@ impl Call<'_> {
             let number = members.add(ear, self.place(view), None);
             for (uri, bound) in bound {
                 members.bind(number, uri.into(), bound);
+            }
+            for (key, listened) in listened {
+                members.listen(number, key, listened);
             }
             number
         };

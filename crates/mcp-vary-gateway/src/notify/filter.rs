@@ -16,6 +16,8 @@ pub(super) struct Filter {
     pub(super) kinds: BTreeSet<Kind>,
     /// The URIs of resources, each once; `None` when there is no such member.
     pub(super) resources: Option<Vec<String>>,
+    /// The ids of tasks, likewise (SEP-2663).
+    pub(super) tasks: Option<Vec<String>>,
 }
 
 impl Filter {
@@ -23,7 +25,7 @@ impl Filter {
     ///
     /// # Errors
     ///
-    /// `-32602` when a member is of a wrong type, or when it names more than `most` resources.
+    /// `-32602` when a member is of a wrong type, or when it names more than `most` resources or tasks.
     pub(super) fn read(text: &str, most: usize) -> Result<Self, Failure> {
         let members = Members::parse(text)
             .map_err(|why| Failure::invalid_params(format!("`notifications`: {why}")))?;
@@ -35,9 +37,14 @@ impl Filter {
                 Some(_) => return Err(wrong(kind.filter(), "true or false")),
             }
         }
-        if let Some(uris) = members.get(RESOURCES) {
-            filter.resources = Some(read_uris(uris, most)?);
-        }
+        let named = |key, what| {
+            let written = members.get(key);
+            written
+                .map(|ids| read_ids(ids, (key, what), most))
+                .transpose()
+        };
+        filter.resources = named(RESOURCES, "resources")?;
+        filter.tasks = named(TASKS, "tasks")?;
         Ok(filter)
     }
 
@@ -47,32 +54,33 @@ impl Filter {
         for kind in &self.kinds {
             members.set(kind.filter(), "true");
         }
-        if let Some(uris) = &self.resources {
-            let uris: Vec<_> = uris.iter().map(|uri| json::string(uri)).collect();
-            members.set(RESOURCES, format!("[{}]", uris.join(",")));
+        for (key, ids) in [(RESOURCES, &self.resources), (TASKS, &self.tasks)] {
+            let Some(ids) = ids else { continue };
+            let ids: Vec<_> = ids.iter().map(|id| json::string(id)).collect();
+            members.set(key, format!("[{}]", ids.join(",")));
         }
         members.to_json()
     }
 }
 
-fn read_uris(text: &str, most: usize) -> Result<Vec<String>, Failure> {
-    let not_strings = || wrong(RESOURCES, "an array of strings");
+fn read_ids(text: &str, (key, what): (&str, &str), most: usize) -> Result<Vec<String>, Failure> {
+    let not_strings = || wrong(key, "an array of strings");
     let elements = json::elements(text).map_err(|_| not_strings())?;
     if elements.len() > most {
         return Err(Failure::invalid_params(format!(
-            "`notifications.{RESOURCES}` names {} resources; a subscription may have {most}",
+            "`notifications.{key}` names {} {what}; a subscription may have {most}",
             elements.len()
         )));
     }
-    let mut uris = Vec::new();
+    let mut ids = Vec::new();
     let mut known = BTreeSet::new();
     for element in elements {
-        let uri: String = serde_json::from_str(element).map_err(|_| not_strings())?;
-        if known.insert(uri.clone()) {
-            uris.push(uri);
+        let id: String = serde_json::from_str(element).map_err(|_| not_strings())?;
+        if known.insert(id.clone()) {
+            ids.push(id);
         }
     }
-    Ok(uris)
+    Ok(ids)
 }
 
 fn wrong(key: &str, expected: &str) -> Failure {
@@ -80,6 +88,7 @@ fn wrong(key: &str, expected: &str) -> Failure {
 }
 
 const RESOURCES: &str = "resourceSubscriptions";
+const TASKS: &str = "taskIds";
 
 #[cfg(test)]
 mod tests {

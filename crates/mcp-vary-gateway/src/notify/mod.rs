@@ -9,6 +9,7 @@ mod filter;
 mod listener;
 mod moving;
 mod notice;
+mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -18,6 +19,7 @@ use mcp_vary::variant::VariantId;
 pub(crate) use self::listener::Listener;
 use self::listener::Outlet;
 use self::notice::Notice;
+use self::tasks::Listened;
 use crate::catalog::face::Faces;
 use crate::catalog::source::{Source, Updates};
 use crate::catalog::{Catalog, Changed, LiveCatalog};
@@ -41,6 +43,8 @@ struct Members {
     sessions: BTreeMap<ClientId, u64>,
     /// Who is subscribed to the resource of a source that the server calls so, and what each calls it.
     resources: BTreeMap<(SourceId, Arc<str>), Subscribers>,
+    /// Who listens to a task.
+    tasks: BTreeMap<tasks::Key, BTreeSet<u64>>,
     /// The configuration that everybody is brought to; the first one when there is none.
     latest: Option<Weak<Setup>>,
 }
@@ -49,9 +53,9 @@ struct Members {
 type Subscribers = BTreeSet<(u64, Arc<str>)>;
 
 /// Tells sources apart while somebody is subscribed to something of them.
-type SourceId = usize;
+pub(crate) type SourceId = usize;
 
-fn source_id(source: &Arc<Source>) -> SourceId {
+pub(crate) fn source_id(source: &Arc<Source>) -> SourceId {
     Arc::as_ptr(source).addr()
 }
 
@@ -62,6 +66,8 @@ struct Member {
     place: Place,
     /// What it is subscribed to, by what its variant calls it.
     bound: BTreeMap<Arc<str>, Bound>,
+    /// The tasks that it listens to.
+    tasks: BTreeMap<tasks::Key, Listened>,
 }
 
 /// How a member hears.
@@ -184,8 +190,13 @@ impl Members {
         }
         let number = self.next;
         self.next += 1;
-        let bound = BTreeMap::new();
-        self.all.insert(number, Member { ear, place, bound });
+        let member = Member {
+            ear,
+            place,
+            bound: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+        };
+        self.all.insert(number, member);
         if let Some(client) = client {
             self.sessions.insert(client, number);
         }
@@ -202,6 +213,9 @@ impl Members {
         let member = self.all.remove(&number)?;
         for (uri, bound) in &member.bound {
             self.unlist(number, uri, bound);
+        }
+        for key in member.tasks.keys() {
+            self.forget_listener(number, key);
         }
         self.sessions.retain(|_, known| *known != number);
         Some(member)

@@ -73,6 +73,7 @@ impl Audience {
             }
             left.push(old);
         }
+        let tasks = members.move_tasks(number, &place);
         let mut is_gone = false;
         if let Some(member) = members.all.get_mut(&number) {
             let before = std::mem::replace(&mut member.place, place);
@@ -81,7 +82,7 @@ impl Audience {
         }
         let gone = is_gone.then(|| members.remove(number));
         drop(members);
-        drop((left, gone));
+        drop((left, tasks, gone));
     }
 }
 

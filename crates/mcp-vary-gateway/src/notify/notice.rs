@@ -39,6 +39,12 @@ impl Notice {
         Self::new("notifications/resources/updated", members, variant)
     }
 
+    /// That a task stands as `params` say, JSON text (SEP-2663).
+    pub(super) fn task_changed(params: &str) -> Self {
+        let members = Members::parse(params).unwrap_or_default();
+        Self::new("notifications/tasks", members, None)
+    }
+
     /// What a stream begins with: the part of its filter that is honoured, JSON text.
     pub(super) fn acknowledged(filter: &str, variant: Option<&VariantId>) -> Self {
         let mut members = Members::default();

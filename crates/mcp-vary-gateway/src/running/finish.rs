@@ -17,7 +17,7 @@ use crate::rounds::{self, Seal, asks_for_input};
 use crate::route::{Action, TaskAction};
 use crate::shape::Shape;
 use crate::splice;
-use crate::tasks::TaskNames;
+use crate::tasks::{RESULT, TaskNames};
 use crate::uris;
 use crate::words::Words;
 
@@ -73,6 +73,17 @@ impl Finish {
         reply::result(&self.id, sent.as_bytes())
     }
 
+    /// Remembers what the result points to, since that can be read from then on.
+    pub(super) fn note_links(&self, result: &str, lasting: &Lasting) {
+        let Some(origin) = &self.downward.origin else {
+            return;
+        };
+        lasting.links.note(&self.server, origin, result);
+        if let (Action::Task(_), Some(result)) = (self.action, splice::get(result, RESULT)) {
+            lasting.links.note(&self.server, origin, result);
+        }
+    }
+
     /// What the client is told where the server said `result`.
     fn told<'a>(&self, result: &'a str) -> Cow<'a, str> {
         let Some(task) = &self.downward.task else {
@@ -85,39 +96,46 @@ impl Finish {
             // The extension has the result in what it says of the task.
             Action::Task(_) => {
                 let named = task.downward(result);
-                let inner = splice::get(&named, "result").filter(|inner| inner.starts_with('{'));
+                let inner = splice::get(&named, RESULT).filter(|inner| inner.starts_with('{'));
                 match inner.map(|inner| self.shaped(inner)) {
                     Some(Cow::Owned(shaped)) => {
-                        Cow::Owned(splice::set(&named, "result", &shaped).into_owned())
+                        Cow::Owned(splice::set(&named, RESULT, &shaped).into_owned())
                     }
                     _ => named,
                 }
             }
             _ => task
-                .of_made(result, &self.client)
+                .of_made(result, &self.client, || self.retelling())
                 .unwrap_or_else(|| self.shaped(result)),
         }
+    }
+
+    /// How results are told to the client, for when there is no request any more.
+    pub(crate) fn retelling(&self) -> Retelling {
+        Retelling {
+            origin: self.downward.origin.clone(),
+            shape: self.downward.shape.clone(),
+            words: self.downward.words.clone(),
+            uris: self.uris.clone(),
+            is_foreign: self.is_foreign(),
+        }
+    }
+
+    /// Whether the client may not know what a result holds.
+    fn is_foreign(&self) -> bool {
+        self.upstream == Era::Modern && self.client.era() == Era::Legacy
     }
 
     /// The result in the client's words and shape.
     fn shaped<'a>(&self, result: &'a str) -> Cow<'a, str> {
         let is_call = matches!(self.action, Action::Call | Action::Task(_));
-        let told = match &self.downward.words {
-            Some(words) if is_call => words.of_a_failed_call(result),
-            _ => Cow::Borrowed(result),
+        let parts = Parts {
+            shape: self.downward.shape.as_ref(),
+            words: self.downward.words.as_deref().filter(|_| is_call),
+            uris: self.uris.as_deref(),
+            is_foreign: is_call && self.is_foreign(),
         };
-        let told = match &self.uris {
-            Some(uris) => then(told, |told| uris::of_the_view(uris, told)),
-            None => told,
-        };
-        let shaped = match &self.downward.shape {
-            Some(shape) => then(told, |told| shape.apply(told)),
-            None => told,
-        };
-        if !(is_call && self.upstream == Era::Modern && self.client.era() == Era::Legacy) {
-            return shaped;
-        }
-        then(shaped, bridge::without_foreign_structure)
+        retold(result, &parts)
     }
 
     /// What a server asks of the client in a result.
@@ -144,6 +162,67 @@ impl Finish {
             false => Step::Cancelled,
         }
     }
+}
+
+/// How the results of a call are told to one client.
+#[derive(Clone, Debug)]
+pub(crate) struct Retelling {
+    /// What is asked, where what it points to can be read then.
+    pub(crate) origin: Option<Origin>,
+    shape: Option<Shape>,
+    words: Option<Arc<Words>>,
+    uris: Option<Arc<UriMap>>,
+    is_foreign: bool,
+}
+
+impl Retelling {
+    /// For a client that knows whatever a result of the server may hold.
+    pub(crate) fn new(downward: Downward, uris: Option<Arc<UriMap>>) -> Self {
+        Self {
+            origin: downward.origin,
+            shape: downward.shape,
+            words: downward.words,
+            uris,
+            is_foreign: false,
+        }
+    }
+
+    pub(crate) fn parts(&self) -> Parts<'_> {
+        Parts {
+            shape: self.shape.as_ref(),
+            words: self.words.as_deref(),
+            uris: self.uris.as_deref(),
+            is_foreign: self.is_foreign,
+        }
+    }
+}
+
+/// What a result is told by.
+pub(crate) struct Parts<'a> {
+    shape: Option<&'a Shape>,
+    words: Option<&'a Words>,
+    uris: Option<&'a UriMap>,
+    is_foreign: bool,
+}
+
+/// The result in the client's words and shape.
+pub(crate) fn retold<'a>(result: &'a str, parts: &Parts<'_>) -> Cow<'a, str> {
+    let told = match parts.words {
+        Some(words) => words.of_a_failed_call(result),
+        None => Cow::Borrowed(result),
+    };
+    let told = match parts.uris {
+        Some(uris) => then(told, |told| uris::of_the_view(uris, told)),
+        None => told,
+    };
+    let shaped = match parts.shape {
+        Some(shape) => then(told, |told| shape.apply(told)),
+        None => told,
+    };
+    if !parts.is_foreign {
+        return shaped;
+    }
+    then(shaped, bridge::without_foreign_structure)
 }
 
 /// What `step` makes of `text`; borrowed from whoever has the text for as long as nothing changes it.

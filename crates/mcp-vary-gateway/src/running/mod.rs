@@ -15,7 +15,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 pub(crate) use self::again::Again;
 use self::asking::over;
-pub(crate) use self::finish::{Downward, Finish, Progress};
+pub(crate) use self::finish::{Downward, Finish, Progress, Retelling, retold};
 pub(crate) use self::sent::Sent;
 pub(crate) use self::unheard::unheard_for;
 use crate::class::InUse;
@@ -146,9 +146,7 @@ impl Running {
         self.end();
         Step::Done(match outcome {
             Ok(result) => {
-                if let Some(origin) = &self.finish.downward.origin {
-                    self.lasting.links.note(&self.finish.server, origin, result);
-                }
+                self.finish.note_links(result, &self.lasting);
                 self.finish.result(result, &self.lasting)
             }
             Err(error) => self.finish.error(error, &self.lasting),

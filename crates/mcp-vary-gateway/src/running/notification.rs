@@ -7,6 +7,7 @@ use crate::bridge;
 use crate::log_level::{is_logged_from, level_of};
 use crate::revision::Era;
 use crate::splice;
+use crate::upstream::TASK_STATUS;
 use crate::wire;
 
 impl Finish {
@@ -17,7 +18,7 @@ impl Finish {
         match message.method.as_deref()? {
             "notifications/progress" => self.progress(params),
             "notifications/message" => self.wants_logged(params).then_some(bytes),
-            "notifications/tasks/status" => self.task_status(params),
+            method if TASK_STATUS.contains(&method) => self.task_status(params),
             // Changes reach the catalogue by another way.
             method if method.ends_with("list_changed") => None,
             "notifications/resources/updated" | "notifications/cancelled" => None,
@@ -25,12 +26,17 @@ impl Finish {
         }
     }
 
-    /// > Requestors MUST NOT rely on receiving this notifications (MCP 2025-11-25, basic/utilities/tasks)
+    /// What is said of another task than the client's goes to whoever it concerns; a client without a session
+    /// hears of tasks where it listens to them.
     fn task_status(&self, params: &str) -> Option<Bytes> {
-        let params = self.downward.task.as_ref()?.status(params, &self.client)?;
-        Some(Bytes::from(format!(
-            r#"{{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{params}}}"#
-        )))
+        let task = self.downward.task.as_ref()?;
+        let has_session = self.client.session.is_some();
+        let status = has_session.then(|| task.status(params, &self.client));
+        let status = status.flatten();
+        if status.is_none() {
+            task.changed(params);
+        }
+        status
     }
 
     fn progress(&self, params: &str) -> Option<Bytes> {

@@ -1,26 +1,67 @@
 //! Requests about tasks.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_vary::json::{self, Members, elements};
 use mcp_vary::task::Task;
 
-use super::{EXTENSION, Form, TaskNames, has_extension, string};
+use super::{EXTENSION, Form, TaskNames, Teller, has_extension, string};
 use crate::bridge::Caching;
 use crate::call::{Call, Forwarding};
 use crate::catalog::item::Place;
 use crate::catalog::listing::ListKind;
+use crate::catalog::shown::Tool;
 use crate::catalog::source::Source;
 use crate::links::Origin;
-use crate::reply::{Failure, MISSING_CLIENT_CAPABILITY};
+use crate::reply::{Failure, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY};
 use crate::revision::Era;
 use crate::route::{Action, Outcome, TaskAction, unknown};
-use crate::running::Downward;
+use crate::running::{Downward, Retelling};
 use crate::splice;
 use crate::upstream::{Owner, Request};
 
 /// A server's list is read so far.
 const PAGES: usize = 16;
+
+/// A task that a client asks about.
+struct Found {
+    form: Form,
+    /// The view that it was made under.
+    variant: usize,
+    place: Place,
+    task: Task,
+    /// The tool whose call it is, if the view still has it.
+    tool: Option<Arc<Tool>>,
+}
+
+/// Why a task is not there.
+struct Gone {
+    why: Cow<'static, str>,
+    /// Whether it was made here.
+    is_known: bool,
+}
+
+impl Gone {
+    fn unknown() -> Self {
+        Self {
+            why: "it was not made here, or is gone".into(),
+            is_known: false,
+        }
+    }
+
+    /// What made it `is` something now.
+    fn from(task: &Task, is: &str) -> Self {
+        Self {
+            why: format!("server `{}`, which made it, {is}", task.server).into(),
+            is_known: true,
+        }
+    }
+
+    fn failure(&self) -> Failure {
+        Failure::invalid_params(format!("Task not found: {}", self.why))
+    }
+}
 
 impl Call<'_> {
     /// What is needed to name the task that a call of a tool of the server at index `server` may lead to; none
@@ -108,48 +149,112 @@ impl Call<'_> {
             return Ok(known);
         }
         if self.client.era() == Era::Modern && forms.contains(&Form::Extension) {
-            let data =
-                format!(r#"{{"requiredCapabilities":{{"extensions":{{"{EXTENSION}":{{}}}}}}}}"#);
-            let why = format!("declare the extension `{EXTENSION}` to ask about tasks");
-            return Err(Failure::new(MISSING_CLIENT_CAPABILITY, why).with_data(data));
+            self.declares(Form::Extension)?;
         }
         Err(unknown(self.asked.method))
     }
 
+    /// Refuses a modern client that does not declare that it knows tasks of this form.
+    pub(crate) fn declares(&self, form: Form) -> Result<(), Failure> {
+        if self.knows(form) {
+            return Ok(());
+        }
+        let data = format!(r#"{{"requiredCapabilities":{{"extensions":{{"{EXTENSION}":{{}}}}}}}}"#);
+        let why = format!("declare the extension `{EXTENSION}` to ask about tasks");
+        Err(Failure::new(MISSING_CLIENT_CAPABILITY, why).with_data(data))
+    }
+
+    /// Whether some server has tasks of this form.
+    pub(crate) fn has_servers_with(&self, form: Form) -> bool {
+        let mut servers = 0..self.catalog.told.len();
+        servers.any(|server| self.offers(server, form))
+    }
+
     /// Asks the server that made a task about it.
     pub(crate) async fn task(mut self) -> Result<Outcome, Failure> {
-        let forms = self.forms()?;
+        let forms = self.forms();
         let id = self.asked.params.string("taskId")?;
-        let not_found =
-            || Failure::invalid_params("Task not found; it was not made here, or is gone");
-        let task = Task::open(&self.gateway.lasting.cursor_keys, "", &id).ok_or_else(not_found)?;
-        let servers = &self.gateway.config.servers;
-        let server = servers.iter().position(|server| server.name == task.server);
-        let server = server.ok_or_else(not_found)?;
-        let form = forms.into_iter().find(|form| self.offers(server, *form));
-        let form = form.ok_or_else(not_found)?;
-        let variant = self.variant_of(&task).ok_or_else(not_found)?;
-        let place = Place {
-            server,
-            own: task.tool.as_str().into(),
+        let task = self.opened(&id);
+        let forms = match (forms, &task) {
+            // With the server the method may be gone, too.
+            (Err(failure), Err(gone)) if failure.code() == METHOD_NOT_FOUND && gone.is_known => {
+                return Err(gone.failure());
+            }
+            (forms, _) => forms?,
         };
-        let view = self.catalog.view(ListKind::Tools, variant);
-        let tool = view.and_then(|view| view.tool_at(&place)).cloned();
-        let own = json::string(&task.id);
-        self.asked.params.members.set("taskId", own);
+        let found = self.found(task.map_err(|gone| gone.failure())?, &forms)?;
+        let mut downward = self.downward_of(&found);
+        let (variant, place, own) = (found.variant, found.place, found.task.id);
+        self.asked.params.members.set("taskId", json::string(&own));
+        let names = self.names(found.form, variant, &place, Some(own.clone()));
+        downward.task = Some(Box::new(names));
         let forwarding = Forwarding {
-            server,
-            name: Some(task.id.clone()),
-            downward: Downward {
-                origin: tool.is_some().then(|| Origin::at(&place, ListKind::Tools)),
-                words: tool.as_ref().and_then(|tool| tool.words.clone()),
-                shape: tool.and_then(|tool| self.tool_shape(variant, &tool)),
-                task: Some(Box::new(self.names(form, variant, &place, Some(task.id)))),
-                caching: Caching::None,
-            },
+            server: place.server,
+            name: Some(own),
+            downward,
             ..Forwarding::default()
         };
         self.forward(variant, forwarding).await
+    }
+
+    /// How the result of a task is told: as that of the call would be.
+    fn downward_of(&self, found: &Found) -> Downward {
+        let tool = found.tool.as_ref();
+        Downward {
+            origin: tool.map(|_| Origin::at(&found.place, ListKind::Tools)),
+            words: tool.and_then(|tool| tool.words.clone()),
+            shape: tool.and_then(|tool| self.tool_shape(found.variant, tool)),
+            task: None,
+            caching: Caching::None,
+        }
+    }
+
+    /// The task of an id, and the index of its server.
+    fn opened(&self, id: &str) -> Result<(Task, usize), Gone> {
+        let keys = &self.gateway.lasting.cursor_keys;
+        let task = Task::open(keys, "", id).ok_or_else(Gone::unknown)?;
+        let mut servers = self.gateway.config.servers.iter();
+        match servers.position(|server| server.name == task.server) {
+            Some(server) => Ok((task, server)),
+            None => Err(Gone::from(&task, "is not behind this gateway any more")),
+        }
+    }
+
+    /// What it takes to ask about a task, which is of one of these `forms`.
+    fn found(&self, (task, server): (Task, usize), forms: &[Form]) -> Result<Found, Failure> {
+        let is_unknown = self.catalog.told[server].hello.is_none();
+        let mut forms = forms.iter().copied();
+        // One that is not there is asked all the same, and says so.
+        let form = forms.find(|form| is_unknown || self.offers(server, *form));
+        let form = form.ok_or_else(|| Gone::from(&task, "makes no tasks any more").failure())?;
+        let variant = self.variant_of(&task);
+        let variant = variant.ok_or_else(|| Gone::unknown().failure())?;
+        let own = task.tool.as_str().into();
+        let place = Place { server, own };
+        let view = self.catalog.view(ListKind::Tools, variant);
+        let tool = view.and_then(|view| view.tool_at(&place)).cloned();
+        Ok(Found {
+            form,
+            variant,
+            place,
+            task,
+            tool,
+        })
+    }
+
+    /// What it takes to tell the client of a task of the extension: the index of its server, and what that calls
+    /// it.
+    pub(crate) fn teller_of(&self, id: &str) -> Option<(usize, Teller, String)> {
+        let found = self.found(self.opened(id).ok()?, &[Form::Extension]).ok()?;
+        let mut downward = self.downward_of(&found);
+        downward.origin = downward.origin.filter(|_| self.gateway.follows_links());
+        let teller = Teller {
+            sealed: id.into(),
+            server: self.server_name(found.place.server),
+            retelling: Retelling::new(downward, self.changed_uris(found.variant)),
+            links: Arc::clone(&self.gateway.lasting.links),
+        };
+        Some((found.place.server, teller, found.task.id))
     }
 
     /// The view that a task was made under (SV-28), if its client still has the variant.

@@ -1,10 +1,15 @@
 //! The tasks that were made lately, and for whom.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use bytes::Bytes;
+use mcp_vary::json;
+
+use super::{Form, Teller};
 use crate::client::Client;
-use crate::session::ClientId;
+use crate::notify::{Audience, SourceId};
+use crate::session::{ClientId, Session};
 
 /// Of each task who had it made, so that what a server tells of it, or lists, reaches nobody else.
 ///
@@ -12,55 +17,144 @@ use crate::session::ClientId;
 ///
 /// Bounded: of too many tasks the oldest are forgotten. Whoever holds the id of a forgotten task can still ask
 /// for it; it is only not listed any more, and its changes are not told.
-#[derive(Debug, Default)]
-pub(crate) struct Made(Mutex<Tasks>);
+#[derive(Debug)]
+pub(crate) struct Made {
+    tasks: Mutex<Tasks>,
+    audience: Arc<Audience>,
+}
 
 #[derive(Debug, Default)]
 struct Tasks {
-    /// By server, and what it calls the task.
     known: BTreeMap<Key, Entry>,
     /// In the order in which they were made.
     order: VecDeque<Key>,
+    /// What servers said last of tasks that nobody has, the oldest first: the answer that a task was made may be
+    /// on its way.
+    unclaimed: VecDeque<(Key, Arc<str>)>,
 }
 
-type Key = (Arc<str>, Arc<str>);
+/// A server by name, and what it calls the task.
+pub(crate) type Key = (Arc<str>, Arc<str>);
 
+/// Who had a task made.
 #[derive(Debug)]
 struct Entry {
     client: ClientId,
-    sealed: Arc<str>,
+    /// None for a client without a session, which listens if it wants to hear.
+    session: Weak<Session>,
+    form: Form,
+    teller: Arc<Teller>,
 }
 
 /// Some hundred bytes each.
 const MOST: usize = 4096;
+/// Tasks that nobody has, of which something was said.
+const UNCLAIMED: usize = 64;
+/// What is longer is not kept for whoever may turn up.
+const LONGEST: usize = 16 << 10;
 
 impl Made {
-    /// Notes that `client` had a task made, which it calls `sealed`.
-    pub(crate) fn note(&self, server: &Arc<str>, own: &str, sealed: String, client: &Client) {
-        let key = (Arc::clone(server), Arc::from(own));
+    pub(crate) fn new(audience: Arc<Audience>) -> Self {
+        Self {
+            tasks: Mutex::default(),
+            audience,
+        }
+    }
+
+    /// Notes that `client` had a task made; what its server said of it before that, if it did.
+    pub(crate) fn note(
+        &self,
+        key: &Key,
+        form: Form,
+        teller: Teller,
+        client: &Client,
+    ) -> Option<Arc<str>> {
+        let session = client.session.as_ref().map(Arc::downgrade);
         let entry = Entry {
             client: client.id,
-            sealed: sealed.into(),
+            session: session.unwrap_or_default(),
+            form,
+            teller: Arc::new(teller),
         };
         let mut tasks = self.lock();
         if tasks.known.insert(key.clone(), entry).is_none() {
-            tasks.order.push_back(key);
+            tasks.order.push_back(key.clone());
         }
         while tasks.order.len() > MOST {
             if let Some(oldest) = tasks.order.pop_front() {
                 tasks.known.remove(&oldest);
             }
         }
+        let said = tasks.unclaimed.iter().position(|(of, _)| of == key)?;
+        tasks.unclaimed.remove(said).map(|(_, said)| said)
     }
 
     /// What `client` calls a task of its own.
     pub(crate) fn of(&self, server: &Arc<str>, own: &str, client: ClientId) -> Option<Arc<str>> {
         let tasks = self.lock();
         let entry = tasks.known.get(&(Arc::clone(server), Arc::from(own)))?;
-        (entry.client == client).then(|| Arc::clone(&entry.sealed))
+        (entry.client == client).then(|| Arc::clone(&entry.teller.sealed))
+    }
+
+    /// The notification for `client` that a task stands as `params` say; none when it is not its own.
+    pub(crate) fn status(&self, key: &Key, params: &str, client: ClientId) -> Option<Bytes> {
+        let (form, teller) = {
+            let tasks = self.lock();
+            let entry = tasks.known.get(key).filter(|it| it.client == client)?;
+            (entry.form, Arc::clone(&entry.teller))
+        };
+        Some(form.status(&teller.told(params)))
+    }
+
+    /// Tells whoever had a task made, and whoever listens to it, how it stands: `params` is what the server said.
+    ///
+    /// A server without sessions says it on the streams of one connection, that of `source`.
+    pub(crate) fn changed(&self, key: &Key, params: &Arc<str>, source: Option<SourceId>) {
+        let heard = {
+            let mut tasks = self.lock();
+            let entry = tasks.known.get(key);
+            let heard = entry.map(|entry| {
+                let (session, teller) = (Weak::clone(&entry.session), Arc::clone(&entry.teller));
+                (entry.client, session, entry.form, teller)
+            });
+            if heard.is_none() && source.is_none() {
+                tasks.keep_unclaimed(key, params);
+            }
+            heard
+        };
+        if let Some((client, session, form, teller)) = heard
+            && let Some(session) = self.audience.session(client).or_else(|| session.upgrade())
+        {
+            // Whoever does not read now may ask how the task stands.
+            let _ = session.tell(form.status(&teller.told(params)));
+        }
+        self.audience.task_changed(key, params, source);
     }
 
     fn lock(&self) -> MutexGuard<'_, Tasks> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Tasks {
+    fn keep_unclaimed(&mut self, key: &Key, params: &Arc<str>) {
+        self.unclaimed.retain(|(of, _)| of != key);
+        if params.len() > LONGEST {
+            return;
+        }
+        if self.unclaimed.len() >= UNCLAIMED {
+            self.unclaimed.pop_front();
+        }
+        self.unclaimed.push_back((key.clone(), Arc::clone(params)));
+    }
+}
+
+impl Form {
+    /// The notification that a task of this form stands as `params` say.
+    pub(crate) fn status(self, params: &str) -> Bytes {
+        let method = json::string(self.status_method());
+        Bytes::from(format!(
+            r#"{{"jsonrpc":"2.0","method":{method},"params":{params}}}"#
+        ))
     }
 }

@@ -5,20 +5,28 @@
 
 mod asked;
 mod made;
+mod told;
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
 use mcp_vary::json;
 use mcp_vary::task::{MAX_ID, Task};
 use mcp_vary::variant::VariantId;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
 
-pub(crate) use self::made::Made;
+pub(crate) use self::made::{Key, Made};
+pub(crate) use self::told::{RESULT, Teller};
 use crate::client::Client;
 use crate::lasting::Lasting;
+use crate::notify::SourceId;
 use crate::revision::Era;
+use crate::running::Retelling;
 use crate::splice;
-use crate::upstream::Hello;
+use crate::upstream::{Event, Hello, TASK_STATUS};
 
 /// The extension of modern servers and clients.
 ///
@@ -54,7 +62,12 @@ impl TaskNames {
     }
 
     /// The result that a task was made, as the client gets it; none when it is another one.
-    pub(crate) fn of_made<'a>(&self, result: &'a str, client: &Client) -> Option<Cow<'a, str>> {
+    pub(crate) fn of_made<'a>(
+        &self,
+        result: &'a str,
+        client: &Client,
+        retelling: impl FnOnce() -> Retelling,
+    ) -> Option<Cow<'a, str>> {
         if !result.contains("taskId") && !result.contains("\\u") {
             return None;
         }
@@ -64,37 +77,35 @@ impl TaskNames {
             _ => string(result, "taskId")?,
         };
         if let Some(sealed) = self.sealed(&own) {
-            self.lasting.made.note(&self.server, &own, sealed, client);
+            let teller = Teller {
+                sealed: sealed.into(),
+                retelling: retelling(),
+                server: Arc::clone(&self.server),
+                links: Arc::clone(&self.lasting.links),
+            };
+            self.note(&own, teller, client);
         }
         Some(self.downward(result))
     }
 
-    /// A result or the params of a notification, every id of a task in it as the client knows it.
-    pub(crate) fn downward<'a>(&self, told: &'a str) -> Cow<'a, str> {
-        let mut told = Cow::Borrowed(told);
-        if let Some(named) = self.named(&told, "taskId") {
-            told = Cow::Owned(named);
-        }
-        for (outer, key) in [("task", "taskId"), ("_meta", RELATED)] {
-            let Some(inner) = splice::get(&told, outer) else {
-                continue;
+    /// Notes whose the task is; what was said of it already is told when its client knows its id.
+    fn note(&self, own: &str, teller: Teller, client: &Client) {
+        let key = (Arc::clone(&self.server), Arc::from(own));
+        let said = self.lasting.made.note(&key, self.form, teller, client);
+        if let Some(params) = said {
+            let (lasting, stopped) = (Arc::clone(&self.lasting), self.lasting.stopped.clone());
+            let told = async move {
+                tokio::time::sleep(AFTER_THE_ANSWER).await;
+                lasting.made.changed(&key, &params, None);
             };
-            let named = match outer {
-                "task" => self.named(inner, key),
-                _ => splice::get(inner, key)
-                    .and_then(|related| self.named(related, "taskId"))
-                    .map(|related| splice::set(inner, key, &related).into_owned()),
-            };
-            if let Some(named) = named {
-                told = Cow::Owned(splice::set(&told, outer, &named).into_owned());
-            }
+            let told = stopped.run_until_cancelled_owned(told);
+            self.lasting.tasks.spawn(told);
         }
-        told
     }
 
-    fn named(&self, object: &str, key: &str) -> Option<String> {
-        let sealed = self.sealed(&string(object, key)?)?;
-        Some(splice::set(object, key, &json::string(&sealed)).into_owned())
+    /// A result or the params of a notification, every id of a task in it as the client knows it.
+    pub(crate) fn downward<'a>(&self, told: &'a str) -> Cow<'a, str> {
+        renamed(told, &|own| self.sealed(own))
     }
 
     /// What a server says of the task that was asked about, in the client's word for it.
@@ -104,11 +115,84 @@ impl TaskNames {
         Some(message.replace(own, &sealed))
     }
 
-    /// The params of `notifications/tasks/status` for `client`; none when the task is not known to be its own.
-    pub(crate) fn status(&self, params: &str, client: &Client) -> Option<String> {
+    /// The notification for `client` that a task stands as `params` say; none when it is not known to be its own.
+    pub(crate) fn status(&self, params: &str, client: &Client) -> Option<Bytes> {
+        let key = self.key(params)?;
+        self.lasting.made.status(&key, params, client.id)
+    }
+
+    /// Tells whoever it concerns how a task of the server stands.
+    pub(crate) fn changed(&self, params: &str) {
+        if let Some(key) = self.key(params) {
+            self.lasting.made.changed(&key, &params.into(), None);
+        }
+    }
+
+    fn key(&self, params: &str) -> Option<Key> {
         let own = string(params, "taskId")?;
-        let sealed = self.lasting.made.of(&self.server, &own, client.id)?;
-        Some(splice::set(params, "taskId", &json::string(&sealed)).into_owned())
+        Some((Arc::clone(&self.server), own.into()))
+    }
+}
+
+/// An answer that names a task is with its client by then.
+const AFTER_THE_ANSWER: Duration = Duration::from_millis(100);
+
+/// `told` with what `name` makes of each id of a task in it: its own, that of a task that was made, and that of the
+/// task to which it is related.
+fn renamed<'a>(told: &'a str, name: &dyn Fn(&str) -> Option<String>) -> Cow<'a, str> {
+    let named = |object: &str| {
+        let named = name(&string(object, "taskId")?)?;
+        Some(splice::set(object, "taskId", &json::string(&named)).into_owned())
+    };
+    let mut told = Cow::Borrowed(told);
+    if let Some(named) = named(&told) {
+        told = Cow::Owned(named);
+    }
+    if let Some(named) = splice::get(&told, "task").and_then(named) {
+        told = Cow::Owned(splice::set(&told, "task", &named).into_owned());
+    }
+    match related(&told, name) {
+        Cow::Owned(told) => Cow::Owned(told),
+        Cow::Borrowed(_) => told,
+    }
+}
+
+/// `said` with what `name` makes of the task to which it is related.
+///
+/// > All requests, responses, and notifications associated with a task MUST include the
+/// > `io.modelcontextprotocol/related-task` key in `_meta` (MCP 2025-11-25, basic/utilities/tasks)
+pub(crate) fn related<'a>(said: &'a str, name: &dyn Fn(&str) -> Option<String>) -> Cow<'a, str> {
+    if !said.contains(RELATED) {
+        return Cow::Borrowed(said);
+    }
+    let renamed = || {
+        let meta = splice::get(said, "_meta")?;
+        let related = splice::get(meta, RELATED)?;
+        let named = json::string(&name(&string(related, "taskId")?)?);
+        let related = splice::set(related, "taskId", &named);
+        let meta = splice::set(meta, RELATED, &related);
+        Some(splice::set(said, "_meta", &meta).into_owned())
+    };
+    renamed().map_or(Cow::Borrowed(said), Cow::Owned)
+}
+
+/// Tells of the tasks of a server what one of its connections tells, until that is closed; `source` is the one
+/// whose listeners alone are meant.
+pub(crate) async fn follow(
+    server: Arc<str>,
+    mut events: broadcast::Receiver<Event>,
+    made: Arc<Made>,
+    source: impl Fn() -> Option<SourceId>,
+) {
+    loop {
+        match events.recv().await {
+            Ok(Event::TaskChanged { id, params }) => {
+                made.changed(&(Arc::clone(&server), id), &params, source());
+            }
+            // Whoever wants to know can ask.
+            Ok(_) | Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => return,
+        }
     }
 }
 
@@ -128,6 +212,15 @@ pub(crate) enum Form {
 
 impl Form {
     const BOTH: [Self; 2] = [Self::Core, Self::Extension];
+
+    /// The notification that one stands otherwise.
+    pub(crate) const fn status_method(self) -> &'static str {
+        let [core, extension] = TASK_STATUS;
+        match self {
+            Self::Core => core,
+            Self::Extension => extension,
+        }
+    }
 
     /// Whether a server makes tasks of this form.
     pub(crate) fn is_offered(self, hello: &Hello) -> bool {

@@ -17,8 +17,8 @@ use tokio_util::task::TaskTracker;
 
 use self::keep::keep;
 pub(crate) use self::place::Places;
-use self::subscriptions::Subscriptions;
 pub(crate) use self::subscriptions::{Refused, Subscription};
+use self::subscriptions::{Subscriptions, Topic};
 use super::error::{ConnectError, UpstreamError};
 use super::message::Event;
 use super::{EVENTS, Upstream, UpstreamConfig};
@@ -95,7 +95,8 @@ impl Line {
             events,
             stop: stop.clone(),
             tasks: TaskTracker::new(),
-            subscriptions: Arc::default(),
+            resources: Arc::default(),
+            changing_tasks: Arc::default(),
             config,
         });
         shared.tasks.spawn(keep(Arc::clone(&shared)));
@@ -200,7 +201,12 @@ impl Line {
     /// the guard and all others of the same URI are dropped. What the server tells is an
     /// [`Event::ResourceUpdated`].
     pub(crate) fn subscribe(&self, uri: &str) -> Subscription {
-        self.shared.subscriptions.add(uri)
+        self.shared.of(Topic::Resources).add(uri)
+    }
+
+    /// The same for the task that the server calls `id`. What the server tells is an [`Event::TaskChanged`].
+    pub(crate) fn listen_to_task(&self, id: &str) -> Subscription {
+        self.shared.of(Topic::Tasks).add(id)
     }
 
     /// Waits until the first attempt to connect has ended.
@@ -250,7 +256,9 @@ struct Shared {
     stop: CancellationToken,
     tasks: TaskTracker,
     /// The resources of whose changes somebody wants to hear.
-    subscriptions: Arc<Subscriptions>,
+    resources: Arc<Subscriptions>,
+    /// The tasks of whose changes somebody wants to hear.
+    changing_tasks: Arc<Subscriptions>,
 }
 
 impl Shared {

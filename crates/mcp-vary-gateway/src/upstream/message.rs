@@ -260,6 +260,13 @@ pub enum Event {
         /// The parameters of the notification, JSON text.
         params: Arc<str>,
     },
+    /// A task stands otherwise than before, in whichever form the server said so.
+    TaskChanged {
+        /// What the server calls the task.
+        id: Arc<str>,
+        /// The parameters of the notification, JSON text.
+        params: Arc<str>,
+    },
     /// A connection was made, the first or another one: what is known of the server may be old.
     /// Told by a [`Line`](super::Line) alone.
     Connected,
@@ -286,6 +293,25 @@ impl Event {
         })
     }
 
+    /// What a notification tells of a task; `None` when it names none.
+    pub(super) fn task_changed(params: Option<&str>) -> Option<Self> {
+        let params = params?;
+        let id = Members::parse(params).ok()?.get_str("taskId")?;
+        Some(Self::TaskChanged {
+            id: id.into(),
+            params: params.into(),
+        })
+    }
+
+    /// What a notification tells of a resource or a task; `None` for all others.
+    pub(super) fn changed_by(method: &str, params: Option<&str>) -> Option<Self> {
+        match method {
+            RESOURCE_UPDATED => Self::updated(params),
+            _ if TASK_STATUS.contains(&method) => Self::task_changed(params),
+            _ => None,
+        }
+    }
+
     /// What was told nowhere: the resource `uri` may have changed.
     pub(super) fn may_be_updated(uri: &Arc<str>) -> Self {
         let params = format!(r#"{{"uri":{}}}"#, mcp_vary::json::string(uri));
@@ -298,6 +324,10 @@ impl Event {
 
 /// The notification that a resource changed.
 pub(super) const RESOURCE_UPDATED: &str = "notifications/resources/updated";
+
+/// The notifications that a task stands otherwise: that of revision 2025-11-25, and that of the extension
+/// `io.modelcontextprotocol/tasks` (SEP-2663).
+pub(crate) const TASK_STATUS: [&str; 2] = ["notifications/tasks/status", "notifications/tasks"];
 
 /// The parameters of `notifications/cancelled`.
 pub(super) fn cancel_params(id: u64, reason: Option<&str>) -> String {

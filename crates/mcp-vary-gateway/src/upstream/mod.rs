@@ -37,6 +37,7 @@ use self::life::{Life, Running};
 pub use self::line::{Line, State};
 pub(crate) use self::line::{Places, Refused, Subscription};
 use self::message::Purpose;
+pub(crate) use self::message::TASK_STATUS;
 pub use self::message::{Answer, Event, Kind, Message, Owner, Request, header_value};
 use crate::revision::Era;
 

@@ -46,6 +46,7 @@ mod status;
 mod stdio;
 mod streams;
 mod support;
+mod task_status;
 mod tasks;
 mod told;
 mod uris;

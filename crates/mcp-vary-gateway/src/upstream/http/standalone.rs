@@ -17,7 +17,7 @@ use super::stream::{Bookmark, Read, Stream};
 use super::{Connection, LAST_EVENT_ID, STREAM};
 use crate::upstream::frame::{self, Frame};
 use crate::upstream::listen::may_pass;
-use crate::upstream::message::{Event, Kind, RESOURCE_UPDATED};
+use crate::upstream::message::{Event, Kind};
 use crate::upstream::sse::TooLarge;
 use crate::upstream::text::excerpt;
 
@@ -170,12 +170,11 @@ fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: &Bytes
                     connection.tell(Event::ListChanged(kind));
                     true
                 }
-                (None, RESOURCE_UPDATED) => {
-                    connection.tell_updated(params);
-                    true
-                }
                 (None, "notifications/progress") => connection.asides.deliver(params, message),
-                _ => false,
+                (None, method) => {
+                    let changed = Event::changed_by(method, params);
+                    changed.map(|event| connection.tell(event)).is_some()
+                }
             };
             if !is_taken && connection.is_held {
                 connection.tell(Event::Told(Bytes::copy_from_slice(message)));

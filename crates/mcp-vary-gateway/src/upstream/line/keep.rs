@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::backoff::{Backoff, rounded};
 use super::pulse::{self, Verdict};
-use super::{Shared, State, subscriptions};
+use super::{Shared, State, Topic, subscriptions};
 use crate::upstream::error::{ConnectError, UpstreamError};
 use crate::upstream::message::{Event, Kind};
 use crate::upstream::{Link, Upstream};
@@ -219,7 +219,7 @@ impl Shared {
                     for kind in Kind::ALL {
                         self.tell(Event::ListMayHaveChanged(kind));
                     }
-                    for uri in self.subscriptions.held() {
+                    for uri in self.of(Topic::Resources).held() {
                         self.tell(Event::may_be_updated(&uri));
                     }
                 }

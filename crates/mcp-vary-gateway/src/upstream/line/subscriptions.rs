@@ -1,8 +1,10 @@
-//! The resources of a server that somebody is subscribed to: asked for once, however many that are, and asked
-//! for again whenever the server is another connection or session.
+//! The resources and tasks of a server that somebody is subscribed to: asked for once, however many that are, and
+//! asked for again whenever the server is another connection or session.
 
 mod legacy;
 mod modern;
+mod task;
+mod topic;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -10,12 +12,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
+pub(super) use self::topic::Topic;
 use super::Shared;
 use crate::revision::Era;
 use crate::upstream::Upstream;
 use crate::upstream::message::Event;
 
-/// What is subscribed to on one line, counted.
+/// What of one topic is subscribed to on one line, counted.
 #[derive(Debug, Default)]
 pub(super) struct Subscriptions {
     wanted: Mutex<BTreeMap<Arc<str>, Wanted>>,
@@ -23,7 +26,7 @@ pub(super) struct Subscriptions {
     changes: watch::Sender<u64>,
 }
 
-/// One resource that somebody is subscribed to.
+/// One resource or task that somebody is subscribed to.
 #[derive(Debug)]
 struct Wanted {
     count: usize,
@@ -41,19 +44,21 @@ enum Standing {
     Refused(Refused),
 }
 
-/// Why a server does not tell of a resource's changes.
+/// Why a server does not tell of changes.
 #[derive(Clone, Debug)]
 pub(crate) enum Refused {
-    /// It offers no subscriptions, or not for this resource.
+    /// It offers no subscriptions, or not for this one.
     NotOffered,
     /// The error that it answered, JSON text.
     Answered(Arc<str>),
 }
 
-/// One who is subscribed to a resource; as long as there is one, the server is asked to tell of its changes.
+/// One who is subscribed to a resource or task; as long as there is one, the server is asked to tell of its
+/// changes.
 #[derive(Debug)]
 pub(crate) struct Subscription {
     subscriptions: Arc<Subscriptions>,
+    /// The URI of a resource, the id of a task.
     pub(crate) uri: Arc<str>,
 }
 
@@ -177,20 +182,25 @@ impl Subscriptions {
 }
 
 /// Keeps the server subscribed to what is wanted, for as long as the connection holds.
-pub(super) async fn keep(upstream: &Upstream, shared: &Shared) -> Infallible {
-    let subscriptions = &shared.subscriptions;
+pub(super) async fn keep(upstream: &Arc<Upstream>, shared: &Shared) -> Infallible {
+    let resources = keep_one(Topic::Resources, upstream, shared);
+    let tasks = keep_one(Topic::Tasks, upstream, shared);
+    tokio::join!(resources, tasks).0
+}
+
+async fn keep_one(topic: Topic, upstream: &Arc<Upstream>, shared: &Shared) -> Infallible {
+    let subscriptions = shared.of(topic);
     subscriptions.ask_anew();
-    if !upstream.hello().offers("resources", "subscribe") {
+    if !topic.is_offered(upstream.hello()) {
         return refuse_all(subscriptions).await;
     }
-    match upstream.hello().era() {
-        Era::Legacy => legacy::keep(upstream, shared).await,
-        Era::Modern => modern::keep(upstream, shared).await,
+    match (upstream.hello().era(), topic) {
+        (Era::Modern, _) => modern::keep(topic, upstream, shared).await,
+        (Era::Legacy, Topic::Resources) => legacy::keep(upstream, shared).await,
+        (Era::Legacy, Topic::Tasks) => task::keep(upstream, shared).await,
     }
 }
 
-/// > `subscribe`: whether the client can subscribe to be notified of changes to individual resources.
-/// > (MCP 2025-11-25, server/resources, "Capabilities")
 async fn refuse_all(subscriptions: &Subscriptions) -> Infallible {
     let mut changes = subscriptions.changes.subscribe();
     loop {
@@ -205,10 +215,22 @@ async fn refuse_all(subscriptions: &Subscriptions) -> Infallible {
 }
 
 impl Shared {
-    /// The server tells of `uri` from now on.
-    fn hold(&self, uri: &Arc<str>) {
-        if self.subscriptions.hold(uri) {
-            self.tell(Event::may_be_updated(uri));
+    /// What is subscribed to of `topic`.
+    pub(super) fn of(&self, topic: Topic) -> &Arc<Subscriptions> {
+        match topic {
+            Topic::Resources => &self.resources,
+            Topic::Tasks => &self.changing_tasks,
+        }
+    }
+
+    /// The server tells of `id` from now on; what changed since it last did is told now.
+    fn hold(&self, topic: Topic, upstream: &Arc<Upstream>, id: &Arc<str>) {
+        if !self.of(topic).hold(id) {
+            return;
+        }
+        match topic {
+            Topic::Resources => self.tell(Event::may_be_updated(id)),
+            Topic::Tasks => task::tell(upstream, self, id),
         }
     }
 }

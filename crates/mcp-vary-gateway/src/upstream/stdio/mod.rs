@@ -26,7 +26,7 @@ use super::frame::{self, Frame};
 use super::life::Life;
 use super::mailbox::{Budget, Mailbox};
 use super::message::{
-    Answer, Event, Kind, Message, Purpose, RESOURCE_UPDATED, Request, cancel_params,
+    Answer, Event, Kind, Message, Purpose, RESOURCE_UPDATED, Request, TASK_STATUS, cancel_params,
 };
 use super::text::excerpt;
 
@@ -259,10 +259,14 @@ impl Shared {
             Ok(Frame::Notification { method, params }) => {
                 self.asking.heed(&method, params);
                 let (method, route) = (method.into_owned(), Route::of(params));
-                if method == RESOURCE_UPDATED && route.subscription.is_none() {
-                    self.tell_updated(params);
-                } else {
-                    self.receive_notification(&method, &route, &message);
+                let changed = match route.subscription {
+                    None => Event::changed_by(&method, params),
+                    Some(_) => None,
+                };
+                match changed {
+                    // Nobody listening is fine.
+                    Some(event) => drop(self.events.send(event)),
+                    None => self.receive_notification(&method, &route, &message),
                 }
             }
             Err(why) => self.skip(&why, &message),
@@ -278,12 +282,6 @@ impl Shared {
         drop(flights);
         // With nobody there it is dropped, and thereby answered.
         let _ = self.events.send(Event::Asked(request));
-    }
-
-    fn tell_updated(&self, params: Option<&str>) {
-        if let Some(updated) = Event::updated(params) {
-            let _ = self.events.send(updated);
-        }
     }
 
     fn receive_notification(&self, method: &str, route: &Route, message: &Bytes) {
@@ -302,7 +300,7 @@ impl Shared {
                 let id = route.request.and_then(|id| flights.by_id(id));
                 id.filter(|flight| flight.is_background())
             }
-            "notifications/subscriptions/acknowledged" | RESOURCE_UPDATED => {
+            _ if is_of_a_stream(method) => {
                 let id = route.subscription.and_then(|id| flights.by_id(id));
                 id.filter(|flight| flight.is_background())
             }
@@ -404,6 +402,12 @@ impl Route {
             request: members.get("requestId").and_then(|id| id.parse().ok()),
         }
     }
+}
+
+/// Whether a notification comes on a stream of `subscriptions/listen`.
+fn is_of_a_stream(method: &str) -> bool {
+    const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+    [ACKNOWLEDGED, RESOURCE_UPDATED].contains(&method) || TASK_STATUS.contains(&method)
 }
 
 /// How long what a server logs may still be about a call that was cancelled.

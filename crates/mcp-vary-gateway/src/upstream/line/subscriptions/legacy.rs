@@ -10,7 +10,7 @@ use futures_util::stream;
 use mcp_vary::json;
 use tokio::sync::watch;
 
-use super::{Refused, Shared};
+use super::{Refused, Shared, Topic};
 use crate::upstream::message::{Event, Request};
 use crate::upstream::text::excerpt;
 use crate::upstream::{Answer, Upstream, UpstreamError};
@@ -21,8 +21,8 @@ enum Ask {
     Unsubscribe(Arc<str>),
 }
 
-pub(super) async fn keep(upstream: &Upstream, shared: &Shared) -> Infallible {
-    let subscriptions = &shared.subscriptions;
+pub(super) async fn keep(upstream: &Arc<Upstream>, shared: &Shared) -> Infallible {
+    let subscriptions = shared.of(Topic::Resources);
     let mut changes = subscriptions.changes.subscribe();
     let mut renewals = upstream.renewals();
     let mut hearings = upstream.hearings();
@@ -50,7 +50,7 @@ pub(super) async fn keep(upstream: &Upstream, shared: &Shared) -> Infallible {
         let mut has_failed = false;
         while let Some((ask, answer)) = asked.next().await {
             has_failed |= answer.is_err();
-            take_in(shared, &mut held, ask, &answer);
+            take_in((upstream, shared), &mut held, ask, &answer);
         }
         if has_failed {
             tokio::time::sleep(PAUSE).await;
@@ -81,7 +81,7 @@ async fn asked(upstream: &Upstream, ask: Ask) -> (Ask, Result<Answer, UpstreamEr
 
 /// Takes note of an answer. What was asked in vain, since the connection failed, is asked again.
 fn take_in(
-    shared: &Shared,
+    (upstream, shared): (&Arc<Upstream>, &Shared),
     held: &mut BTreeSet<Arc<str>>,
     ask: Ask,
     answer: &Result<Answer, UpstreamError>,
@@ -96,14 +96,14 @@ fn take_in(
     };
     match (ask, outcome) {
         (Ask::Subscribe(uri), Ok(())) => {
-            shared.hold(&uri);
+            shared.hold(Topic::Resources, upstream, &uri);
             held.insert(uri);
         }
         (Ask::Subscribe(uri), Err(error)) => {
             let why = excerpt(error.as_bytes(), 200);
             tracing::debug!(server, why, "subscription refused");
             shared
-                .subscriptions
+                .of(Topic::Resources)
                 .refuse(&uri, Refused::Answered(error.into()));
         }
         // Whatever it answered, it was told.
@@ -112,7 +112,7 @@ fn take_in(
 }
 
 /// Waits until it is another.
-async fn changed(number: Option<&mut watch::Receiver<u64>>) {
+pub(super) async fn changed(number: Option<&mut watch::Receiver<u64>>) {
     match number {
         // An error means that the connection is gone, and with it whoever waits here.
         Some(number) => drop(number.changed().await),
@@ -122,7 +122,7 @@ async fn changed(number: Option<&mut watch::Receiver<u64>>) {
 
 /// Each resource that is subscribed to may have changed unheard.
 fn tell_all(shared: &Shared) {
-    for uri in shared.subscriptions.held() {
+    for uri in shared.of(Topic::Resources).held() {
         shared.tell(Event::may_be_updated(&uri));
     }
 }

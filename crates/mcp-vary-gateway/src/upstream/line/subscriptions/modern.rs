@@ -1,4 +1,5 @@
-//! `subscriptions/listen`: one stream for all resources, replaced by another when they change.
+//! `subscriptions/listen`: one stream for all resources, and one for all tasks, replaced by another when they
+//! change.
 //!
 //! The stream before stays open until the next one is acknowledged, and a little longer, so that nothing is
 //! lost in between.
@@ -12,18 +13,19 @@ use mcp_vary::json::{self, Members};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{Refused, Shared};
+use super::{Refused, Shared, Topic};
 use crate::upstream::frame::Frame;
 use crate::upstream::handshake::modern_params;
 use crate::upstream::listen::{ACKNOWLEDGED, CANCELLED, is_refusal};
-use crate::upstream::message::{Event, Message, Purpose, RESOURCE_UPDATED, Request};
+use crate::upstream::message::{Event, Message, Purpose, Request};
 use crate::upstream::{Exchange, Upstream, UpstreamError};
 
-pub(super) async fn keep(upstream: &Upstream, shared: &Shared) -> Infallible {
+pub(super) async fn keep(topic: Topic, upstream: &Arc<Upstream>, shared: &Shared) -> Infallible {
     let mut streams = Streams {
+        topic,
         upstream,
         shared,
-        changes: shared.subscriptions.changes.subscribe(),
+        changes: shared.of(topic).changes.subscribe(),
         opening: None,
         open: None,
         former: None,
@@ -35,9 +37,10 @@ pub(super) async fn keep(upstream: &Upstream, shared: &Shared) -> Infallible {
     }
 }
 
-/// A stream for some resources.
+/// A stream for some resources or tasks.
 #[derive(Debug)]
 struct Stream {
+    topic: Topic,
     uris: BTreeSet<Arc<str>>,
     exchange: Exchange,
     /// Until when it must be acknowledged, or may still tell something; an open one may always.
@@ -46,16 +49,17 @@ struct Stream {
 
 /// What a stream brought.
 enum Heard {
-    /// The resources that the server will tell of.
+    /// What the server will tell of.
     Acknowledged(BTreeSet<Arc<str>>),
     Updated(Event, Arc<str>),
     Ended(Option<Refused>),
     Nothing,
 }
 
-/// The streams of one connection: at most one is being opened, one is open, and one is about to be closed.
+/// The streams of one connection for one topic: at most one is being opened, one is open, and one is about to be closed.
 struct Streams<'a> {
-    upstream: &'a Upstream,
+    topic: Topic,
+    upstream: &'a Arc<Upstream>,
     shared: &'a Shared,
     changes: watch::Receiver<u64>,
     opening: Option<Stream>,
@@ -90,7 +94,7 @@ impl Streams<'_> {
 
     /// Opens a stream for what is wanted, unless there is one for exactly that.
     async fn open_another(&mut self) {
-        let wanted = self.shared.subscriptions.wanted();
+        let wanted = self.shared.of(self.topic).wanted();
         let current = self.open.as_ref().map(|stream| &stream.uris);
         if wanted.is_empty() {
             (self.opening, self.open, self.former) = (None, None, None);
@@ -99,10 +103,11 @@ impl Streams<'_> {
         if current == Some(&wanted) || self.opening.is_some() || self.again > Instant::now() {
             return;
         }
-        let request = request(&self.upstream.config.capabilities, &wanted);
+        let request = request(self.topic, &self.upstream.config.capabilities, &wanted);
         match self.upstream.open(request, Purpose::Subscription).await {
             Ok(exchange) => {
                 self.opening = Some(Stream {
+                    topic: self.topic,
                     uris: wanted,
                     exchange,
                     until: Some(Instant::now() + self.upstream.config.limits.handshake),
@@ -138,7 +143,7 @@ impl Streams<'_> {
             open.is_some_and(|open| open.uris.contains(uri))
         };
         for uri in stream.uris.iter().filter(|uri| !is_held(uri)) {
-            self.shared.subscriptions.refuse(uri, why.clone());
+            self.shared.of(self.topic).refuse(uri, why.clone());
         }
     }
 
@@ -150,11 +155,12 @@ impl Streams<'_> {
         let is_gapless = self.open.is_some();
         for uri in &stream.uris {
             if !accepted.contains(uri) {
-                self.shared.subscriptions.refuse(uri, Refused::NotOffered);
+                let subscriptions = self.shared.of(self.topic);
+                subscriptions.refuse(uri, Refused::NotOffered);
             } else if is_gapless {
-                self.shared.subscriptions.hold(uri);
+                self.shared.of(self.topic).hold(uri);
             } else {
-                self.shared.hold(uri);
+                self.shared.hold(self.topic, self.upstream, uri);
             }
         }
         stream.uris.retain(|uri| accepted.contains(uri));
@@ -210,10 +216,11 @@ impl Streams<'_> {
     }
 }
 
-fn request(capabilities: &str, uris: &BTreeSet<Arc<str>>) -> Request {
+fn request(topic: Topic, capabilities: &str, uris: &BTreeSet<Arc<str>>) -> Request {
     let uris: Vec<_> = uris.iter().map(|uri| json::string(uri)).collect();
-    let filter = format!(r#"{{"resourceSubscriptions":[{}]}}"#, uris.join(","));
-    let params = modern_params(capabilities, &[("notifications", filter)]);
+    let filter = format!(r#"{{"{}":[{}]}}"#, topic.filter(), uris.join(","));
+    let capabilities = topic.declared_with(capabilities);
+    let params = modern_params(&capabilities, &[("notifications", filter)]);
     Request::new("subscriptions/listen", Some(params))
 }
 
@@ -222,17 +229,18 @@ async fn heard(stream: Option<&mut Stream>) -> Heard {
     let Some(stream) = stream else {
         return std::future::pending().await;
     };
+    let topic = stream.topic;
     let next = stream.exchange.next();
     match stream.until {
-        None => read(next.await),
+        None => read(topic, next.await),
         Some(until) => match tokio::time::timeout_at(until, next).await {
-            Ok(message) => read(message),
+            Ok(message) => read(topic, message),
             Err(_elapsed) => Heard::Ended(None),
         },
     }
 }
 
-fn read(message: Result<Message, UpstreamError>) -> Heard {
+fn read(topic: Topic, message: Result<Message, UpstreamError>) -> Heard {
     let message = match message {
         Ok(Message::Notification(message)) => message,
         Ok(Message::Answer(answer)) => {
@@ -247,27 +255,21 @@ fn read(message: Result<Message, UpstreamError>) -> Heard {
         return Heard::Nothing;
     };
     match &*method {
-        ACKNOWLEDGED => Heard::Acknowledged(accepted(params.unwrap_or("{}"))),
+        ACKNOWLEDGED => Heard::Acknowledged(accepted(topic, params.unwrap_or("{}"))),
         CANCELLED => Heard::Ended(None),
-        RESOURCE_UPDATED => match Event::updated(params) {
-            Some(event) => match &event {
-                Event::ResourceUpdated { uri, .. } => {
-                    let uri = Arc::clone(uri);
-                    Heard::Updated(event, uri)
-                }
-                _ => Heard::Nothing,
-            },
-            None => Heard::Nothing,
-        },
-        _ => Heard::Nothing,
+        method => {
+            let changed = Event::changed_by(method, params);
+            let changed = changed.and_then(|event| Some((topic.of(&event)?, event)));
+            changed.map_or(Heard::Nothing, |(uri, event)| Heard::Updated(event, uri))
+        }
     }
 }
 
-/// The resources of an acknowledgement.
-fn accepted(params: &str) -> BTreeSet<Arc<str>> {
+/// What an acknowledgement promises.
+fn accepted(topic: Topic, params: &str) -> BTreeSet<Arc<str>> {
     let params = Members::parse(params).unwrap_or_default();
     let filter = Members::parse(params.get("notifications").unwrap_or("{}")).unwrap_or_default();
-    let uris = json::elements(filter.get("resourceSubscriptions").unwrap_or("[]"));
+    let uris = json::elements(filter.get(topic.filter()).unwrap_or("[]"));
     let uris = uris.unwrap_or_default().into_iter();
     let uris = uris.filter_map(|uri| serde_json::from_str::<String>(uri).ok());
     uris.map(Arc::from).collect()

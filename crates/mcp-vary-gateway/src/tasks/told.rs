@@ -1,0 +1,36 @@
+//! How a task stands, in the words of whoever hears of it.
+
+use std::sync::Arc;
+
+use super::renamed;
+use crate::links::Links;
+use crate::running::{Retelling, retold};
+use crate::splice;
+
+/// What it takes to tell one client of one task: as `tasks/get` would.
+#[derive(Clone, Debug)]
+pub(crate) struct Teller {
+    /// What the client calls the task.
+    pub(crate) sealed: Arc<str>,
+    pub(crate) retelling: Retelling,
+    pub(crate) server: Arc<str>,
+    pub(crate) links: Arc<Links>,
+}
+
+impl Teller {
+    /// What a server says of its task in the parameters of a notification, as the client is told it.
+    pub(crate) fn told(&self, params: &str) -> String {
+        let named = renamed(params, &|_| Some(self.sealed.to_string()));
+        let Some(result) = splice::get(&named, RESULT).filter(|it| it.starts_with('{')) else {
+            return named.into_owned();
+        };
+        if let Some(origin) = &self.retelling.origin {
+            self.links.note(&self.server, origin, result);
+        }
+        let result = retold(result, &self.retelling.parts());
+        splice::set(&named, RESULT, &result).into_owned()
+    }
+}
+
+/// What a task that is completed has come to, in what is said of it (SEP-2663).
+pub(crate) const RESULT: &str = "result";

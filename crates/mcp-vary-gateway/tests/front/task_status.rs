@@ -1,0 +1,501 @@
+//! How tasks stand is told to whoever had them made, and to whoever listens to them, and to nobody else.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use mcp_vary_gateway::revision::Era;
+use mcp_vary_gateway::{Config, Target, UpstreamConfig};
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::http_peer::{Peer, Reply, Seen, event};
+use crate::stage::{SUBSCRIPTION, stream_of};
+use crate::support::{
+    House, Http, Legacy, Pipe, Post, Way, config, features, modern, notification, soon, tool, under,
+};
+
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+const CORE_STATUS: &str = "notifications/tasks/status";
+const STATUS: &str = "notifications/tasks";
+
+/// Which tasks a server makes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Form {
+    Core,
+    Extension,
+}
+
+/// A server whose tool `job` becomes a task, which stands as the test says.
+#[derive(Clone)]
+struct Jobs {
+    era: Era,
+    form: Form,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    sessions: usize,
+    /// The session in which a task was made, by the server's id.
+    made: BTreeMap<String, String>,
+    /// Whether a task is told of before the answer that it was made.
+    hurries: bool,
+    streams: Vec<Stream>,
+}
+
+struct Stream {
+    session: String,
+    /// The id of the subscription; none for the stream of a `GET`.
+    id: Value,
+    filter: Value,
+    sender: UnboundedSender<Bytes>,
+}
+
+impl Jobs {
+    fn new(era: Era, form: Form) -> Self {
+        let state = Arc::default();
+        Self { era, form, state }
+    }
+
+    async fn peer(&self) -> Peer {
+        let jobs = self.clone();
+        Peer::start(move |seen| jobs.answer(seen)).await
+    }
+
+    /// A gateway before it, and before another of its kind.
+    async fn house(&self) -> (House, Peer) {
+        let (one, other) = (self.peer().await, Self::new(self.era, self.form));
+        let two = other.peer().await;
+        let named =
+            |name: &str, peer: &Peer| UpstreamConfig::new(name, Target::http(peer.url.clone()));
+        let mut all: Config = config(Target::command("none", []));
+        all.servers = vec![named("one", &one), named("two", &two)];
+        (House::behind(one, all).await, two)
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        act(&mut self.state.lock().unwrap())
+    }
+
+    async fn until(&self, holds: impl Fn(&State) -> bool) {
+        soon(async {
+            while !self.with(|state| holds(state)) {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+    }
+
+    /// Waits until it was asked to tell of exactly these tasks, by whatever streams are open.
+    async fn tells_of(&self, ids: &[&str]) {
+        self.until(|state| {
+            let open = state
+                .streams
+                .iter()
+                .filter(|stream| !stream.sender.is_closed());
+            let told = open.map(|stream| stream.filter["taskIds"].clone());
+            let told: Vec<_> = told.filter(|ids| !ids.is_null()).collect();
+            match ids {
+                [] => told.is_empty(),
+                ids => told == [json!(ids)],
+            }
+        })
+        .await;
+    }
+
+    /// Says how a task stands: in the session that had it made, or on the streams that ask for it.
+    fn say(&self, id: &str, status: &str) {
+        let method = match self.form {
+            Form::Core => CORE_STATUS,
+            Form::Extension => STATUS,
+        };
+        self.with(|state| {
+            state.streams.retain(|stream| !stream.sender.is_closed());
+            for stream in &state.streams {
+                let mut params = self.stands(id, status);
+                if self.era == Era::Modern {
+                    let ids = stream.filter["taskIds"].as_array();
+                    if !ids.is_some_and(|ids| ids.contains(&json!(id))) {
+                        continue;
+                    }
+                    params["_meta"][SUBSCRIPTION] = stream.id.clone();
+                } else if state.made.get(id) != Some(&stream.session) {
+                    continue;
+                }
+                let _ = stream
+                    .sender
+                    .send(event(&notification(method, params)).into());
+            }
+        });
+    }
+
+    fn stands(&self, id: &str, status: &str) -> Value {
+        let mut stands = json!({"taskId": id, "status": status, "ttlMs": 1.50});
+        if status == "completed" && self.form == Form::Extension {
+            stands["result"] = json!({
+                "content": [
+                    {"type": "text", "text": "{\"a\":1}"},
+                    {"type": "resource_link", "uri": "made:7", "name": "made"},
+                ],
+                "structuredContent": {"a": 1},
+            });
+        }
+        stands
+    }
+
+    fn answer(&self, seen: &Seen) -> Option<Reply> {
+        let params = &seen.body["params"];
+        let session = seen.header("mcp-session-id").unwrap_or_default().to_owned();
+        let result = match (seen.method(), self.era) {
+            ("initialize", Era::Legacy) => return Some(self.initialize(seen)),
+            ("server/discover", Era::Modern) => json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"],
+                "capabilities": self.capabilities(),
+            }),
+            ("GET", Era::Legacy) => return Some(self.listen(session, &Value::Null, &json!({}))),
+            ("subscriptions/listen", Era::Modern) => {
+                return Some(self.listen(session, seen.id(), &params["notifications"]));
+            }
+            ("tools/list", _) => {
+                json!({"tools": [{"name": "job", "inputSchema": {"type": "object"}}]})
+            }
+            ("resources/list", _) => json!({"resources": []}),
+            ("resources/templates/list", _) => json!({"resourceTemplates": []}),
+            ("resources/read", _) => json!({"contents": [{"uri": params["uri"], "text": "7"}]}),
+            ("tools/call", _) => self.make(session),
+            ("tasks/get", _) => self.stands(params["taskId"].as_str()?, "completed"),
+            _ => return None,
+        };
+        Some(seen.answer(&result))
+    }
+
+    fn capabilities(&self) -> Value {
+        let mut all = json!({"tools": {}, "resources": {}});
+        match self.form {
+            Form::Core => all["tasks"] = json!({"requests": {"tools": {"call": {}}}}),
+            Form::Extension => all["extensions"][TASKS] = json!({}),
+        }
+        all
+    }
+
+    fn initialize(&self, seen: &Seen) -> Reply {
+        let session = self.with(|state| {
+            state.sessions += 1;
+            format!("s-{}", state.sessions)
+        });
+        let result = json!({
+            "protocolVersion": "2025-11-25", "capabilities": self.capabilities(),
+            "serverInfo": {"name": "jobs", "version": "1"},
+        });
+        seen.answer(&result).with_header("mcp-session-id", session)
+    }
+
+    fn make(&self, session: String) -> Value {
+        let (id, hurries) = self.with(|state| {
+            let id = format!("job-{}", state.made.len() + 1);
+            state.made.insert(id.clone(), session);
+            (id, state.hurries)
+        });
+        if hurries {
+            self.say(&id, "completed");
+        }
+        let mut made = self.stands(&id, "working");
+        match self.form {
+            Form::Core => json!({"task": made}),
+            Form::Extension => {
+                made["resultType"] = json!("task");
+                made
+            }
+        }
+    }
+
+    fn listen(&self, session: String, id: &Value, filter: &Value) -> Reply {
+        let (sender, reply) = Reply::stream();
+        if !id.is_null() {
+            let params = json!({"notifications": filter, "_meta": {SUBSCRIPTION: id}});
+            let method = "notifications/subscriptions/acknowledged";
+            let _ = sender.send(event(&notification(method, params)).into());
+        }
+        let (id, filter) = (id.clone(), filter.clone());
+        let stream = Stream {
+            session,
+            id,
+            filter,
+            sender,
+        };
+        self.with(|state| state.streams.push(stream));
+        reply
+    }
+
+    /// Ends the streams that are open.
+    fn interrupt(&self) {
+        self.with(|state| state.streams.clear());
+    }
+}
+
+/// A client with a session that has a task made.
+async fn with_a_task(house: &House, capabilities: &Value) -> (Legacy, Http, String) {
+    let mut client = Legacy::open(house, "2025-11-25", capabilities).await;
+    let stream = stream_of(house, &client).await;
+    let mut call = tool("one_job");
+    call["task"] = json!({});
+    let made = client.ask("tools/call", call).await.json();
+    let result = &made["result"];
+    let id = result["task"]["taskId"]
+        .as_str()
+        .or(result["taskId"].as_str());
+    let id = id.unwrap_or_else(|| panic!("no task: {made}")).to_owned();
+    (client, stream, id)
+}
+
+/// Method, id and status of what is told next, past what else changed.
+async fn told(stream: &mut Http) -> (String, String, String) {
+    loop {
+        let told = soon(stream.event()).await.expect("the stream goes on");
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let method = text(&told["method"]);
+        if !method.ends_with("list_changed") {
+            let params = &told["params"];
+            return (method, text(&params["taskId"]), text(&params["status"]));
+        }
+    }
+}
+
+fn status(method: &str, id: &str, status: &str) -> (String, String, String) {
+    (method.to_owned(), id.to_owned(), status.to_owned())
+}
+
+/// EXT-7, SV-28: the servers' connections are shared, their tasks are not.
+#[tokio::test]
+async fn a_session_hears_of_its_own_tasks() {
+    for (form, method, capabilities) in [
+        (Form::Core, CORE_STATUS, json!({})),
+        (Form::Extension, STATUS, json!({"extensions": {TASKS: {}}})),
+        // One that can be asked has a connection of its own.
+        (Form::Core, CORE_STATUS, json!({"elicitation": {}})),
+    ] {
+        let jobs = Jobs::new(Era::Legacy, form);
+        let (house, _two) = jobs.house().await;
+        let (_one, mut first, a) = with_a_task(&house, &capabilities).await;
+        let (_other, mut second, b) = with_a_task(&house, &capabilities).await;
+        assert_ne!(a, b);
+        let heard = |id: &'static str| {
+            move |state: &State| {
+                let session = &state.made[id];
+                state.streams.iter().any(|it| it.session == *session)
+            }
+        };
+        jobs.until(heard("job-1")).await;
+        jobs.until(heard("job-2")).await;
+        for (id, stands) in [
+            ("job-1", "working"),
+            ("job-2", "working"),
+            ("job-1", "completed"),
+        ] {
+            jobs.say(id, stands);
+        }
+        jobs.say("job-2", "failed");
+        for stands in ["working", "completed"] {
+            assert_eq!(
+                told(&mut first).await,
+                status(method, &a, stands),
+                "{form:?}"
+            );
+        }
+        for stands in ["working", "failed"] {
+            assert_eq!(
+                told(&mut second).await,
+                status(method, &b, stands),
+                "{form:?}"
+            );
+        }
+    }
+}
+
+/// What is told before the answer that names the task is told after it.
+#[tokio::test]
+async fn a_status_that_overtakes_the_answer_is_told_after_it() {
+    let jobs = Jobs::new(Era::Legacy, Form::Core);
+    let (house, _two) = jobs.house().await;
+    jobs.until(|state| !state.streams.is_empty()).await;
+    jobs.with(|state| state.hurries = true);
+    let (_client, mut stream, id) = with_a_task(&house, &json!({})).await;
+    let expected = status(CORE_STATUS, &id, "completed");
+    assert_eq!(told(&mut stream).await, expected);
+}
+
+/// A modern client that listens to these tasks; what is acknowledged.
+async fn listening(house: &House, capabilities: &Value, ids: &[&str]) -> (Http, Value) {
+    let mut http = house.connect().await;
+    let params = json!({"notifications": {"taskIds": ids}});
+    let listen = modern(
+        json!("listen"),
+        "subscriptions/listen",
+        params,
+        capabilities,
+    );
+    http.send(&Post::modern(&listen).bytes()).await;
+    assert_eq!(http.head().await.status, 200);
+    let told = soon(http.event()).await.unwrap();
+    assert_eq!(
+        told["method"], "notifications/subscriptions/acknowledged",
+        "{told}"
+    );
+    assert_eq!(told["params"]["_meta"][SUBSCRIPTION], "listen");
+    (http, told["params"]["notifications"].clone())
+}
+
+fn knows_tasks() -> Value {
+    json!({"extensions": {TASKS: {}}})
+}
+
+/// The id of a task that a modern client had made.
+async fn made(house: &House, capabilities: &Value) -> String {
+    let call = under("compact", tool("one_job"));
+    let made = Way::HttpModern
+        .ask(house, capabilities, "tools/call", call)
+        .await;
+    made["result"]["taskId"].as_str().unwrap().to_owned()
+}
+
+/// SEP-2663, SV-15: the stream tells of the tasks that it was opened for, by the client's ids, whatever the era of
+/// their server.
+#[tokio::test]
+async fn a_stream_tells_of_the_tasks_that_it_listens_to() {
+    for era in [Era::Modern, Era::Legacy] {
+        let jobs = Jobs::new(era, Form::Extension);
+        let (house, _two) = jobs.house().await;
+        let knows = knows_tasks();
+        let (a, b) = (made(&house, &knows).await, made(&house, &knows).await);
+        let (mut first, told_of) = listening(&house, &knows, &[&a, "of nobody", &a]).await;
+        assert_eq!(told_of, json!({"taskIds": [a]}), "{era:?}");
+        let (mut both, told_of) = listening(&house, &knows, &[&b, &a]).await;
+        assert_eq!(told_of, json!({"taskIds": [b, a]}));
+        match era {
+            Era::Modern => jobs.tells_of(&["job-1", "job-2"]).await,
+            Era::Legacy => jobs.until(|state| !state.streams.is_empty()).await,
+        }
+        jobs.say("job-2", "working");
+        jobs.say("job-1", "failed");
+        assert_eq!(
+            told(&mut both).await,
+            status(STATUS, &b, "working"),
+            "{era:?}"
+        );
+        let last = soon(both.event()).await.unwrap();
+        assert_eq!(last["params"]["taskId"], a.as_str());
+        assert_eq!(
+            last["params"]["_meta"],
+            json!({SUBSCRIPTION: "listen"}),
+            "{last}"
+        );
+        assert_eq!(last["params"]["ttlMs"], 1.5);
+        assert_eq!(told(&mut first).await, status(STATUS, &a, "failed"));
+        drop((first, both));
+        if era == Era::Modern {
+            jobs.tells_of(&[]).await;
+        }
+    }
+}
+
+/// CN-19: what a task has come to is told as `tasks/get` would tell it, and what it points to can be read.
+#[tokio::test]
+async fn the_result_in_a_status_is_that_of_the_task() {
+    for era in [Era::Modern, Era::Legacy] {
+        let jobs = Jobs::new(era, Form::Extension);
+        let (house, _two) = jobs.house().await;
+        let mut knows = features(&["agent", "format=json"]);
+        knows["extensions"][TASKS] = json!({});
+        let id = made(&house, &knows).await;
+        let read =
+            || Way::HttpModern.ask(&house, &knows, "resources/read", json!({"uri": "made:7"}));
+        assert_eq!(read().await["error"]["code"], -32602);
+        let (mut stream, _) = listening(&house, &knows, &[&id]).await;
+        jobs.until(|state| !state.streams.is_empty()).await;
+        jobs.say("job-1", "completed");
+        let told = soon(stream.event()).await.unwrap();
+        let result = &told["params"]["result"];
+        assert_eq!(result["structuredContent"], json!({"a": 1}), "{told}");
+        assert_eq!(
+            result["_meta"]["vary/applied"]["variant"], "compact",
+            "{era:?} {told}"
+        );
+        assert_eq!(result["content"].as_array().unwrap().len(), 1, "{told}");
+        assert_eq!(read().await["result"]["contents"][0]["text"], "7");
+    }
+}
+
+/// The same for what is asked for: a link in the result of a task is one of its tool.
+#[tokio::test]
+async fn what_the_result_of_a_task_points_to_can_be_read() {
+    let jobs = Jobs::new(Era::Modern, Form::Extension);
+    let (house, _two) = jobs.house().await;
+    let knows = knows_tasks();
+    let id = made(&house, &knows).await;
+    let ask = |method, params| Way::HttpModern.ask(&house, &knows, method, params);
+    let read = || ask("resources/read", json!({"uri": "made:7"}));
+    assert_eq!(read().await["error"]["code"], -32602);
+    let got = ask("tasks/get", json!({"taskId": id})).await;
+    assert_eq!(got["result"]["status"], "completed");
+    assert_eq!(read().await["result"]["contents"][0]["text"], "7");
+}
+
+/// > If a client requests task status notifications but does not declare the extension capability, the server MUST
+/// > return a JSON-RPC error (SEP-2663, "Task Status Notifications")
+#[tokio::test]
+async fn only_who_knows_tasks_can_listen_to_them() {
+    let params = |ids: Value| json!({"notifications": {"taskIds": ids}});
+    let ask = |house, params| async move {
+        let none = json!({});
+        Way::HttpModern
+            .ask(house, &none, "subscriptions/listen", params)
+            .await
+    };
+    let jobs = Jobs::new(Era::Modern, Form::Extension);
+    let (house, _two) = jobs.house().await;
+    let refused = ask(&house, params(json!(["x"]))).await;
+    assert_eq!(refused["error"]["code"], -32021);
+    let missing = &refused["error"]["data"]["requiredCapabilities"]["extensions"];
+    assert_eq!(missing, &json!({TASKS: {}}));
+    let wrong = ask(&house, params(json!("x"))).await;
+    assert_eq!(wrong["error"]["code"], -32602);
+    // Where there are no such tasks nothing is promised.
+    let (house, _two) = Jobs::new(Era::Legacy, Form::Core).house().await;
+    let (_stream, told_of) = listening(&house, &json!({}), &["x"]).await;
+    assert_eq!(told_of, json!({}));
+}
+
+/// A stream that breaks behind the gateway has the task told as it stands then: its end may have been missed.
+#[tokio::test]
+async fn what_was_missed_of_a_task_is_told() {
+    for era in [Era::Modern, Era::Legacy] {
+        let jobs = Jobs::new(era, Form::Extension);
+        let (house, _two) = jobs.house().await;
+        let knows = knows_tasks();
+        let id = made(&house, &knows).await;
+        let (mut stream, _) = listening(&house, &knows, &[&id]).await;
+        jobs.until(|state| !state.streams.is_empty()).await;
+        jobs.interrupt();
+        let expected = status(STATUS, &id, "completed");
+        assert_eq!(told(&mut stream).await, expected, "{era:?}");
+    }
+}
+
+/// The same on standard input and output.
+#[tokio::test]
+async fn a_process_hears_of_tasks_too() {
+    let jobs = Jobs::new(Era::Modern, Form::Extension);
+    let (house, _two) = jobs.house().await;
+    let knows = knows_tasks();
+    let id = made(&house, &knows).await;
+    let mut pipe = Pipe::open(&house.gateway);
+    let params = json!({"notifications": {"taskIds": [id]}});
+    let listen = modern(json!("listen"), "subscriptions/listen", params, &knows);
+    let told = pipe.ask(&listen).await;
+    assert_eq!(told["params"]["notifications"], json!({"taskIds": [id]}));
+    jobs.say("job-1", "cancelled");
+    let told = pipe.hear().await;
+    assert_eq!(told["method"], STATUS);
+    assert_eq!(told["params"]["taskId"], id.as_str());
+}
