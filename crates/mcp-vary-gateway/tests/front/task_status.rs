@@ -266,7 +266,7 @@ fn status(method: &str, id: &str, status: &str) -> (String, String, String) {
     (method.to_owned(), id.to_owned(), status.to_owned())
 }
 
-/// EXT-7, SV-28: the servers' connections are shared, their tasks are not.
+/// SV-28: the servers' connections are shared, their tasks are not.
 #[tokio::test]
 async fn a_session_hears_of_its_own_tasks() {
     for (form, method, capabilities) in [
