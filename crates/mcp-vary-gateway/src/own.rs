@@ -206,6 +206,7 @@ impl OwnLines {
             )));
         }
         let mut config = config.clone().with_capabilities(door.capabilities).held();
+        config.by_turns = matches!(key.1, Whose::Any(_));
         config.legacy_first = door.legacy_first;
         let line = Line::sharing(config, Arc::clone(door.places));
         debug!(

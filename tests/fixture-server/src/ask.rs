@@ -3,7 +3,7 @@
 use rmcp::model::{
     CreateMessageRequest, CreateMessageRequestParams, ElicitRequest, ElicitRequestParams,
     InputRequest, InputRequiredResult, InputResponses, JsonObject, ListRootsRequest,
-    SamplingMessage,
+    SamplingMessage, Tool, ToolChoice,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -79,6 +79,28 @@ pub(crate) fn sampling(prompt: &str) -> CreateMessageRequestParams {
 /// A request to sample an answer to `prompt`.
 pub(crate) fn sample(prompt: &str) -> InputRequest {
     InputRequest::CreateMessage(CreateMessageRequest::new(sampling(prompt)))
+}
+
+/// A request to sample a call of a tool.
+pub(crate) fn sample_with_a_tool() -> InputRequest {
+    let schema = JsonObject::from_iter([("type".to_owned(), "object".into())]);
+    let tool = Tool::new("look-out", "Looks out of the window.", schema);
+    let params = sampling("Is it raining?")
+        .with_tools(vec![tool])
+        .with_tool_choice(ToolChoice::required());
+    InputRequest::CreateMessage(CreateMessageRequest::new(params))
+}
+
+/// A request to visit an address.
+pub(crate) fn visit(url: &str) -> InputRequest {
+    InputRequest::Elicitation(ElicitRequest::new(
+        ElicitRequestParams::UrlElicitationParams {
+            meta: None,
+            message: "Visit us.".to_owned(),
+            url: url.to_owned(),
+            elicitation_id: "visit-1".to_owned(),
+        },
+    ))
 }
 
 /// A request for the client's roots.

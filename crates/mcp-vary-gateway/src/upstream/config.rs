@@ -26,6 +26,9 @@ pub struct UpstreamConfig {
     pub mirrored: Vec<String>,
     /// Whether one client has each connection alone, so that it can be asked what the server asks.
     pub is_held: bool,
+    /// Whether its requests have such a connection by turns, so that all that the server asks is about the one that
+    /// runs.
+    pub by_turns: bool,
     /// Whether a server of both eras is spoken to in that of `initialize`.
     pub legacy_first: bool,
     /// Fills the bytes with randomness, so that many gateways do not come back to a server at the same
@@ -68,6 +71,7 @@ impl UpstreamConfig {
             repeat: Repeat::default(),
             mirrored: MIRRORED.map(str::to_owned).to_vec(),
             is_held: false,
+            by_turns: false,
             legacy_first: false,
             random: |bytes| bytes.fill(u8::MAX),
         }
@@ -114,6 +118,7 @@ impl UpstreamConfig {
             repeat,
             mirrored,
             is_held,
+            by_turns,
             legacy_first,
             random: _,
         } = self;
@@ -125,6 +130,7 @@ impl UpstreamConfig {
             && *repeat == other.repeat
             && *mirrored == other.mirrored
             && *is_held == other.is_held
+            && *by_turns == other.by_turns
             && *legacy_first == other.legacy_first
     }
 

@@ -2,14 +2,16 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bytes::Bytes;
 use mcp_vary_gateway::upstream::Isolation;
 use mcp_vary_gateway::{Config, Gateway, Target};
 use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
 
-use crate::http_peer::{Peer, Reply, event};
+use crate::http_peer::{Peer, Reply, Seen, event};
 use crate::support::{
     House, Http, Legacy, Pipe, Post, config, limits, modern, notification, request, serve, soon,
     tool,
@@ -710,4 +712,77 @@ async fn an_endpoint_asks_on_either_stream() {
         }
     }
     assert!(next(&mut call).await["result"].is_object());
+}
+
+/// The endpoint's own stream, and the call that it asks about there.
+#[derive(Default)]
+struct Beside {
+    own: Option<UnboundedSender<Bytes>>,
+    call: Option<(UnboundedSender<Bytes>, Seen)>,
+}
+
+impl Beside {
+    /// Asks once both are there, in whichever order they come.
+    fn ask(&self) {
+        let ask = json!({"jsonrpc": "2.0", "id": 7, "method": "roots/list"});
+        if let (Some(own), Some(_)) = (&self.own, &self.call) {
+            own.send(event(&ask).into()).unwrap();
+        }
+    }
+
+    fn answer(&mut self, seen: &Seen) -> Option<Reply> {
+        let (sender, reply) = Reply::stream();
+        match seen.method() {
+            "initialize" => {
+                let capabilities = &seen.body["params"]["capabilities"];
+                let id = if capabilities["roots"].is_object() {
+                    "s-2"
+                } else {
+                    "s-1"
+                };
+                Some(crate::http_peer::initialize(seen, id))
+            }
+            "tools/list" => {
+                let tools = json!([{"name": "x", "inputSchema": {"type": "object"}}]);
+                Some(seen.answer(&json!({"tools": tools})))
+            }
+            "GET" if seen.header("mcp-session-id") == Some("s-2") => {
+                self.own = Some(sender);
+                self.ask();
+                Some(reply)
+            }
+            "tools/call" => {
+                self.call = Some((sender, seen.clone()));
+                self.ask();
+                Some(reply)
+            }
+            _ if seen.id() == &json!(7) => {
+                let (stream, call) = self.call.take()?;
+                let answer = call.message(&json!({"content": [], "said": seen.body}));
+                stream.send(event(&answer).into()).unwrap();
+                Some(Reply::new(202, "text/plain", ""))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What an endpoint asks on its own stream is for the request without a session that has the connection.
+#[tokio::test]
+async fn an_endpoint_asks_beside_the_call_of_a_client_without_a_session() {
+    let beside = Mutex::new(Beside::default());
+    let peer = Peer::start(move |seen| beside.lock().unwrap().answer(seen)).await;
+    let house = House::behind_one(peer, |config| config).await;
+    let mut http = house.connect().await;
+    let call = |params| modern(json!(1), "tools/call", params, &json!({"roots": {}}));
+    let asked = http.ask(&Post::modern(&call(tool("x")))).await.json();
+    let requests = asked["result"]["inputRequests"].as_object().unwrap();
+    let (key, question) = requests.iter().next().unwrap();
+    assert_eq!(question["method"], "roots/list");
+    let roots = json!({"roots": [{"uri": "file:///one"}]});
+    let mut again = tool("x");
+    again["requestState"] = asked["result"]["requestState"].clone();
+    again["inputResponses"] = json!({key: roots});
+    let answer = http.ask(&Post::modern(&call(again))).await.json();
+    assert_eq!(answer["result"]["said"]["result"], roots);
 }

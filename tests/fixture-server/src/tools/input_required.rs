@@ -16,6 +16,8 @@ pub(crate) fn answer(call: &Call<'_>) -> Option<Result<CallToolResponse, ErrorDa
     let answer = match call.name() {
         "test_input_required_result_elicitation" => Ok(ask_name(call)),
         "test_input_required_result_sampling" => Ok(ask_capital(call)),
+        "test_input_required_result_sampling_tools" => Ok(ask_for_a_tool(call)),
+        "test_input_required_result_url" => Ok(ask_for_a_visit(call)),
         "test_input_required_result_list_roots" => Ok(ask_roots(call)),
         "test_input_required_result_request_state"
         | "test_input_required_result_tampered_state" => ask_sealed(call),
@@ -49,6 +51,27 @@ fn ask_capital(call: &Call<'_>) -> CallToolResponse {
             let question = ask::sample("What is the capital of France?");
             ask::required([("capital_question", question)], None).into()
         }
+    }
+}
+
+fn ask_for_a_tool(call: &Call<'_>) -> CallToolResponse {
+    match response(call, "weather") {
+        // One block may stand alone or in a list.
+        Some(message) => says(format!(
+            "the model calls {}",
+            message.get("content").unwrap_or(&Value::Null)
+        )),
+        None => ask::required([("weather", ask::sample_with_a_tool())], None).into(),
+    }
+}
+
+fn ask_for_a_visit(call: &Call<'_>) -> CallToolResponse {
+    match response(call, "visit") {
+        Some(answer) => says(format!(
+            "the visit: {}",
+            answer.get("action").unwrap_or(&Value::Null)
+        )),
+        None => ask::required([("visit", ask::visit("https://example.org/visit"))], None).into(),
     }
 }
 

@@ -1,7 +1,7 @@
-//! Progress that comes beside the stream of its request.
+//! What comes beside the stream of its request.
 //!
-//! Servers that do not tie a notification to a request send it on the standalone stream; the token
-//! still says which call it is about.
+//! Servers that do not tie a message to a request send it on the standalone stream. Of progress the token says which
+//! call it is about; what is asked there on a connection that one client has alone is for a call of that client.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,52 +9,93 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use mcp_vary::json::Members;
 
+use crate::upstream::asking::ServerRequest;
 use crate::upstream::frame::canonical;
 use crate::upstream::mailbox::{Budget, Mailbox};
 
-/// The calls in flight that have a progress token.
+/// The calls in flight that something may come for.
 #[derive(Debug, Default)]
-pub(super) struct Asides(Mutex<BTreeMap<String, Arc<Mailbox>>>);
+pub(super) struct Asides(Mutex<Open>);
+
+#[derive(Debug, Default)]
+struct Open {
+    by_token: BTreeMap<String, Arc<Mailbox>>,
+    /// Those that can be asked something, by the number of their request.
+    asked: BTreeMap<u64, Arc<Mailbox>>,
+}
 
 /// One of them; it is forgotten when this is dropped.
 #[derive(Debug)]
 pub(super) struct Aside {
     asides: Arc<Asides>,
-    token: String,
+    token: Option<String>,
+    asked: Option<u64>,
     pub(super) mailbox: Arc<Mailbox>,
 }
 
 impl Asides {
-    /// Collects what comes for `token`, at most `limit` bytes at a time and what `budget` allows.
-    pub(super) fn open(self: &Arc<Self>, token: &str, limit: usize, budget: &Arc<Budget>) -> Aside {
+    /// Collects what comes for `token`, and what is asked of the call `asked`: at most `limit` bytes at a time and what
+    /// `budget` allows. `None` where nothing can come.
+    pub(super) fn open(
+        self: &Arc<Self>,
+        token: Option<&str>,
+        asked: Option<u64>,
+        (limit, budget): (usize, &Arc<Budget>),
+    ) -> Option<Aside> {
+        if token.is_none() && asked.is_none() {
+            return None;
+        }
         let mailbox = Arc::new(Mailbox::new(limit, Arc::clone(budget)));
-        let token = canonical(token);
-        self.lock().insert(token.clone(), Arc::clone(&mailbox));
-        Aside {
+        let token = token.map(canonical);
+        let mut open = self.lock();
+        if let Some(token) = &token {
+            open.by_token.insert(token.clone(), Arc::clone(&mailbox));
+        }
+        if let Some(asked) = asked {
+            open.asked.insert(asked, Arc::clone(&mailbox));
+        }
+        Some(Aside {
             asides: Arc::clone(self),
             token,
+            asked,
             mailbox,
-        }
+        })
     }
 
     /// Delivers a progress notification; `false` when its call is not in flight.
     pub(super) fn deliver(&self, params: Option<&str>, message: &Bytes) -> bool {
         let members = Members::parse(params.unwrap_or("{}")).unwrap_or_default();
         let token = members.get("progressToken").map(canonical);
-        let mailbox = token.and_then(|token| self.lock().get(&token).cloned());
+        let mailbox = token.and_then(|token| self.lock().by_token.get(&token).cloned());
         if let Some(mailbox) = &mailbox {
             mailbox.post(message);
         }
         mailbox.is_some()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Mailbox>>> {
+    /// Gives what the server asks to the latest call that can be asked; back, when there is none.
+    pub(super) fn ask(&self, request: ServerRequest) -> Option<ServerRequest> {
+        let open = self.lock();
+        let Some(mailbox) = open.asked.values().next_back() else {
+            return Some(request);
+        };
+        mailbox.ask(request);
+        None
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Open> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Aside {
     fn drop(&mut self) {
-        self.asides.lock().remove(&self.token);
+        let mut open = self.asides.lock();
+        if let Some(token) = &self.token {
+            open.by_token.remove(token);
+        }
+        if let Some(asked) = self.asked {
+            open.asked.remove(&asked);
+        }
     }
 }

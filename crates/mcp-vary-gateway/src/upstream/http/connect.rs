@@ -40,6 +40,7 @@ pub(in crate::upstream) async fn connect(
         limits: config.limits.clone(),
         capabilities: config.capabilities.clone(),
         is_held: config.is_held,
+        by_turns: config.by_turns,
         asking: Arc::default(),
         uri: url.clone(),
         pool: Pool::new(connector),

@@ -49,6 +49,8 @@ pub(super) struct Connection {
     capabilities: String,
     /// Whether one client has it alone.
     is_held: bool,
+    /// Whether one request after the other has it.
+    by_turns: bool,
     asking: Arc<Asking>,
     uri: Uri,
     pool: Pool,
@@ -113,7 +115,10 @@ impl Connection {
         let token = request
             .progress_token
             .filter(|_| session.era == Era::Legacy);
-        let aside = token.map(|token| self.asides.open(&token, self.limits.line, &self.budget));
+        let may_be_asked = self.by_turns && request.owner.is_some();
+        let asked = may_be_asked.then_some(id);
+        let room = (self.limits.line, &self.budget);
+        let aside = self.asides.open(token.as_deref(), asked, room);
         Ok(Exchange::send(Arc::clone(self), session, call).with_aside(aside))
     }
 

@@ -159,7 +159,8 @@ fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: &Bytes
     match Frame::read(message) {
         Ok(Frame::Request { id, method, params }) => {
             let asked = connection.asked(session, (id, &*method, params), message);
-            if let Some(request) = asked {
+            // With nobody there it is dropped, and thereby answered.
+            if let Some(request) = asked.and_then(|request| connection.asides.ask(request)) {
                 connection.tell(Event::Asked(request));
             }
         }
