@@ -6,8 +6,9 @@ use http::HeaderName;
 use mcp_vary::variant::VariantId;
 
 use super::mistake::{Mistake, Position};
-use super::reader::{Field, Reader, Setting, meant_or_known};
+use super::reader::{Field, Reader, meant_or_known};
 use super::schema::Schema;
+use super::setting::{Setting, Takes};
 use super::tree::Value;
 use super::variants::{DIALECTS, RESULTS, choice, features};
 use crate::rules::{ClientRule, Pattern};
@@ -108,22 +109,23 @@ const SETTINGS: &[Setting<Draft>] = &[
         about: "what the client calls itself (`clientInfo.name`); `*` is anything, `{a,b}` one of \
 several, upper and lower case are the same",
         default: "",
-        shape: Schema::word,
-        read: |reader, field, draft| draft.rule.name = pattern(reader, field),
+        takes: Takes::Other(Schema::word, |reader, field, draft| {
+            draft.rule.name = pattern(reader, field)
+        }),
     },
     Setting {
         key: "version",
         about: "its version, likewise",
         default: "",
-        shape: Schema::word,
-        read: |reader, field, draft| draft.rule.version = pattern(reader, field),
+        takes: Takes::Other(Schema::word, |reader, field, draft| {
+            draft.rule.version = pattern(reader, field)
+        }),
     },
     Setting {
         key: "headers",
         about: "headers of its request, each likewise; a client on stdio has none",
         default: "",
-        shape: Schema::headers,
-        read: |reader, field, draft| {
+        takes: Takes::Other(Schema::headers, |reader, field, draft| {
             for entry in reader
                 .table(field, "{X-Team: \"ops*\"}")
                 .unwrap_or_default()
@@ -142,42 +144,44 @@ several, upper and lower case are the same",
                     ),
                 }
             }
-        },
+        }),
     },
     Setting {
         key: "variant",
         about: "the variant that it gets when it names none",
         default: "",
-        shape: Schema::variant_id,
-        read: |reader, field, draft| {
+        takes: Takes::Other(Schema::variant_id, |reader, field, draft| {
             draft.rule.variant = variant(reader, field, &mut draft.named);
-        },
+        }),
     },
     Setting {
         key: "result",
         about: "which field of a tool's result it gets, in variants that do not say so themselves: `both`, \
 `content`, `structured`",
         default: "",
-        shape: |schema| schema.choice(RESULTS),
-        read: |reader, field, draft| draft.rule.result = choice(reader, field, RESULTS),
+        takes: Takes::Other(
+            |schema| schema.choice(RESULTS),
+            |reader, field, draft| draft.rule.result = choice(reader, field, RESULTS),
+        ),
     },
     Setting {
         key: "dialect",
         about: "what the schemas of tools say to it, in variants that do not say so themselves: `gemini`, \
 `openai-strict`, `none`",
         default: "",
-        shape: |schema| schema.choice(DIALECTS),
-        read: |reader, field, draft| draft.rule.dialect = choice(reader, field, DIALECTS),
+        takes: Takes::Other(
+            |schema| schema.choice(DIALECTS),
+            |reader, field, draft| draft.rule.dialect = choice(reader, field, DIALECTS),
+        ),
     },
     Setting {
         key: "features",
         about: "the feature tags that it is taken to have declared if it declares none, in variants that do not \
 say so themselves",
         default: "",
-        shape: Schema::words,
-        read: |reader, field, draft| {
+        takes: Takes::Other(Schema::words, |reader, field, draft| {
             draft.rule.features = Some(Arc::new(features(reader, field)));
-        },
+        }),
     },
 ];
 

@@ -12,12 +12,13 @@ use super::keys::{self, Keys};
 use super::mistake::{Mistake, Mistakes, Position};
 use super::prompts::PromptRules;
 use super::ranking::{self, Weighted};
-use super::reader::{Field, MOST, Reader, Setting};
+use super::reader::{Field, MOST, Reader};
 use super::require::{self, Required};
 use super::resources::ResourceRules;
 use super::results::ResultRules;
 use super::schema::Schema;
 use super::server::{self, Servers};
+use super::setting::{Setting, Takes};
 use super::tree::{self, Node};
 use super::variants::{self, Declared, Places};
 use super::{Config, Limits, Outside, clients, mcp_json, prompts, resources, results};
@@ -321,8 +322,9 @@ const SETTINGS: &[Setting<Draft>] = &[
         key: "servers",
         about: "the servers by name; at least one",
         default: "",
-        shape: server::shape,
-        read: |reader, field, draft| server::read_all(reader, field, &mut draft.servers),
+        takes: Takes::Other(server::shape, |reader, field, draft| {
+            server::read_all(reader, field, &mut draft.servers)
+        }),
     },
     Setting {
         key: "naming",
@@ -331,166 +333,167 @@ server, `name_tool` with several. `always`: `name_tool`. `never`: as they are; o
 with one name the first server's is served. `on-collision`: `name_tool` only for names \
 that several servers have",
         default: "as-needed",
-        shape: |schema| schema.choice(NAMINGS),
-        read: |reader, field, draft| reader.choice(field, NAMINGS, &mut draft.file.naming),
+        takes: Takes::Other(
+            |schema| schema.choice(NAMINGS),
+            |reader, field, draft| reader.choice(field, NAMINGS, &mut draft.file.naming),
+        ),
     },
     Setting {
         key: "listen",
         about: "where to serve: HOST:PORT on this machine, or a port. `--listen` wins",
         default: "127.0.0.1:8800",
-        shape: Schema::address,
-        read: |reader, field, draft| draft.file.listen = read_address(reader, field),
+        takes: Takes::Other(Schema::address, |reader, field, draft| {
+            draft.file.listen = read_address(reader, field)
+        }),
     },
     Setting {
         key: "admin",
         about: "where `vary status` and `GET /status` may ask how the gateway stands, such as `8801`; nowhere \
 without it. Only on this machine, and nothing secret is told. `--admin` wins",
         default: "",
-        shape: Schema::address,
-        read: |reader, field, draft| draft.file.admin = read_address(reader, field),
+        takes: Takes::Other(Schema::address, |reader, field, draft| {
+            draft.file.admin = read_address(reader, field)
+        }),
     },
     Setting {
         key: "variants",
         about: "the variants that are offered; without any these three: `standard`, `compact` and \
 `read-only`. `off`: none",
         default: "on",
-        shape: variants::shape,
-        read: |reader, field, draft| variants::read(reader, field, &mut draft.variants),
+        takes: Takes::Other(variants::shape, |reader, field, draft| {
+            variants::read(reader, field, &mut draft.variants)
+        }),
     },
     Setting {
         key: "variant",
         about: "the variant of clients that name none and that no rule of `clients` is about; without it \
 their hints decide. `--variant` wins",
         default: "",
-        shape: Schema::variant_id,
-        read: |reader, field, draft| {
+        takes: Takes::Other(Schema::variant_id, |reader, field, draft| {
             let variant = clients::variant(reader, field, &mut draft.named);
             draft.file.choosing.default = variant;
-        },
+        }),
     },
     Setting {
         key: "clients",
         about: "rules for clients: which variant they get that name none, and how it is shown to them",
         default: "",
-        shape: clients::shape,
-        read: |reader, field, draft| {
+        takes: Takes::Other(clients::shape, |reader, field, draft| {
             let rules = &mut draft.file.choosing.rules;
             clients::read(reader, field, rules, &mut draft.named);
-        },
+        }),
     },
     Setting {
         key: "known-clients",
         about: "whether rules for clients that are known to need something come after those of `clients`; \
 `vary config clients` shows them",
         default: "off",
-        shape: Schema::switch,
-        read: |reader, field, draft| {
-            reader.switch(field, &mut draft.file.choosing.known_clients);
-        },
+        takes: Takes::Switch(|draft| &mut draft.file.choosing.known_clients),
     },
     Setting {
         key: "strict-header",
         about: "whether a header `MCP-Server-Variant` that contradicts `_meta` or the address \
 `/mcp/v/<id>` is an error; otherwise these win",
         default: "off",
-        shape: Schema::switch,
-        read: |reader, field, draft| {
-            reader.switch(field, &mut draft.file.choosing.strict_header);
-        },
+        takes: Takes::Switch(|draft| &mut draft.file.choosing.strict_header),
     },
     Setting {
         key: "ranking",
         about: "what counts how much when a client's hints choose",
         default: "",
-        shape: |schema| schema.table(&[ranking::SETTINGS]),
-        read: |reader, field, draft| {
-            let mut ranking = ranking::Draft::of(&draft.file.weights, draft.file.advertised);
-            reader.settings(field, &[ranking::SETTINGS], &mut ranking, ranking::EXAMPLE);
-            (draft.file.weights, draft.file.advertised) = (ranking.weights, ranking.advertised);
-            draft.weighted = ranking.weighted;
-        },
+        takes: Takes::Other(
+            |schema| schema.table(&[ranking::SETTINGS]),
+            |reader, field, draft| {
+                let mut ranking = ranking::Draft::of(&draft.file.weights, draft.file.advertised);
+                reader.settings(field, &[ranking::SETTINGS], &mut ranking, ranking::EXAMPLE);
+                (draft.file.weights, draft.file.advertised) = (ranking.weights, ranking.advertised);
+                draft.weighted = ranking.weighted;
+            },
+        ),
     },
     Setting {
         key: "negotiation",
         about: "whether content is negotiated",
         default: "on",
-        shape: Schema::switch,
-        read: |reader, field, draft| reader.switch(field, &mut draft.file.negotiation),
+        takes: Takes::Switch(|draft| &mut draft.file.negotiation),
     },
     Setting {
         key: "require",
         about: "extensions without which no client is served: `negotiation`, `variants`, or the identifier of \
 another one",
         default: "",
-        shape: require::shape,
-        read: |reader, field, draft| draft.required = require::read(reader, field),
+        takes: Takes::Other(require::shape, |reader, field, draft| {
+            draft.required = require::read(reader, field)
+        }),
     },
     Setting {
         key: "read-result",
         about: "whether clients have the tool `read_result`, which reads what was left out of results, for models that cannot read resources",
         default: "off",
-        shape: Schema::switch,
-        read: |reader, field, draft| reader.switch(field, &mut draft.file.read_result),
+        takes: Takes::Switch(|draft| &mut draft.file.read_result),
     },
     Setting {
         key: "results",
         about: "how results of tools are told: other values, other words, for other clients",
         default: "",
-        shape: results::shape,
-        read: |reader, field, draft| {
+        takes: Takes::Other(results::shape, |reader, field, draft| {
             draft.file.results = results::read(reader, field);
-        },
+        }),
     },
     Setting {
         key: "resources",
         about: "how resources are told: in other formats, in other words",
         default: "",
-        shape: resources::shape,
-        read: |reader, field, draft| {
+        takes: Takes::Other(resources::shape, |reader, field, draft| {
             draft.file.resources = resources::read(reader, field);
-        },
+        }),
     },
     Setting {
         key: "prompts",
         about: "how prompts are told: in other words, for other clients",
         default: "",
-        shape: prompts::shape,
-        read: |reader, field, draft| draft.file.prompts = prompts::read(reader, field),
+        takes: Takes::Other(prompts::shape, |reader, field, draft| {
+            draft.file.prompts = prompts::read(reader, field)
+        }),
     },
     Setting {
         key: "page-size",
         about: "tools, resources, templates or prompts on one page of a list; all on one without it",
         default: "",
-        shape: |schema| schema.count(1..=MOST),
-        read: |reader, field, draft| reader.some_count(field, &mut draft.file.page_size),
+        takes: Takes::Other(
+            |schema| schema.count(1..=MOST),
+            |reader, field, draft| reader.some_count(field, &mut draft.file.page_size),
+        ),
     },
     Setting {
         key: "session-lifetime",
         about: "how long a session lasts after `initialize`",
         default: "24h",
-        shape: Schema::duration,
-        read: |reader, field, draft| {
+        takes: Takes::Other(Schema::duration, |reader, field, draft| {
             let mut lifetime = Duration::ZERO;
             reader.duration(field, &mut lifetime);
             draft.file.session_lifetime = Some(lifetime);
-        },
+        }),
     },
     Setting {
         key: "keys",
         about: "secrets that seal sessions and cursors: the first seals, all of them open. Without it each process draws its own, so that sessions end with it",
         default: "",
-        shape: keys::shape,
-        read: |reader, field, draft| draft.file.keys = keys::read(reader, field),
+        takes: Takes::Other(keys::shape, |reader, field, draft| {
+            draft.file.keys = keys::read(reader, field)
+        }),
     },
     Setting {
         key: "limits",
         about: "what clients may take up",
         default: "",
-        shape: |schema| schema.table(&[LIMITS]),
-        read: |reader, field, draft| {
-            let example = "{connections: 1024}";
-            reader.settings(field, &[LIMITS], &mut draft.file.limits, example);
-        },
+        takes: Takes::Other(
+            |schema| schema.table(&[LIMITS]),
+            |reader, field, draft| {
+                let example = "{connections: 1024}";
+                reader.settings(field, &[LIMITS], &mut draft.file.limits, example);
+            },
+        ),
     },
 ];
 
@@ -500,168 +503,143 @@ const LIMITS: &[Setting<Limits>] = &[
         key: "body",
         about: "one request",
         default: "4 MiB",
-        shape: Schema::size,
-        read: |reader, field, limits| reader.size(field, &mut limits.body),
+        takes: Takes::Size(|limits| &mut limits.body),
     },
     Setting {
         key: "headers",
         about: "all headers of a request",
         default: "32 KiB",
-        shape: Schema::size,
-        read: |reader, field, limits| reader.size(field, &mut limits.headers),
+        takes: Takes::Size(|limits| &mut limits.headers),
     },
     Setting {
         key: "connections",
         about: "open connections; further ones wait",
         default: "1024",
-        shape: |schema| schema.count(1..=MOST),
-        read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.connections),
+        takes: Takes::Count(1..=MOST, |limits| &mut limits.connections),
     },
     Setting {
         key: "in-flight",
         about: "requests of one session, or of the client on stdio, at once",
         default: "256",
-        shape: |schema| schema.count(1..=MOST),
-        read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.in_flight),
+        takes: Takes::Count(1..=MOST, |limits| &mut limits.in_flight),
     },
     Setting {
         key: "sessions",
         about: "sessions with state in memory; the oldest idle one's is dropped",
         default: "10000",
-        shape: |schema| schema.count(1..=MOST),
-        read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.sessions),
+        takes: Takes::Count(1..=MOST, |limits| &mut limits.sessions),
     },
     Setting {
         key: "unheard",
         about: "requests that run on although their client, of the era with sessions, is gone",
         default: "256",
-        shape: |schema| schema.count(1..=MOST),
-        read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.unheard),
+        takes: Takes::Count(1..=MOST, |limits| &mut limits.unheard),
     },
     Setting {
         key: "streams",
         about: "`GET` streams of one session",
         default: "4",
-        shape: |schema| schema.count(1..=MOST),
-        read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.streams),
+        takes: Takes::Count(1..=MOST, |limits| &mut limits.streams),
     },
     Setting {
         key: "subscriptions",
         about: "resources that one session, or one stream of `subscriptions/listen`, is subscribed to",
         default: "1024",
-        shape: |schema| schema.count(1..=MOST),
-        read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.subscriptions),
+        takes: Takes::Count(1..=MOST, |limits| &mut limits.subscriptions),
     },
     Setting {
         key: "read-timeout",
         about: "how long a client may take to send a request",
         default: "30s",
-        shape: Schema::duration,
-        read: |reader, field, limits| reader.duration(field, &mut limits.read_timeout),
+        takes: Takes::Duration(|limits| &mut limits.read_timeout),
     },
     Setting {
         key: "write-timeout",
         about: "how long what is written to a client may wait without a byte of it being taken; then its \
 connection is closed",
         default: "1m",
-        shape: Schema::duration,
-        read: |reader, field, limits| reader.duration(field, &mut limits.write_timeout),
+        takes: Takes::Duration(|limits| &mut limits.write_timeout),
     },
     Setting {
         key: "drain",
         about: "how long requests in flight may take at shutdown",
         default: "10s",
-        shape: Schema::duration,
-        read: |reader, field, limits| reader.duration(field, &mut limits.drain),
+        takes: Takes::Duration(|limits| &mut limits.drain),
     },
     Setting {
         key: "kept-results",
         about: "the results, all together, that are kept whole for clients that got less of them (`verbosity=compact`); one has a quarter of it",
         default: "64 MiB",
-        shape: Schema::size,
-        read: |reader, field, limits| reader.size(field, &mut limits.kept_results),
+        takes: Takes::Size(|limits| &mut limits.kept_results),
     },
     Setting {
         key: "kept-for",
         about: "how long such a result can be read",
         default: "10m",
-        shape: Schema::duration,
-        read: |reader, field, limits| reader.duration(field, &mut limits.kept_for),
+        takes: Takes::Duration(|limits| &mut limits.kept_for),
     },
     Setting {
         key: "state-lifetime",
         about: "how long a client may take to come back with what a server asked for in a result",
         default: "1h",
-        shape: Schema::duration,
-        read: |reader, field, limits| reader.duration(field, &mut limits.state_lifetime),
+        takes: Takes::Duration(|limits| &mut limits.state_lifetime),
     },
     Setting {
         key: "held-calls",
         about: "calls that wait for clients without sessions, whose requests ended with what the server asks; one more \
 is cancelled",
         default: "256",
-        shape: |schema| schema.count(1..=MOST),
-        read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.held_calls),
+        takes: Takes::Count(1..=MOST, |limits| &mut limits.held_calls),
     },
     Setting {
         key: "held-calls-per-principal",
         about: "of them those of one principal; clients that nobody knows are one",
         default: "64",
-        shape: |schema| schema.count(1..=MOST),
-        read: |reader, field, limits| {
-            reader.count(field, 1..=MOST, &mut limits.held_calls_per_principal);
-        },
+        takes: Takes::Count(1..=MOST, |limits| &mut limits.held_calls_per_principal),
     },
     Setting {
         key: "rounds",
         about: "how often a server without sessions may ask for input for one request of a client with a session",
         default: "16",
-        shape: |schema| schema.count(1..=MOST),
-        read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.rounds),
+        takes: Takes::Count(1..=MOST, |limits| &mut limits.rounds),
     },
     Setting {
         key: "own-connections",
         about: "connections, to all servers together, that one client each has alone since servers can ask it \
 something",
         default: "256",
-        shape: |schema| schema.count(1..=MOST),
-        read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.own_connections),
+        takes: Takes::Count(1..=MOST, |limits| &mut limits.own_connections),
     },
     Setting {
         key: "questions",
         about: "what servers ask of clients at once; one more is refused",
         default: "1024",
-        shape: |schema| schema.count(1..=MOST),
-        read: |reader, field, limits| reader.count(field, 1..=MOST, &mut limits.questions),
+        takes: Takes::Count(1..=MOST, |limits| &mut limits.questions),
     },
     Setting {
         key: "ask-timeout",
         about: "how long a client may take to answer what a server asks; its call waits as long",
         default: "10m",
-        shape: Schema::duration,
-        read: |reader, field, limits| reader.duration(field, &mut limits.ask_timeout),
+        takes: Takes::Duration(|limits| &mut limits.ask_timeout),
     },
     Setting {
         key: "stream-after",
         about: "how long an answer is waited for before a stream is opened for it, which has signs of life and can be \
 come back to; for clients of 2025-11-25",
         default: "2s",
-        shape: Schema::duration,
-        read: |reader, field, limits| reader.duration(field, &mut limits.stream_after),
+        takes: Takes::Duration(|limits| &mut limits.stream_after),
     },
     Setting {
         key: "kept-events",
         about: "the events of streams, all together, that are kept for clients that lost their connection",
         default: "16 MiB",
-        shape: Schema::size,
-        read: |reader, field, limits| reader.size(field, &mut limits.kept_events),
+        takes: Takes::Size(|limits| &mut limits.kept_events),
     },
     Setting {
         key: "kept-events-for",
         about: "how long a client can come back to a stream that has ended, or on which it is told what belongs to no request",
         default: "2m",
-        shape: Schema::duration,
-        read: |reader, field, limits| reader.duration(field, &mut limits.kept_events_for),
+        takes: Takes::Duration(|limits| &mut limits.kept_events_for),
     },
 ];
 

@@ -17,6 +17,7 @@ mod resources;
 mod results;
 mod schema;
 mod server;
+mod setting;
 mod tree;
 mod units;
 mod variables;

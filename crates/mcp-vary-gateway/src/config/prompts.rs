@@ -8,9 +8,10 @@ use mcp_vary::view::Selection;
 use serde_json::json;
 
 use super::mistake::Mistakes;
-use super::reader::{Field, Reader, Setting};
+use super::reader::{Field, Reader};
 use super::results::{listed, predicate, section, template};
 use super::schema::Schema;
+use super::setting::{Setting, Takes};
 use super::tree::Value;
 use super::variants::selection;
 use crate::results::{Failures, PromptRule, Template};
@@ -118,38 +119,40 @@ const SETTINGS: &[Setting<Draft>] = &[
         key: "prompts",
         about: "the prompts that it is about: a list of patterns and conditions, or `include` and `exclude`. All without it",
         default: "",
-        shape: selection::shape,
-        read: |reader, field, draft| draft.prompts = selection::read(reader, field),
+        takes: Takes::Other(selection::shape, |reader, field, draft| {
+            draft.prompts = selection::read(reader, field)
+        }),
     },
     Setting {
         key: "when",
         about: "the clients that it is for: a condition over their feature tags. Of several that hold the one that asks for most decides, then the first",
         default: "*",
-        shape: Schema::word,
-        read: |reader, field, draft| draft.when = predicate(reader, field).unwrap_or_default(),
+        takes: Takes::Other(Schema::word, |reader, field, draft| {
+            draft.when = predicate(reader, field).unwrap_or_default()
+        }),
     },
     Setting {
         key: "text",
         about: "a template of what the prompt says, in the place of its texts; required",
         default: "",
-        shape: Schema::text,
-        read: |reader, field, draft| {
+        takes: Takes::Other(Schema::text, |reader, field, draft| {
             draft.says_text = true;
             draft.text = template(reader, field);
-        },
+        }),
     },
     Setting {
         key: "role",
         about: "who says it: `user` or `assistant`",
         default: "user",
-        shape: |schema| schema.choice(ROLES),
-        read: |reader, field, draft| reader.choice(field, ROLES, &mut draft.role),
+        takes: Takes::Other(
+            |schema| schema.choice(ROLES),
+            |reader, field, draft| reader.choice(field, ROLES, &mut draft.role),
+        ),
     },
     Setting {
         key: "description",
         about: "what the prompt is for, instead of the server's words",
         default: "",
-        shape: Schema::word,
-        read: |reader, field, draft| draft.description = reader.word(field),
+        takes: Takes::Word(|draft| &mut draft.description),
     },
 ];

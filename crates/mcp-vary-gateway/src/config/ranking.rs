@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use mcp_vary::rank::{Weight, Weights};
 
 use super::mistake::{Mistake, Position, nearest};
-use super::reader::{Field, Reader, Setting, did_you_mean, quoted};
+use super::reader::{Field, Reader, did_you_mean, quoted};
 use super::schema::{self, Schema};
+use super::setting::{Setting, Takes};
 use super::tree::Value;
 
 pub(super) const EXAMPLE: &str = "{weights: {useCase: 80, region: {first: 40, step: 5}}}";
@@ -44,39 +45,32 @@ pub(super) const SETTINGS: &[Setting<Draft>] = &[
 10, `contextSize` 40 with a step of 5. Others count nothing until they are given a weight, such as \
 `renderingCapabilities` and `languageOptimization`; 0 turns one off",
         default: "",
-        shape: shape_of_weights,
-        read: read_weights,
+        takes: Takes::Other(shape_of_weights, read_weights),
     },
     Setting {
         key: "any",
         about: "for a variant with `modelFamily: any`, where the client names a family; a variant of the family itself \
 always gets more",
         default: "50",
-        shape: |schema| schema.number(0..=MOST),
-        read: |reader, field, draft| reader.number(field, 0..=MOST, &mut draft.weights.any),
+        takes: Takes::Number(0..=MOST, |draft| &mut draft.weights.any),
     },
     Setting {
         key: "stable",
         about: "for a stable variant",
         default: "20",
-        shape: |schema| schema.number(0..=MOST),
-        read: |reader, field, draft| reader.number(field, 0..=MOST, &mut draft.weights.stable),
+        takes: Takes::Number(0..=MOST, |draft| &mut draft.weights.stable),
     },
     Setting {
         key: "deprecated",
         about: "for a deprecated variant; 0 or less",
         default: "-100",
-        shape: |schema| schema.number(-MOST..=0),
-        read: |reader, field, draft| {
-            reader.number(field, -MOST..=0, &mut draft.weights.deprecated);
-        },
+        takes: Takes::Number(-MOST..=0, |draft| &mut draft.weights.deprecated),
     },
     Setting {
         key: "advertised",
         about: "how many variants clients are told of, 2 to 5; the others can be named all the same",
         default: "5",
-        shape: |schema| schema.count(2..=5),
-        read: |reader, field, draft| reader.count(field, 2..=5, &mut draft.advertised),
+        takes: Takes::Count(2..=5, |draft| &mut draft.advertised),
     },
 ];
 
@@ -154,15 +148,16 @@ const WEIGHT: &[Setting<DraftWeight>] = &[
         key: "first",
         about: "for the client's first preference, 0 to 1000",
         default: "",
-        shape: |schema| schema.number(0..=MOST),
-        read: |reader, field, weight| weight.read_first(reader, field),
+        takes: Takes::Other(
+            |schema| schema.number(0..=MOST),
+            |reader, field, weight| weight.read_first(reader, field),
+        ),
     },
     Setting {
         key: "step",
         about: "less for each preference after it; 10 for hints that have no weight without this section",
         default: "",
-        shape: |schema| schema.number(0..=MOST),
-        read: |reader, field, weight| reader.number(field, 0..=MOST, &mut weight.step),
+        takes: Takes::Number(0..=MOST, |weight| &mut weight.step),
     },
 ];
 

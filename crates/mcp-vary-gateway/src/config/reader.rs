@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::mistake::{Mistake, nearest};
-use super::schema::Shape;
+use super::setting::Setting;
 use super::tree::{Entry, Node, Value, join};
 use super::units;
 use super::variables::{self, Lookup};
@@ -59,17 +59,6 @@ impl<'t> Field<'t> {
             Value::Null | Value::List(_) | Value::Table(_) => "",
         }
     }
-}
-
-/// One key of a table, what may be written there, and what that sets.
-pub(super) struct Setting<T> {
-    pub(super) key: &'static str,
-    /// What it is, as the reference has it.
-    pub(super) about: &'static str,
-    /// What holds without it, as the reference has it; empty where there is nothing to write.
-    pub(super) default: &'static str,
-    pub(super) shape: Shape,
-    pub(super) read: fn(&mut Reader<'_>, &Field<'_>, &mut T),
 }
 
 /// What stands beside the file while it is read.
@@ -125,7 +114,7 @@ impl<'a> Reader<'a> {
             let member = field.member(entry);
             let mut settings = known.iter().copied().flatten();
             match settings.find(|setting| setting.key == entry.key) {
-                Some(setting) => (setting.read)(self, &member, into),
+                Some(setting) => setting.takes.read(self, &member, into),
                 // For editors, and for what anchors name.
                 None if entry.key == "$schema" || entry.key.starts_with("x-") => {}
                 None => self.unknown(&member, entry, known),

@@ -8,9 +8,10 @@ use mcp_vary::view::Selection;
 use serde_json::json;
 
 use super::mistake::Mistakes;
-use super::reader::{Field, Reader, Setting};
+use super::reader::{Field, Reader};
 use super::results::{listed, predicate, section, template};
 use super::schema::Schema;
+use super::setting::{Setting, Takes};
 use super::tree::Value;
 use super::variants::selection;
 use crate::results::{Failures, ResourceRule, Template, ToldResource};
@@ -192,53 +193,60 @@ const SETTINGS: &[Setting<Draft>] = &[
         key: "uris",
         about: "the resources that it is about, by URI: a list of patterns and conditions, or `include` and `exclude`. All without it",
         default: "",
-        shape: selection::shape,
-        read: |reader, field, draft| draft.uris = selection::read(reader, field),
+        takes: Takes::Other(selection::shape, |reader, field, draft| {
+            draft.uris = selection::read(reader, field)
+        }),
     },
     Setting {
         key: "when",
         about: "the clients that it is for, whatever format they ask for: a condition over their feature tags. Without it: those who ask for what it makes",
         default: "",
-        shape: Schema::word,
-        read: |reader, field, draft| draft.when = predicate(reader, field),
+        takes: Takes::Other(Schema::word, |reader, field, draft| {
+            draft.when = predicate(reader, field)
+        }),
     },
     Setting {
         key: "as",
         about: "`markdown`, `text`: a resource in JSON rendered so. `geo-markdown`, `geo-text`: likewise, and GeoJSON as places and distances. `served`: as the server has it, for clients that meet `when`",
         default: "",
-        shape: |schema| schema.choice(AS),
-        read: |reader, field, draft| {
-            draft.says.told = true;
-            let mut told = As::Served;
-            let before = reader.mistakes.len();
-            reader.choice(field, AS, &mut told);
-            draft.told = (reader.mistakes.len() == before).then_some(told);
-        },
+        takes: Takes::Other(
+            |schema| schema.choice(AS),
+            |reader, field, draft| {
+                draft.says.told = true;
+                let mut told = As::Served;
+                let before = reader.mistakes.len();
+                reader.choice(field, AS, &mut told);
+                draft.told = (reader.mistakes.len() == before).then_some(told);
+            },
+        ),
     },
     Setting {
         key: "template",
         about: "a template of the text instead",
         default: "",
-        shape: Schema::text,
-        read: |reader, field, draft| {
+        takes: Takes::Other(Schema::text, |reader, field, draft| {
             draft.says.template = true;
             draft.template = template(reader, field);
-        },
+        }),
     },
     Setting {
         key: "type",
         about: "the media type of what `template` makes, such as `text/markdown`",
         default: "",
-        shape: |_| json!({"type": "string", "pattern": "^[^/\\s]+/[^/\\s]+"}),
-        read: |reader, field, draft| {
-            draft.says.media_type = true;
-            let Some(word) = reader.word(field) else {
-                return;
-            };
-            match word.parse() {
-                Ok(media_type) => draft.media_type = Some(media_type),
-                Err(_) => reader.wrong(field, "is no media type", "write one like `text/markdown`"),
-            }
-        },
+        takes: Takes::Other(
+            |_| json!({"type": "string", "pattern": "^[^/\\s]+/[^/\\s]+"}),
+            |reader, field, draft| {
+                draft.says.media_type = true;
+                let Some(word) = reader.word(field) else {
+                    return;
+                };
+                match word.parse() {
+                    Ok(media_type) => draft.media_type = Some(media_type),
+                    Err(_) => {
+                        reader.wrong(field, "is no media type", "write one like `text/markdown`")
+                    }
+                }
+            },
+        ),
     },
 ];

@@ -9,8 +9,9 @@ use mcp_vary::shape::Bounds;
 use serde_json::json;
 
 use super::mistake::Mistakes;
-use super::reader::{Field, Reader, Setting};
+use super::reader::{Field, Reader};
 use super::schema::Schema;
+use super::setting::{Setting, Takes};
 use super::tree::{self, Value};
 use super::variants::selection;
 use crate::results::{Projection, Recipe, ResultRule, Template};
@@ -164,31 +165,34 @@ const SETTINGS: &[Setting<Draft>] = &[
         key: "tools",
         about: "the tools that it is about: a list of patterns and conditions, or `include` and `exclude`, as in `variants`. All without it",
         default: "",
-        shape: selection::shape,
-        read: |reader, field, draft| draft.tools = selection::read(reader, field),
+        takes: Takes::Other(selection::shape, |reader, field, draft| {
+            draft.tools = selection::read(reader, field)
+        }),
     },
     Setting {
         key: "when",
         about: "the clients that it is for: a condition over their feature tags, such as `agent & !interactive`. Of several that hold the one that asks for most decides, then the first",
         default: "*",
-        shape: Schema::word,
-        read: |reader, field, draft| draft.when = predicate(reader, field).unwrap_or_default(),
+        takes: Takes::Other(Schema::word, |reader, field, draft| {
+            draft.when = predicate(reader, field).unwrap_or_default()
+        }),
     },
     Setting {
         key: "for",
         about: "`negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all",
         default: "negotiating",
-        shape: |schema| schema.choice(FOR),
-        read: |reader, field, draft| {
-            reader.choice(field, FOR, &mut draft.everyone);
-        },
+        takes: Takes::Other(
+            |schema| schema.choice(FOR),
+            |reader, field, draft| {
+                reader.choice(field, FOR, &mut draft.everyone);
+            },
+        ),
     },
     Setting {
         key: "project",
         about: "a filter of jq that makes the value that is told of the tool's own",
         default: "",
-        shape: Schema::text,
-        read: |reader, field, draft| {
+        takes: Takes::Other(Schema::text, |reader, field, draft| {
             draft.says_how = true;
             let Some(filter) = reader.text(field) else {
                 return;
@@ -197,67 +201,68 @@ const SETTINGS: &[Setting<Draft>] = &[
                 Ok(projection) => draft.recipe.projection = Some(projection),
                 Err(why) => reader.wrong(field, why, "see https://jqlang.org/manual"),
             }
-        },
+        }),
     },
     Setting {
         key: "markdown",
         about: "a template of the text for clients that read markdown, and for those that say nothing of formats",
         default: "",
-        shape: Schema::text,
-        read: |reader, field, draft| {
+        takes: Takes::Other(Schema::text, |reader, field, draft| {
             draft.says_how = true;
             draft.recipe.markdown = template(reader, field);
-        },
+        }),
     },
     Setting {
         key: "text",
         about: "a template of the text for clients that read plain text, and of the markdown where there is no template for it",
         default: "",
-        shape: Schema::text,
-        read: |reader, field, draft| {
+        takes: Takes::Other(Schema::text, |reader, field, draft| {
             draft.says_how = true;
             draft.recipe.text = template(reader, field);
-        },
+        }),
     },
     Setting {
         key: "hints",
         about: "templates of reasoning hints, for clients that declared `sampling`; one that makes no text makes no hint",
         default: "",
-        shape: |schema| {
-            let text = schema.text();
-            schema.list(&text)
-        },
-        read: |reader, field, draft| {
-            draft.says_how = true;
-            let Value::List(items) = &field.node.value else {
-                return reader.wrong(field, "is no list", r#"write ["...", "..."]"#);
-            };
-            for (index, node) in items.iter().enumerate() {
-                let path = format!("{}[{index}]", field.path);
-                draft
-                    .recipe
-                    .hints
-                    .extend(template(reader, &Field { path, node }));
-            }
-        },
+        takes: Takes::Other(
+            |schema| {
+                let text = schema.text();
+                schema.list(&text)
+            },
+            |reader, field, draft| {
+                draft.says_how = true;
+                let Value::List(items) = &field.node.value else {
+                    return reader.wrong(field, "is no list", r#"write ["...", "..."]"#);
+                };
+                for (index, node) in items.iter().enumerate() {
+                    let path = format!("{}[{index}]", field.path);
+                    draft
+                        .recipe
+                        .hints
+                        .extend(template(reader, &Field { path, node }));
+                }
+            },
+        ),
     },
     Setting {
         key: "hints-under",
         about: "the property that hints stand in, where the client reads JSON and the tool's `outputSchema` admits it",
         default: "hints",
-        shape: Schema::word,
-        read: |reader, field, draft| draft.recipe.hints_under = reader.word(field),
+        takes: Takes::Word(|draft| &mut draft.recipe.hints_under),
     },
     Setting {
         key: "limits",
         about: "how much of a result goes out: `{elements: 50, depth: 4, tokens: 2000}`, or some of these. What is left out is counted, and linked",
         default: "",
-        shape: |schema| schema.table(&[BOUNDS]),
-        read: |reader, field, draft| {
-            draft.says_how = true;
-            let bounds = &mut draft.recipe.bounds;
-            reader.settings(field, &[BOUNDS], bounds, "{elements: 50, tokens: 2000}");
-        },
+        takes: Takes::Other(
+            |schema| schema.table(&[BOUNDS]),
+            |reader, field, draft| {
+                draft.says_how = true;
+                let bounds = &mut draft.recipe.bounds;
+                reader.settings(field, &[BOUNDS], bounds, "{elements: 50, tokens: 2000}");
+            },
+        ),
     },
 ];
 
@@ -267,22 +272,28 @@ const BOUNDS: &[Setting<Bounds>] = &[
         key: "elements",
         about: "elements of any array; members of an object that has more than 64",
         default: "",
-        shape: |schema| schema.count(ELEMENTS),
-        read: |reader, field, bounds| bound(reader, field, ELEMENTS, &mut bounds.elements),
+        takes: Takes::Other(
+            |schema| schema.count(ELEMENTS),
+            |reader, field, bounds| bound(reader, field, ELEMENTS, &mut bounds.elements),
+        ),
     },
     Setting {
         key: "depth",
         about: "levels of arrays and objects; with 1 the value has scalars alone",
         default: "",
-        shape: |schema| schema.count(DEPTH),
-        read: |reader, field, bounds| bound(reader, field, DEPTH, &mut bounds.depth),
+        takes: Takes::Other(
+            |schema| schema.count(DEPTH),
+            |reader, field, bounds| bound(reader, field, DEPTH, &mut bounds.depth),
+        ),
     },
     Setting {
         key: "tokens",
         about: "tokens of the texts together, and of the structured value; they are estimated",
         default: "",
-        shape: |schema| schema.count(TOKENS),
-        read: |reader, field, bounds| bound(reader, field, TOKENS, &mut bounds.tokens),
+        takes: Takes::Other(
+            |schema| schema.count(TOKENS),
+            |reader, field, bounds| bound(reader, field, TOKENS, &mut bounds.tokens),
+        ),
     },
 ];
 

@@ -1,7 +1,6 @@
 //! The JSON Schema of the configuration, for editors.
 //!
-//! It is made of the tables by which the file is read: each [`Setting`] says beside its reader what may be
-//! written. What a schema cannot say is left to the reader: which variants there are, the range of a
+//! It is made of the tables by which the file is read: each [`Setting`] says to both what may be written. What a schema cannot say is left to the reader: which variants there are, the range of a
 //! duration with units, whether braces of a pattern are closed.
 
 use std::ops::RangeInclusive;
@@ -9,7 +8,7 @@ use std::ops::RangeInclusive;
 use serde_json::{Map, Value, json};
 
 use super::file;
-use super::reader::Setting;
+use super::setting::Setting;
 use super::units;
 
 /// What may be written as the value of a setting.
@@ -65,7 +64,7 @@ impl Schema {
     pub(super) fn table<T>(&mut self, tables: &[&[Setting<T>]]) -> Value {
         let mut properties = Map::new();
         for setting in tables.iter().copied().flatten() {
-            let mut shape = (setting.shape)(self);
+            let mut shape = setting.takes.shape(self);
             if let Value::Object(shape) = &mut shape {
                 shape.insert("description".to_owned(), json!(setting.about));
                 if !setting.default.is_empty() {

@@ -7,8 +7,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use serde_json::{Value, json};
 
 use super::mistake::Mistake;
-use super::reader::{Field, MOST, Reader, Setting, quoted};
+use super::reader::{Field, MOST, Reader, quoted};
 use super::schema::Schema;
+use super::setting::{Setting, Takes};
 use super::tree::{self, Entry};
 use crate::upstream::{Isolation, Limits, Repeat, Target, UpstreamConfig};
 
@@ -85,7 +86,7 @@ fn read_settings(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) 
             continue;
         }
         if let Some(setting) = COMMON.iter().find(|setting| setting.key == entry.key) {
-            (setting.read)(reader, &member, draft);
+            setting.takes.read(reader, &member, draft);
         } else if OURS.iter().any(|setting| setting.key == entry.key) {
             // Clients have a `timeout`, too, some in seconds and some in milliseconds.
             let note = Mistake::new(entry.at, member.path, "is ignored in the file of a client");
@@ -357,72 +358,64 @@ const COMMON: &[Setting<Draft>] = &[
         key: "command",
         about: "the program, a path or a name on `PATH`",
         default: "",
-        shape: Schema::program,
-        read: |reader, field, draft| {
+        takes: Takes::Other(Schema::program, |reader, field, draft| {
             draft.given.insert("command");
             draft.program = reader.text(field);
             if draft.program.as_deref() == Some("") {
                 reader.wrong(field, "is empty", "write the program to start");
             }
-        },
+        }),
     },
     Setting {
         key: "args",
         about: "its arguments, a list",
         default: "",
-        shape: Schema::words,
-        read: |reader, field, draft| {
+        takes: Takes::Other(Schema::words, |reader, field, draft| {
             draft.given.insert("args");
             draft.args = reader.words(field);
-        },
+        }),
     },
     Setting {
         key: "env",
         about: "added to the environment that it inherits",
         default: "",
-        shape: Schema::named_words,
-        read: |reader, field, draft| {
+        takes: Takes::Other(Schema::named_words, |reader, field, draft| {
             draft.given.insert("env");
             draft.env = reader.named_words(field);
-        },
+        }),
     },
     Setting {
         key: "cwd",
         about: "where it runs; where Vary runs without it",
         default: "",
-        shape: Schema::text,
-        read: |reader, field, draft| {
+        takes: Takes::Other(Schema::text, |reader, field, draft| {
             draft.given.insert("cwd");
             draft.cwd = reader.text(field).map(PathBuf::from);
-        },
+        }),
     },
     Setting {
         key: "type",
         about: "`stdio` with `command`, `http` with `url`; may be left out",
         default: "",
-        shape: |schema| schema.choice(KINDS),
-        read: read_kind,
+        takes: Takes::Other(|schema| schema.choice(KINDS), read_kind),
     },
     Setting {
         key: "url",
         about: "the endpoint",
         default: "",
-        shape: Schema::url,
-        read: read_url,
+        takes: Takes::Other(Schema::url, read_url),
     },
     Setting {
         key: "headers",
         about: "sent with every request to it",
         default: "",
-        shape: Schema::headers,
-        read: read_headers,
+        takes: Takes::Other(Schema::headers, read_headers),
     },
     Setting {
         key: "disabled",
         about: "leaves the server out, with whatever is wrong in its entry",
         default: "off",
-        shape: Schema::switch,
-        read: |reader, field, draft| reader.switch(field, &mut draft.disabled),
+        takes: Takes::Switch(|draft| &mut draft.disabled),
     },
 ];
 
@@ -432,79 +425,74 @@ const OURS: &[Setting<Draft>] = &[
         key: "timeout",
         about: "how long a call may be without any sign of life; progress is one",
         default: "10m",
-        shape: Schema::duration,
-        read: |reader, field, draft| reader.duration(field, &mut draft.limits.idle),
+        takes: Takes::Duration(|draft| &mut draft.limits.idle),
     },
     Setting {
         key: "start-timeout",
         about: "from start to ready. Long, since `npx` and `uvx` download first",
         default: "1m",
-        shape: Schema::duration,
-        read: |reader, field, draft| reader.duration(field, &mut draft.limits.handshake),
+        takes: Takes::Duration(|draft| &mut draft.limits.handshake),
     },
     Setting {
         key: "connect-timeout",
         about: "opening a connection to `url`",
         default: "10s",
-        shape: Schema::duration,
-        read: |reader, field, draft| reader.duration(field, &mut draft.limits.connect),
+        takes: Takes::Duration(|draft| &mut draft.limits.connect),
     },
     Setting {
         key: "patience",
         about: "how long a call waits for its turn, or for a server that is being started",
         default: "10s",
-        shape: Schema::duration,
-        read: |reader, field, draft| reader.duration(field, &mut draft.limits.patience),
+        takes: Takes::Duration(|draft| &mut draft.limits.patience),
     },
     Setting {
         key: "concurrency",
         about: "calls at once, of all clients; further ones wait for their turn, up to 16 times as many",
         default: "256",
-        shape: |schema| schema.count(1..=MOST),
-        read: |reader, field, draft| reader.count(field, 1..=MOST, &mut draft.limits.concurrency),
+        takes: Takes::Count(1..=MOST, |draft| &mut draft.limits.concurrency),
     },
     Setting {
         key: "max-message",
         about: "one line of a program, or one event of a stream",
         default: "16 MiB",
-        shape: Schema::size,
-        read: |reader, field, draft| reader.size(field, &mut draft.limits.line),
+        takes: Takes::Size(|draft| &mut draft.limits.line),
     },
     Setting {
         key: "max-body",
         about: "one body of an HTTP reply",
         default: "64 MiB",
-        shape: Schema::size,
-        read: |reader, field, draft| reader.size(field, &mut draft.limits.body),
+        takes: Takes::Size(|draft| &mut draft.limits.body),
     },
     Setting {
         key: "ping",
         about: "how long the server may be silent before it is asked whether it is there; `off` to never \
 ask",
         default: "30s",
-        shape: Schema::duration_or_off,
-        read: |reader, field, draft| reader.duration_or_off(field, &mut draft.limits.ping),
+        takes: Takes::Other(Schema::duration_or_off, |reader, field, draft| {
+            reader.duration_or_off(field, &mut draft.limits.ping)
+        }),
     },
     Setting {
         key: "hung",
         about: "how long it may take to say so while no call is running; then it counts as lost",
         default: "20s",
-        shape: Schema::duration,
-        read: |reader, field, draft| reader.duration(field, &mut draft.limits.hung),
+        takes: Takes::Duration(|draft| &mut draft.limits.hung),
     },
     Setting {
         key: "restart",
         about: "the pauses before a lost server is connected to again",
         default: "",
-        shape: |schema| schema.table(&[RESTART]),
-        read: |reader, field, draft| {
-            let example = "{first: 250ms, longest: 30s}";
-            reader.settings(field, &[RESTART], &mut draft.limits, example);
-            if draft.limits.backoff > draft.limits.longest_backoff {
-                let what = "has a first pause that is longer than the longest";
-                reader.wrong(field, what, "raise `longest`");
-            }
-        },
+        takes: Takes::Other(
+            |schema| schema.table(&[RESTART]),
+            |reader, field, draft| {
+                let example = "{first: 250ms, longest: 30s}";
+                reader.settings(field, &[RESTART], &mut draft.limits, example);
+                if draft.limits.backoff > draft.limits.longest_backoff {
+                    let what = "has a first pause that is longer than the longest";
+                    reader.wrong(field, what, "raise `longest`");
+                }
+            },
+        ),
     },
     Setting {
         key: "isolation",
@@ -512,8 +500,10 @@ ask",
 client has its own, until it ends or nobody used it for `unused`; one more is shared by \
 clients without sessions. When there are no more, a session is refused",
         default: "shared",
-        shape: |schema| schema.choice(ISOLATIONS),
-        read: |reader, field, draft| reader.choice(field, ISOLATIONS, &mut draft.isolation),
+        takes: Takes::Other(
+            |schema| schema.choice(ISOLATIONS),
+            |reader, field, draft| reader.choice(field, ISOLATIONS, &mut draft.isolation),
+        ),
     },
     Setting {
         key: "repeat",
@@ -521,40 +511,38 @@ clients without sessions. When there are no more, a session is refused",
 `idempotent`: those of tools that declare `idempotentHint` or `readOnlyHint`, once, \
 while the client was told nothing of them yet",
         default: "never",
-        shape: |schema| schema.choice(REPEATS),
-        read: |reader, field, draft| reader.choice(field, REPEATS, &mut draft.repeat),
+        takes: Takes::Other(
+            |schema| schema.choice(REPEATS),
+            |reader, field, draft| reader.choice(field, REPEATS, &mut draft.repeat),
+        ),
     },
     Setting {
         key: "mirror",
         about: "extensions whose settings the server is told when a client declares them",
         default: "[io.modelcontextprotocol/ui, io.modelcontextprotocol/tasks]",
-        shape: Schema::words,
-        read: |reader, field, draft| draft.mirrored = Some(reader.words(field)),
+        takes: Takes::Other(Schema::words, |reader, field, draft| {
+            draft.mirrored = Some(reader.words(field))
+        }),
     },
     Setting {
         key: "unused",
         about: "how long a connection that nobody uses stays open, other than the first",
         default: "5m",
-        shape: Schema::duration,
-        read: |reader, field, draft| reader.duration(field, &mut draft.limits.unused),
+        takes: Takes::Duration(|draft| &mut draft.limits.unused),
     },
     Setting {
         key: "connections",
         about: "connections at most, for clients that can do different things or share none; with \
 `isolation: session` one of them is for clients without sessions",
         default: "8",
-        shape: |schema| schema.count(1..=MOST),
-        read: |reader, field, draft| reader.count(field, 1..=MOST, &mut draft.limits.connections),
+        takes: Takes::Count(1..=MOST, |draft| &mut draft.limits.connections),
     },
     Setting {
         key: "own-connections",
         about: "beside those: connections that one client each has alone at most, for calls of clients that the \
 server can ask something. Who is idle gives way; when all are in use, a call is refused",
         default: "64",
-        shape: |schema| schema.count(1..=MOST),
-        read: |reader, field, draft| {
-            reader.count(field, 1..=MOST, &mut draft.limits.own_connections);
-        },
+        takes: Takes::Count(1..=MOST, |draft| &mut draft.limits.own_connections),
     },
 ];
 
@@ -563,15 +551,13 @@ const RESTART: &[Setting<Limits>] = &[
         key: "first",
         about: "the first pause; doubled each time it fails",
         default: "250ms",
-        shape: Schema::duration,
-        read: |reader, field, limits| reader.duration(field, &mut limits.backoff),
+        takes: Takes::Duration(|limits| &mut limits.backoff),
     },
     Setting {
         key: "longest",
         about: "the longest pause",
         default: "30s",
-        shape: Schema::duration,
-        read: |reader, field, limits| reader.duration(field, &mut limits.longest_backoff),
+        takes: Takes::Duration(|limits| &mut limits.longest_backoff),
     },
 ];
 

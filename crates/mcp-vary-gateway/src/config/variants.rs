@@ -14,8 +14,9 @@ use mcp_vary::view::{Description, Dialect, ResultFields, SchemaStyle, Selection}
 use serde_json::json;
 
 use super::mistake::Mistake;
-use super::reader::{Field, Reader, Setting, meant_or_known};
+use super::reader::{Field, Reader, meant_or_known};
 use super::schema::{ANYTHING, Schema};
+use super::setting::{Setting, Takes};
 use super::tree::Value;
 use crate::catalog::face::{Base, Faces, VariantConfig};
 use overrides::Overrides;
@@ -375,129 +376,149 @@ const SETTINGS: &[Setting<Draft>] = &[
 replaces what that one says; overrides are added to, item by item and argument by argument. Without it: everything \
 as it is, or as the one of the three that has the same name",
         default: "",
-        shape: Schema::variant_id,
-        read: |reader, field, draft| draft.from = reader.word(field),
+        takes: Takes::Other(Schema::variant_id, |reader, field, draft| {
+            draft.from = reader.word(field)
+        }),
     },
     Setting {
         key: "description",
         about: "for people and models that choose: what it is good for, and what not. Without it what the \
 variant shows is said, such as `Some of the tools: git_*.`",
         default: "",
-        shape: Schema::word,
-        read: |reader, field, draft| draft.description = reader.word(field),
+        takes: Takes::Word(|draft| &mut draft.description),
     },
     Setting {
         key: "hints",
         about: "what it is made for, for ranking: `useCase`, `contextSize`, `modelFamily` and others. Without \
 it: what the variant of `from` is made for; nothing, where there is no `from`",
         default: "",
-        shape: Schema::named_words,
-        read: |reader, field, draft| draft.hints = Some(reader.named_words(field)),
+        takes: Takes::Other(Schema::named_words, |reader, field, draft| {
+            draft.hints = Some(reader.named_words(field))
+        }),
     },
     Setting {
         key: "status",
         about: "`stable`, `experimental` or `deprecated`; at least one variant is stable",
         default: "stable",
-        shape: |schema| schema.choice(STATUSES),
-        read: |reader, field, draft| draft.status = choice(reader, field, STATUSES),
+        takes: Takes::Other(
+            |schema| schema.choice(STATUSES),
+            |reader, field, draft| draft.status = choice(reader, field, STATUSES),
+        ),
     },
     Setting {
         key: "deprecation",
         about: "how to move on",
         default: "",
-        shape: |schema| {
-            let mut deprecation = schema.table(&[DEPRECATION]);
-            deprecation["required"] = json!(["message"]);
-            deprecation
-        },
-        read: |reader, field, draft| {
-            let mut info = Deprecation::default();
-            reader.settings(
-                field,
-                &[DEPRECATION],
-                &mut info,
-                "{message: ..., replacement: ...}",
-            );
-            draft.deprecation = info.finish(reader, field);
-        },
+        takes: Takes::Other(
+            |schema| {
+                let mut deprecation = schema.table(&[DEPRECATION]);
+                deprecation["required"] = json!(["message"]);
+                deprecation
+            },
+            |reader, field, draft| {
+                let mut info = Deprecation::default();
+                reader.settings(
+                    field,
+                    &[DEPRECATION],
+                    &mut info,
+                    "{message: ..., replacement: ...}",
+                );
+                draft.deprecation = info.finish(reader, field);
+            },
+        ),
     },
     Setting {
         key: "priority",
         about: "decides between variants of equal score; the lower comes first",
         default: "0",
-        shape: |schema| schema.count(0..=1000),
-        read: |reader, field, draft| {
-            let mut priority = 0;
-            reader.count(field, 0..=1000, &mut priority);
-            draft.priority = u32::try_from(priority).ok();
-        },
+        takes: Takes::Other(
+            |schema| schema.count(0..=1000),
+            |reader, field, draft| {
+                let mut priority = 0;
+                reader.count(field, 0..=1000, &mut priority);
+                draft.priority = u32::try_from(priority).ok();
+            },
+        ),
     },
     Setting {
         key: "tools",
         about: "which tools it shows: a list of patterns and conditions, one of which must hold, or \
 `include` and `exclude`, each such a list. All without it",
         default: "",
-        shape: selection::shape,
-        read: |reader, field, draft| draft.tools = Some(selection::read(reader, field)),
+        takes: Takes::Other(selection::shape, |reader, field, draft| {
+            draft.tools = Some(selection::read(reader, field))
+        }),
     },
     Setting {
         key: "resources",
         about: "which resources and templates, likewise, by URI",
         default: "",
-        shape: selection::shape,
-        read: |reader, field, draft| draft.resources = Some(selection::read(reader, field)),
+        takes: Takes::Other(selection::shape, |reader, field, draft| {
+            draft.resources = Some(selection::read(reader, field))
+        }),
     },
     Setting {
         key: "prompts",
         about: "which prompts, likewise",
         default: "",
-        shape: selection::shape,
-        read: |reader, field, draft| draft.prompts = Some(selection::read(reader, field)),
+        takes: Takes::Other(selection::shape, |reader, field, draft| {
+            draft.prompts = Some(selection::read(reader, field))
+        }),
     },
     Setting {
         key: "descriptions",
         about: "`full`, or `first-sentence`",
         default: "full",
-        shape: |schema| schema.choice(DESCRIPTIONS),
-        read: |reader, field, draft| draft.descriptions = choice(reader, field, DESCRIPTIONS),
+        takes: Takes::Other(
+            |schema| schema.choice(DESCRIPTIONS),
+            |reader, field, draft| draft.descriptions = choice(reader, field, DESCRIPTIONS),
+        ),
     },
     Setting {
         key: "schemas",
         about: "`full`, or `compact`: what decides which arguments are accepted, without prose",
         default: "full",
-        shape: |schema| schema.choice(SCHEMAS),
-        read: |reader, field, draft| draft.schemas = choice(reader, field, SCHEMAS),
+        takes: Takes::Other(
+            |schema| schema.choice(SCHEMAS),
+            |reader, field, draft| draft.schemas = choice(reader, field, SCHEMAS),
+        ),
     },
     Setting {
         key: "dialect",
         about: "`gemini`, `openai-strict`: keywords that those models refuse are rewritten or taken out. \
 A call's arguments are held against the server's own schema before they go on",
         default: "none",
-        shape: |schema| schema.choice(DIALECTS),
-        read: |reader, field, draft| draft.dialect = choice(reader, field, DIALECTS),
+        takes: Takes::Other(
+            |schema| schema.choice(DIALECTS),
+            |reader, field, draft| draft.dialect = choice(reader, field, DIALECTS),
+        ),
     },
     Setting {
         key: "result",
         about: "which field of a tool's result clients get: `both`, `content`, `structured`. Images, \
 links and errors stay, and so do the data of a user interface; `content` lists no `outputSchema`",
         default: "both",
-        shape: |schema| schema.choice(RESULTS),
-        read: |reader, field, draft| draft.result = choice(reader, field, RESULTS),
+        takes: Takes::Other(
+            |schema| schema.choice(RESULTS),
+            |reader, field, draft| draft.result = choice(reader, field, RESULTS),
+        ),
     },
     Setting {
         key: "features",
         about: "the feature tags that clients are taken to have declared that declare none, such as \
 `[human, format=markdown]`",
         default: "",
-        shape: Schema::words,
-        read: |reader, field, draft| draft.features = Some(features(reader, field)),
+        takes: Takes::Other(Schema::words, |reader, field, draft| {
+            draft.features = Some(features(reader, field))
+        }),
     },
     Setting {
         key: "overrides",
         about: "what it makes of single `tools`, `prompts` and `resources`",
         default: "",
-        shape: overrides::shape,
-        read: |reader, field, draft| overrides::read(reader, field, &mut draft.overrides),
+        takes: Takes::Other(overrides::shape, |reader, field, draft| {
+            overrides::read(reader, field, &mut draft.overrides)
+        }),
     },
 ];
 
@@ -587,27 +608,26 @@ const DEPRECATION: &[Setting<Deprecation>] = &[
         key: "message",
         about: "why, and how to migrate; required",
         default: "",
-        shape: Schema::word,
-        read: |reader, field, info| info.message = reader.word(field),
+        takes: Takes::Word(|info| &mut info.message),
     },
     Setting {
         key: "replacement",
         about: "the variant to use instead",
         default: "",
-        shape: Schema::variant_id,
-        read: |reader, field, info| {
+        takes: Takes::Other(Schema::variant_id, |reader, field, info| {
             let word = reader.word(field).unwrap_or_default();
             match word.parse() {
                 Ok(id) => info.replacement = Some(id),
                 Err(_) => reader.wrong(field, "is no id of a variant", "name another variant"),
             }
-        },
+        }),
     },
     Setting {
         key: "removal-date",
         about: "when it goes, as `2027-01-31`; it is served until it is taken out of the file",
         default: "",
-        shape: Schema::date,
-        read: |reader, field, info| info.removal_date = reader.word(field),
+        takes: Takes::Other(Schema::date, |reader, field, info| {
+            info.removal_date = reader.word(field)
+        }),
     },
 ];

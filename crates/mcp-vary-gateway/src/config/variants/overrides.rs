@@ -7,8 +7,9 @@ use mcp_vary::shape::MediaType;
 use mcp_vary::view::{ArgumentOverride, UriMap};
 
 use crate::catalog::face::VariantConfig;
-use crate::config::reader::{Field, Reader, Setting};
+use crate::config::reader::{Field, Reader};
 use crate::config::schema::Schema;
+use crate::config::setting::{Setting, Takes};
 use crate::config::tree::{Node, Value};
 use crate::kept::Kept;
 
@@ -125,22 +126,25 @@ const OVERRIDES: &[Setting<Overrides>] = &[
         key: "tools",
         about: "tools by the names that `standard` has",
         default: "",
-        shape: |schema| schema.items(TOOL),
-        read: |reader, field, all| items(reader, field, TOOL, &mut all.tools),
+        takes: Takes::Other(
+            |schema| schema.items(TOOL),
+            |reader, field, all| items(reader, field, TOOL, &mut all.tools),
+        ),
     },
     Setting {
         key: "prompts",
         about: "prompts by the names that `standard` has",
         default: "",
-        shape: |schema| schema.items(PROMPT),
-        read: |reader, field, all| items(reader, field, PROMPT, &mut all.prompts),
+        takes: Takes::Other(
+            |schema| schema.items(PROMPT),
+            |reader, field, all| items(reader, field, PROMPT, &mut all.prompts),
+        ),
     },
     Setting {
         key: "resources",
         about: "resources and templates by URI",
         default: "",
-        shape: |schema| schema.items(RESOURCE),
-        read: resources,
+        takes: Takes::Other(|schema| schema.items(RESOURCE), resources),
     },
 ];
 
@@ -181,36 +185,36 @@ const TOOL: &[Setting<Change>] = &[
         key: "name",
         about: "what the variant calls it",
         default: "",
-        shape: Schema::word,
-        read: |reader, field, tool| tool.name = reader.word(field),
+        takes: Takes::Word(|tool| &mut tool.name),
     },
     Setting {
         key: "title",
         about: "its title for people",
         default: "",
-        shape: Schema::word,
-        read: |reader, field, tool| tool.title = reader.word(field),
+        takes: Takes::Word(|tool| &mut tool.title),
     },
     Setting {
         key: "description",
         about: "what it says of itself",
         default: "",
-        shape: Schema::word,
-        read: |reader, field, tool| tool.description = reader.word(field),
+        takes: Takes::Word(|tool| &mut tool.description),
     },
     Setting {
         key: "annotations",
         about: "MCP's hints: what is said here replaces what the server says",
         default: "",
-        shape: Schema::values,
-        read: |reader, field, tool| tool.annotations = values(reader, field),
+        takes: Takes::Other(Schema::values, |reader, field, tool| {
+            tool.annotations = values(reader, field)
+        }),
     },
     Setting {
         key: "arguments",
         about: "its arguments by the names that the server gives them",
         default: "",
-        shape: |schema| schema.items(ARGUMENT),
-        read: |reader, field, tool| items(reader, field, ARGUMENT, &mut tool.arguments),
+        takes: Takes::Other(
+            |schema| schema.items(ARGUMENT),
+            |reader, field, tool| items(reader, field, ARGUMENT, &mut tool.arguments),
+        ),
     },
 ];
 
@@ -219,29 +223,28 @@ const PROMPT: &[Setting<Change>] = &[
         key: "name",
         about: "what the variant calls it",
         default: "",
-        shape: Schema::word,
-        read: |reader, field, prompt| prompt.name = reader.word(field),
+        takes: Takes::Word(|prompt| &mut prompt.name),
     },
     Setting {
         key: "title",
         about: "its title for people",
         default: "",
-        shape: Schema::word,
-        read: |reader, field, prompt| prompt.title = reader.word(field),
+        takes: Takes::Word(|prompt| &mut prompt.title),
     },
     Setting {
         key: "description",
         about: "what it says of itself",
         default: "",
-        shape: Schema::word,
-        read: |reader, field, prompt| prompt.description = reader.word(field),
+        takes: Takes::Word(|prompt| &mut prompt.description),
     },
     Setting {
         key: "arguments",
         about: "its arguments by the names that the server gives them",
         default: "",
-        shape: |schema| schema.items(ARGUMENT),
-        read: |reader, field, prompt| items(reader, field, ARGUMENT, &mut prompt.arguments),
+        takes: Takes::Other(
+            |schema| schema.items(ARGUMENT),
+            |reader, field, prompt| items(reader, field, ARGUMENT, &mut prompt.arguments),
+        ),
     },
 ];
 
@@ -250,43 +253,45 @@ const RESOURCE: &[Setting<Change>] = &[
         key: "name",
         about: "what the variant calls it",
         default: "",
-        shape: Schema::word,
-        read: |reader, field, resource| resource.name = reader.word(field),
+        takes: Takes::Word(|resource| &mut resource.name),
     },
     Setting {
         key: "title",
         about: "its title for people",
         default: "",
-        shape: Schema::word,
-        read: |reader, field, resource| resource.title = reader.word(field),
+        takes: Takes::Word(|resource| &mut resource.title),
     },
     Setting {
         key: "description",
         about: "what it says of itself",
         default: "",
-        shape: Schema::word,
-        read: |reader, field, resource| resource.description = reader.word(field),
+        takes: Takes::Word(|resource| &mut resource.description),
     },
     Setting {
         key: "uri",
         about: "its URI in the variant; of a template the template, with the same in braces",
         default: "",
-        shape: |schema| schema.pattern(r"^[A-Za-z][A-Za-z0-9+.-]*:\S*$"),
-        read: |reader, field, resource| resource.uri = reader.word(field),
+        takes: Takes::Other(
+            |schema| schema.pattern(r"^[A-Za-z][A-Za-z0-9+.-]*:\S*$"),
+            |reader, field, resource| resource.uri = reader.word(field),
+        ),
     },
     Setting {
         key: "mimeType",
         about: "its MIME type as it is listed; what is read says its own",
         default: "",
-        shape: |schema| schema.pattern(r"^[^/\s]+/[^/\s]+"),
-        read: |reader, field, resource| resource.mime_type = media_type(reader, field),
+        takes: Takes::Other(
+            |schema| schema.pattern(r"^[^/\s]+/[^/\s]+"),
+            |reader, field, resource| resource.mime_type = media_type(reader, field),
+        ),
     },
     Setting {
         key: "annotations",
         about: "MCP's hints: what is said here replaces what the server says",
         default: "",
-        shape: Schema::values,
-        read: |reader, field, resource| resource.annotations = values(reader, field),
+        takes: Takes::Other(Schema::values, |reader, field, resource| {
+            resource.annotations = values(reader, field)
+        }),
     },
 ];
 
@@ -295,43 +300,45 @@ const ARGUMENT: &[Setting<Argument>] = &[
         key: "name",
         about: "what the variant calls it",
         default: "",
-        shape: Schema::word,
-        read: |reader, field, argument| argument.name = reader.word(field),
+        takes: Takes::Word(|argument| &mut argument.name),
     },
     Setting {
         key: "description",
         about: "what it says of it",
         default: "",
-        shape: Schema::word,
-        read: |reader, field, argument| argument.description = reader.word(field),
+        takes: Takes::Word(|argument| &mut argument.description),
     },
     Setting {
         key: "hidden",
         about: "it is not listed and cannot be given",
         default: "off",
-        shape: Schema::switch,
-        read: |reader, field, argument| argument.hidden = switch(reader, field),
+        takes: Takes::Other(Schema::switch, |reader, field, argument| {
+            argument.hidden = switch(reader, field)
+        }),
     },
     Setting {
         key: "fixed",
         about: "its value in every call; it is not listed and cannot be given",
         default: "",
-        shape: Schema::any,
-        read: |reader, field, argument| argument.fixed = value(reader, field),
+        takes: Takes::Other(Schema::any, |reader, field, argument| {
+            argument.fixed = value(reader, field)
+        }),
     },
     Setting {
         key: "default",
         about: "its value in calls that do not give it",
         default: "",
-        shape: Schema::any,
-        read: |reader, field, argument| argument.default = value(reader, field),
+        takes: Takes::Other(Schema::any, |reader, field, argument| {
+            argument.default = value(reader, field)
+        }),
     },
     Setting {
         key: "required",
         about: "every call must give it",
         default: "off",
-        shape: Schema::switch,
-        read: |reader, field, argument| argument.required = switch(reader, field),
+        takes: Takes::Other(Schema::switch, |reader, field, argument| {
+            argument.required = switch(reader, field)
+        }),
     },
 ];
 

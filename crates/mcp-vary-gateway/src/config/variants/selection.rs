@@ -4,8 +4,9 @@ use mcp_vary::view::{Hint, Pattern, Rule, Selection, Wanted};
 use serde_json::json;
 
 use super::choice;
-use crate::config::reader::{Field, Reader, Setting};
+use crate::config::reader::{Field, Reader};
 use crate::config::schema::Schema;
+use crate::config::setting::{Setting, Takes};
 use crate::config::tree::Value;
 
 /// Which items are shown: a list of patterns and conditions, or `include` and `exclude`.
@@ -25,15 +26,17 @@ const SELECTION: &[Setting<Selection>] = &[
         key: "include",
         about: "what is shown: patterns and conditions, one of which must hold; everything without it",
         default: "",
-        shape: some_rules_shape,
-        read: |reader, field, selection| selection.include = some_rules(reader, field),
+        takes: Takes::Other(some_rules_shape, |reader, field, selection| {
+            selection.include = some_rules(reader, field)
+        }),
     },
     Setting {
         key: "exclude",
         about: "what is not shown, although it is included, by name or by the server's own name",
         default: "",
-        shape: rules_shape,
-        read: |reader, field, selection| selection.exclude = rules(reader, field),
+        takes: Takes::Other(rules_shape, |reader, field, selection| {
+            selection.exclude = rules(reader, field)
+        }),
     },
 ];
 
@@ -80,44 +83,54 @@ const RULE: &[Setting<Rule>] = &[
         key: "name",
         about: "a pattern on the name or URI; beside `server` also on the server's own name for it",
         default: "",
-        shape: Schema::word,
-        read: |reader, field, rule| rule.name = pattern(reader, field),
+        takes: Takes::Other(Schema::word, |reader, field, rule| {
+            rule.name = pattern(reader, field)
+        }),
     },
     Setting {
         key: "server",
         about: "a pattern on the server's name in this file",
         default: "",
-        shape: Schema::word,
-        read: |reader, field, rule| rule.server = pattern(reader, field),
+        takes: Takes::Other(Schema::word, |reader, field, rule| {
+            rule.server = pattern(reader, field)
+        }),
     },
     Setting {
         key: "readOnlyHint",
         about: "what a tool says of itself: `true`, `false`, or `absent`. Where it says nothing MCP's \
 defaults count: a tool writes, destroys, and is open to the world",
         default: "",
-        shape: |schema| schema.choice(WANTED),
-        read: |reader, field, rule| hint(reader, field, Hint::ReadOnlyHint, rule),
+        takes: Takes::Other(
+            |schema| schema.choice(WANTED),
+            |reader, field, rule| hint(reader, field, Hint::ReadOnlyHint, rule),
+        ),
     },
     Setting {
         key: "destructiveHint",
         about: "likewise",
         default: "",
-        shape: |schema| schema.choice(WANTED),
-        read: |reader, field, rule| hint(reader, field, Hint::DestructiveHint, rule),
+        takes: Takes::Other(
+            |schema| schema.choice(WANTED),
+            |reader, field, rule| hint(reader, field, Hint::DestructiveHint, rule),
+        ),
     },
     Setting {
         key: "idempotentHint",
         about: "likewise",
         default: "",
-        shape: |schema| schema.choice(WANTED),
-        read: |reader, field, rule| hint(reader, field, Hint::IdempotentHint, rule),
+        takes: Takes::Other(
+            |schema| schema.choice(WANTED),
+            |reader, field, rule| hint(reader, field, Hint::IdempotentHint, rule),
+        ),
     },
     Setting {
         key: "openWorldHint",
         about: "likewise",
         default: "",
-        shape: |schema| schema.choice(WANTED),
-        read: |reader, field, rule| hint(reader, field, Hint::OpenWorldHint, rule),
+        takes: Takes::Other(
+            |schema| schema.choice(WANTED),
+            |reader, field, rule| hint(reader, field, Hint::OpenWorldHint, rule),
+        ),
     },
 ];
 
