@@ -618,7 +618,7 @@ something",
     },
     Setting {
         key: "ask-timeout",
-        about: "how long a client may take to answer what a server asks; its call waits as long",
+        about: "how long a client may take to answer what a server asks; its call waits as long, and no longer than its session lasts",
         default: "10m",
         takes: Takes::Duration(|limits| &mut limits.ask_timeout),
     },
