@@ -12,7 +12,7 @@ use http::HeaderValue;
 use http_peer::{Peer, Reply, Seen, discover, event, initialize};
 use mcp_vary_gateway::revision::Revision;
 use mcp_vary_gateway::upstream::{
-    ConnectError, Event, Exchange, Kind, Limits, Message, Request, Target, Upstream,
+    ConnectError, Event, Exchange, Kind, Limits, Message, Owner, Request, Target, Upstream,
     UpstreamConfig, UpstreamError, header_value,
 };
 use serde_json::{Value, json};
@@ -843,6 +843,84 @@ async fn who_has_a_connection_alone_is_asked_and_answers() {
     let (sender, answer) = streams.recv().await.unwrap();
     sender.send(event(&answer).into()).unwrap();
     assert_eq!(all(exchange).await.1, Ok(json!({})));
+}
+
+/// Some servers ask and log beside the stream of the call for which they do.
+#[tokio::test]
+async fn a_call_that_has_a_connection_alone_hears_what_comes_beside_it() {
+    let (senders, mut streams) = mpsc::unbounded_channel();
+    let peer = Peer::start(move |seen| match seen.method() {
+        "tools/call" | "GET" => {
+            let (sender, reply) = Reply::stream();
+            senders.send((sender, seen.message(&json!({})))).unwrap();
+            Some(reply)
+        }
+        _ => None,
+    })
+    .await;
+    let mut config = config(&peer).held();
+    config.by_turns = true;
+    let upstream = Upstream::connect(config).await.unwrap();
+    let (beside, _) = streams.recv().await.unwrap();
+    for id in [1, 2] {
+        let request = call("x").with_owner(Owner(7));
+        let mut exchange = upstream.request(request).await.unwrap();
+        let log =
+            json!({"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": id}});
+        let ask = json!({"jsonrpc": "2.0", "id": id, "method": "roots/list"});
+        beside
+            .send([event(&log), event(&ask)].concat().into())
+            .unwrap();
+        let Ok(Message::Notification(told)) = exchange.next().await else {
+            panic!("the server tells");
+        };
+        assert_eq!(parse(&told), log);
+        let Ok(Message::Request(asked)) = exchange.next().await else {
+            panic!("the server asks");
+        };
+        asked.reply(Ok(r#"{"roots":[]}"#));
+        let replies = peer.saw("POST", id).await;
+        assert_eq!(replies[id - 1].body["result"], json!({"roots": []}));
+        let (sender, answer) = streams.recv().await.unwrap();
+        sender.send(event(&answer).into()).unwrap();
+        assert_eq!(all(exchange).await.1, Ok(json!({})));
+    }
+}
+
+/// What a server asks while nobody listens is lost, and with it the call for which it asks.
+#[tokio::test]
+async fn who_has_a_connection_alone_listens_before_it_calls() {
+    let (senders, _streams) = mpsc::unbounded_channel();
+    let refused = AtomicUsize::new(0);
+    let peer = Peer::start(move |seen| match seen.method() {
+        "GET" => {
+            let (sender, reply) = Reply::stream();
+            senders.send(sender).unwrap();
+            Some(reply)
+        }
+        "tools/call" if refused.fetch_add(1, Ordering::SeqCst) == 0 => {
+            Some(seen.refuse(404, -32001, "Session not found"))
+        }
+        _ => None,
+    })
+    .await;
+    let upstream = Upstream::connect(config(&peer).held()).await.unwrap();
+    assert_eq!(peer.of("GET").len(), 1);
+    result(&upstream, "x").await.unwrap();
+    let seen = peer.seen().into_iter().map(|seen| seen.method().to_owned());
+    let seen: Vec<_> = seen
+        .filter(|method| method == "GET" || method == "tools/call")
+        .collect();
+    assert_eq!(seen, ["GET", "tools/call", "GET", "tools/call"]);
+}
+
+#[tokio::test]
+async fn a_server_that_opens_no_stream_before_it_has_something_to_say_is_called_all_the_same() {
+    let peer = Peer::start(|seen| (seen.method() == "GET").then(Reply::silence)).await;
+    let mut config = config(&peer).held();
+    config.limits.probe = Duration::from_millis(50);
+    let upstream = Upstream::connect(config).await.unwrap();
+    assert!(result(&upstream, "x").await.is_ok());
 }
 
 type Senders = mpsc::UnboundedReceiver<mpsc::UnboundedSender<bytes::Bytes>>;

@@ -103,7 +103,11 @@ impl Upstream {
         tracing::info!(server = %config.name, revision = %hello.revision, "server connected");
         // Some servers ask as soon as they are connected to, before anybody can listen.
         let early = config.is_held.then_some(early);
-        Ok(Self::new(config, link, hello, (events, early)))
+        let upstream = Self::new(config, link, hello, (events, early));
+        if let Link::Http(connection) = &upstream.link {
+            connection.listened().await;
+        }
+        Ok(upstream)
     }
 
     fn new(

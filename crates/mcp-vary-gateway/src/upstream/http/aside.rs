@@ -1,7 +1,7 @@
 //! What comes beside the stream of its request.
 //!
 //! Servers that do not tie a message to a request send it on the standalone stream. Of progress the token says which
-//! call it is about; what is asked there on a connection that one client has alone is for a call of that client.
+//! call it is about; what is asked or logged there on a connection that one client has alone is for a call of that client.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -81,6 +81,15 @@ impl Asides {
         };
         mailbox.ask(request);
         None
+    }
+
+    /// Tells something to the latest call that can be asked; `false` when there is none.
+    pub(super) fn tell(&self, message: &Bytes) -> bool {
+        let latest = self.lock().asked.values().next_back().cloned();
+        if let Some(mailbox) = &latest {
+            mailbox.post(message);
+        }
+        latest.is_some()
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {

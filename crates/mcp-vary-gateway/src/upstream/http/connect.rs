@@ -49,6 +49,7 @@ pub(in crate::upstream) async fn connect(
         generation: watch::Sender::new(0),
         renewing: Mutex::new(()),
         hearings: watch::Sender::new(0),
+        listened: watch::Sender::new(0),
         configured,
         asides: Arc::default(),
         budget: Arc::new(Budget::new(config.limits.waiting)),

@@ -61,6 +61,8 @@ pub(super) struct Connection {
     renewing: Mutex<()>,
     /// Counts how often it was begun to hear what belongs to no request; what was told before that was missed.
     hearings: watch::Sender<u64>,
+    /// The latest session whose stream for that was opened, or refused.
+    listened: watch::Sender<u64>,
     configured: HeaderMap,
     asides: Arc<Asides>,
     budget: Arc<Budget>,

@@ -75,6 +75,7 @@ impl Connection {
                 {
                     self.life.replace();
                 }
+                self.listened().await;
             }
             Ok(Err(error)) => {
                 let reason =

@@ -15,6 +15,7 @@ use super::replies::is_stream;
 use super::session::Session;
 use super::stream::{Bookmark, Read, Stream};
 use super::{Connection, LAST_EVENT_ID, STREAM};
+use crate::revision::Era;
 use crate::upstream::frame::{self, Frame};
 use crate::upstream::listen::may_pass;
 use crate::upstream::message::{Event, Kind};
@@ -58,6 +59,22 @@ pub(in crate::upstream) async fn listen(connection: Arc<Connection>) {
     }
 }
 
+impl Connection {
+    /// Waits until the stream of the session is open or refused, where one client has the connection alone.
+    ///
+    /// What a server asks while nobody listens is lost, and with it the call for which it asks.
+    pub(in crate::upstream) async fn listened(&self) {
+        let session = self.session.load_full();
+        if !self.is_held || session.era == Era::Modern {
+            return;
+        }
+        let mut listened = self.listened.subscribe();
+        let opened = listened.wait_for(|latest| *latest >= session.generation);
+        // Some servers do not begin to answer until they have something to say.
+        let _ = tokio::time::timeout(self.limits.probe.min(OPENING), opened).await;
+    }
+}
+
 enum Heard {
     /// The stream held for long, or told something and can be resumed.
     Something,
@@ -83,7 +100,9 @@ async fn hear(connection: &Arc<Connection>, bookmark: &mut Bookmark) -> Heard {
         headers.insert(LAST_EVENT_ID, last_id);
     }
     let response = connection.send(Method::GET, &session, &headers, Bytes::new());
-    let Ok(response) = response.await else {
+    let response = response.await;
+    connection.listened.send_replace(session.generation);
+    let Ok(response) = response else {
         connection.life.doubt();
         return Heard::Nothing;
     };
@@ -177,6 +196,7 @@ fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: &Bytes
                     changed.map(|event| connection.tell(event)).is_some()
                 }
             };
+            let is_taken = is_taken || connection.asides.tell(message);
             if !is_taken && connection.is_held {
                 connection.tell(Event::Told(Bytes::copy_from_slice(message)));
             } else if !is_taken {
@@ -191,5 +211,6 @@ fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: &Bytes
     }
 }
 
+const OPENING: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
