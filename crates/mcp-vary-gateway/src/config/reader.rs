@@ -186,7 +186,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The items of a list.
-    pub(super) fn list<'t>(&mut self, field: &Field<'t>) -> Vec<Field<'t>> {
+    pub(super) fn items<'t>(&mut self, field: &Field<'t>, example: &str) -> Vec<Field<'t>> {
         let what = match &field.node.value {
             Value::List(items) => {
                 let items = items.iter().enumerate().map(|(index, node)| Field {
@@ -198,8 +198,13 @@ impl<'a> Reader<'a> {
             Value::Null => "is empty",
             _ => "is no list",
         };
-        self.wrong(field, what, r#"write ["...", "..."]"#);
+        self.wrong(field, what, &format!("write {example}"));
         Vec::new()
+    }
+
+    /// The items of a list of texts.
+    pub(super) fn list<'t>(&mut self, field: &Field<'t>) -> Vec<Field<'t>> {
+        self.items(field, r#"["...", "..."]"#)
     }
 
     /// A list of words.

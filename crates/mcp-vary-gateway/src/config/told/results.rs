@@ -8,15 +8,13 @@ use mcp_vary::predicate::Predicate;
 use mcp_vary::shape::Bounds;
 use serde_json::json;
 
-use super::mistake::Mistakes;
-use super::reader::{Field, Reader};
-use super::schema::Schema;
-use super::setting::{Setting, Takes};
-use super::tree::{self, Value};
-use super::variants::selection;
-use crate::results::{Projection, Recipe, ResultRule, Template};
-
-const EXAMPLE: &str = "[{tools: [\"list_*\"], project: \"map({id, title})\"}]";
+use super::{Section, predicate, says, template};
+use crate::config::mistake::Mistakes;
+use crate::config::reader::{Field, Reader};
+use crate::config::schema::Schema;
+use crate::config::setting::{Setting, Takes};
+use crate::config::variants::selection;
+use crate::results::{Projection, Recipe, ResultRule};
 
 /// How results of tools are told: the rules of a configuration's section `results`.
 ///
@@ -49,7 +47,7 @@ impl ResultRules {
     ///
     /// Everything that is wrong with them, at once.
     pub fn read(text: &str) -> Result<Self, Mistakes> {
-        section("results", text, read)
+        SECTION.read_text(text).map(Self)
     }
 
     /// Whether clients with `features` may get less of a result than there is to read.
@@ -60,79 +58,26 @@ impl ResultRules {
     }
 }
 
-/// Reads one section of a configuration by itself.
-pub(super) fn section<T: Default>(
-    name: &str,
-    text: &str,
-    read: fn(&mut Reader<'_>, &Field<'_>) -> T,
-) -> Result<T, Mistakes> {
-    let none = |_: &str| None;
-    let mut reader = Reader::new(&none, None);
-    let rules = match tree::read(name, text) {
-        Ok(root) => {
-            let path = name.to_owned();
-            read(&mut reader, &Field { path, node: &root })
-        }
-        Err(mistakes) => {
-            reader.mistakes = mistakes;
-            T::default()
-        }
-    };
-    if reader.mistakes.is_empty() {
-        return Ok(rules);
-    }
-    let mut all = reader.mistakes;
-    all.sort_by_key(|mistake| mistake.at);
-    let file = name.to_owned();
-    Err(Mistakes { file, all })
-}
+const SECTION: Section<Draft, ResultRule> = Section {
+    name: "results",
+    example: "[{tools: [\"list_*\"], project: \"map({id, title})\"}]",
+    gist: "{tools: [...], markdown: ...}",
+    settings: SETTINGS,
+    rule: Draft::rule,
+};
 
-/// The items of a list, each with its path.
-pub(super) fn listed<'t>(
-    reader: &mut Reader<'_>,
-    field: &Field<'t>,
-    example: &str,
-) -> Vec<Field<'t>> {
-    let Value::List(items) = &field.node.value else {
-        reader.wrong(field, "is no list", &format!("write {example}"));
-        return Vec::new();
-    };
-    let items = items.iter().enumerate();
-    let items = items.map(|(index, node)| Field {
-        path: format!("{}[{index}]", field.path),
-        node,
-    });
-    items.collect()
-}
+/// The keys of which a rule has one.
+const HOW: [&str; 5] = ["project", "markdown", "text", "hints", "limits"];
 
 /// Reads the list of rules.
-pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> ResultRules {
-    let mut rules = Vec::new();
-    for item in listed(reader, field, EXAMPLE) {
-        let mut draft = Draft::default();
-        reader.settings(
-            &item,
-            &[SETTINGS],
-            &mut draft,
-            "{tools: [...], markdown: ...}",
-        );
-        if matches!(item.node.value, Value::Table(_)) && !draft.says_how {
-            reader.wrong(
-                &item,
-                "says nothing of how",
-                "add `project`, `markdown`, `text`, `hints` or `limits`",
-            );
-        }
-        rules.push(draft.rule());
-    }
-    ResultRules(rules.into())
+pub(in crate::config) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> ResultRules {
+    ResultRules(SECTION.read(reader, field))
 }
 
 /// What may stand under `results`.
-pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
+pub(in crate::config) fn shape(schema: &mut Schema) -> serde_json::Value {
     let mut rule = schema.table(&[SETTINGS]);
-    let how = ["project", "markdown", "text", "hints", "limits"];
-    rule["anyOf"] = how.map(|key| json!({"required": [key]})).into();
+    rule["anyOf"] = HOW.map(|key| json!({"required": [key]})).into();
     schema.list(&rule)
 }
 
@@ -143,18 +88,21 @@ struct Draft {
     when: Predicate,
     everyone: bool,
     recipe: Recipe,
-    /// Whether it says how, whatever that is worth.
-    says_how: bool,
 }
 
 impl Draft {
-    fn rule(self) -> ResultRule {
-        ResultRule {
+    fn rule(self, reader: &mut Reader<'_>, field: &Field<'_>) -> Option<ResultRule> {
+        if !says(field, &HOW) {
+            let fix = "add `project`, `markdown`, `text`, `hints` or `limits`";
+            reader.wrong(field, "says nothing of how", fix);
+            return None;
+        }
+        Some(ResultRule {
             tools: self.tools,
             when: self.when,
             everyone: self.everyone,
             recipe: Arc::new(self.recipe),
-        }
+        })
     }
 }
 
@@ -193,7 +141,6 @@ const SETTINGS: &[Setting<Draft>] = &[
         about: "a filter of jq that makes the value that is told of the tool's own",
         default: "",
         takes: Takes::Other(Schema::text, |reader, field, draft| {
-            draft.says_how = true;
             let Some(filter) = reader.text(field) else {
                 return;
             };
@@ -208,7 +155,6 @@ const SETTINGS: &[Setting<Draft>] = &[
         about: "a template of the text for clients that read markdown, and for those that say nothing of formats",
         default: "",
         takes: Takes::Other(Schema::text, |reader, field, draft| {
-            draft.says_how = true;
             draft.recipe.markdown = template(reader, field);
         }),
     },
@@ -217,7 +163,6 @@ const SETTINGS: &[Setting<Draft>] = &[
         about: "a template of the text for clients that read plain text, and of the markdown where there is no template for it",
         default: "",
         takes: Takes::Other(Schema::text, |reader, field, draft| {
-            draft.says_how = true;
             draft.recipe.text = template(reader, field);
         }),
     },
@@ -231,16 +176,8 @@ const SETTINGS: &[Setting<Draft>] = &[
                 schema.list(&text)
             },
             |reader, field, draft| {
-                draft.says_how = true;
-                let Value::List(items) = &field.node.value else {
-                    return reader.wrong(field, "is no list", r#"write ["...", "..."]"#);
-                };
-                for (index, node) in items.iter().enumerate() {
-                    let path = format!("{}[{index}]", field.path);
-                    draft
-                        .recipe
-                        .hints
-                        .extend(template(reader, &Field { path, node }));
+                for item in reader.list(field) {
+                    draft.recipe.hints.extend(template(reader, &item));
                 }
             },
         ),
@@ -258,7 +195,6 @@ const SETTINGS: &[Setting<Draft>] = &[
         takes: Takes::Other(
             |schema| schema.table(&[BOUNDS]),
             |reader, field, draft| {
-                draft.says_how = true;
                 let bounds = &mut draft.recipe.bounds;
                 reader.settings(field, &[BOUNDS], bounds, "{elements: 50, tokens: 2000}");
             },
@@ -311,28 +247,4 @@ fn bound(
     let mut count = 0;
     reader.count(field, range, &mut count);
     *into = Some(count).filter(|count| *count > 0).or(*into);
-}
-
-/// A condition over a client's features.
-pub(super) fn predicate(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Predicate> {
-    let word = reader.word(field)?;
-    match word.parse() {
-        Ok(predicate) => Some(predicate),
-        Err(error) => {
-            let what = format!("is no condition: {error}");
-            reader.wrong(field, what, "write one like `agent & !interactive`");
-            None
-        }
-    }
-}
-
-pub(super) fn template(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Template> {
-    let source = reader.text(field)?;
-    match Template::new(&source) {
-        Ok(template) => Some(template),
-        Err(why) => {
-            reader.wrong(field, why, "write Jinja, such as `{{ value.title }}`");
-            None
-        }
-    }
 }

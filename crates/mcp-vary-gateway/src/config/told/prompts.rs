@@ -7,16 +7,13 @@ use mcp_vary::shape::Role;
 use mcp_vary::view::Selection;
 use serde_json::json;
 
-use super::mistake::Mistakes;
-use super::reader::{Field, Reader};
-use super::results::{listed, predicate, section, template};
-use super::schema::Schema;
-use super::setting::{Setting, Takes};
-use super::tree::Value;
-use super::variants::selection;
+use super::{Section, predicate, says, template};
+use crate::config::mistake::Mistakes;
+use crate::config::reader::{Field, Reader};
+use crate::config::schema::Schema;
+use crate::config::setting::{Setting, Takes};
+use crate::config::variants::selection;
 use crate::results::{Failures, PromptRule, Template};
-
-const EXAMPLE: &str = "[{prompts: [plan], when: agent & sampling, text: \"...\"}]";
 
 /// How prompts are told: the rules of a configuration's section `prompts`.
 ///
@@ -45,31 +42,25 @@ impl PromptRules {
     ///
     /// Everything that is wrong with them, at once.
     pub fn read(text: &str) -> Result<Self, Mistakes> {
-        section("prompts", text, read)
+        SECTION.read_text(text).map(Self)
     }
 }
 
+const SECTION: Section<Draft, PromptRule> = Section {
+    name: "prompts",
+    example: "[{prompts: [plan], when: agent & sampling, text: \"...\"}]",
+    gist: "{prompts: [...], text: ...}",
+    settings: SETTINGS,
+    rule: Draft::rule,
+};
+
 /// Reads the list of rules.
-pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> PromptRules {
-    let mut rules = Vec::new();
-    for item in listed(reader, field, EXAMPLE) {
-        let mut draft = Draft::default();
-        reader.settings(
-            &item,
-            &[SETTINGS],
-            &mut draft,
-            "{prompts: [...], text: ...}",
-        );
-        if matches!(item.node.value, Value::Table(_)) && !draft.says_text {
-            reader.wrong(&item, "says no text", "add `text: ...`");
-        }
-        rules.extend(draft.rule());
-    }
-    PromptRules(rules.into())
+pub(in crate::config) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> PromptRules {
+    PromptRules(SECTION.read(reader, field))
 }
 
 /// What may stand under `prompts`.
-pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
+pub(in crate::config) fn shape(schema: &mut Schema) -> serde_json::Value {
     let mut rule = schema.table(&[SETTINGS]);
     rule["required"] = json!(["text"]);
     schema.list(&rule)
@@ -82,8 +73,6 @@ struct Draft {
     role: Role,
     description: Option<String>,
     text: Option<Template>,
-    /// Whether `text` was given, whatever it was worth.
-    says_text: bool,
 }
 
 impl Default for Draft {
@@ -94,13 +83,15 @@ impl Default for Draft {
             role: Role::User,
             description: None,
             text: None,
-            says_text: false,
         }
     }
 }
 
 impl Draft {
-    fn rule(self) -> Option<PromptRule> {
+    fn rule(self, reader: &mut Reader<'_>, field: &Field<'_>) -> Option<PromptRule> {
+        if !says(field, &["text"]) {
+            reader.wrong(field, "says no text", "add `text: ...`");
+        }
         Some(PromptRule {
             prompts: self.prompts,
             when: self.when,
@@ -136,7 +127,6 @@ const SETTINGS: &[Setting<Draft>] = &[
         about: "a template of what the prompt says, in the place of its texts; required",
         default: "",
         takes: Takes::Other(Schema::text, |reader, field, draft| {
-            draft.says_text = true;
             draft.text = template(reader, field);
         }),
     },

@@ -7,16 +7,13 @@ use mcp_vary::shape::{MediaType, Rendering};
 use mcp_vary::view::Selection;
 use serde_json::json;
 
-use super::mistake::Mistakes;
-use super::reader::{Field, Reader};
-use super::results::{listed, predicate, section, template};
-use super::schema::Schema;
-use super::setting::{Setting, Takes};
-use super::tree::Value;
-use super::variants::selection;
+use super::{Section, predicate, says, template};
+use crate::config::mistake::Mistakes;
+use crate::config::reader::{Field, Reader};
+use crate::config::schema::Schema;
+use crate::config::setting::{Setting, Takes};
+use crate::config::variants::selection;
 use crate::results::{Failures, ResourceRule, Template, ToldResource};
-
-const EXAMPLE: &str = "[{uris: [\"map://*\"], as: geo-markdown}]";
 
 /// How resources are told: the rules of a configuration's section `resources`.
 ///
@@ -45,30 +42,25 @@ impl ResourceRules {
     ///
     /// Everything that is wrong with them, at once.
     pub fn read(text: &str) -> Result<Self, Mistakes> {
-        section("resources", text, read)
+        SECTION.read_text(text).map(Self)
     }
 }
 
+const SECTION: Section<Draft, ResourceRule> = Section {
+    name: "resources",
+    example: "[{uris: [\"map://*\"], as: geo-markdown}]",
+    gist: "{uris: [...], as: markdown}",
+    settings: SETTINGS,
+    rule: Draft::rule,
+};
+
 /// Reads the list of rules.
-pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> ResourceRules {
-    let mut rules = Vec::new();
-    for item in listed(reader, field, EXAMPLE) {
-        let mut draft = Draft::default();
-        reader.settings(
-            &item,
-            &[SETTINGS],
-            &mut draft,
-            "{uris: [...], as: markdown}",
-        );
-        if matches!(item.node.value, Value::Table(_)) {
-            rules.extend(draft.rule(reader, &item));
-        }
-    }
-    ResourceRules(rules.into())
+pub(in crate::config) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> ResourceRules {
+    ResourceRules(SECTION.read(reader, field))
 }
 
 /// What may stand under `resources`.
-pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
+pub(in crate::config) fn shape(schema: &mut Schema) -> serde_json::Value {
     let mut rule = schema.table(&[SETTINGS]);
     rule["oneOf"] = json!([
         {"required": ["as"], "not": {"required": ["type"]}},
@@ -89,15 +81,6 @@ struct Draft {
     told: Option<As>,
     template: Option<Template>,
     media_type: Option<MediaType>,
-    /// Which keys were given, whatever they were worth.
-    says: Says,
-}
-
-#[derive(Default)]
-struct Says {
-    told: bool,
-    template: bool,
-    media_type: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -108,77 +91,67 @@ enum As {
 
 impl Draft {
     fn rule(self, reader: &mut Reader<'_>, field: &Field<'_>) -> Option<ResourceRule> {
-        let told = match (&self.says, self.told, self.template, self.media_type) {
-            (
-                Says {
-                    told: false,
-                    template: false,
-                    ..
-                },
-                ..,
-            ) => {
-                reader.wrong(
-                    field,
-                    "says nothing of how",
-                    "add `as`, or `template` and `type`",
-                );
-                return None;
+        let (uris, when) = (self.uris.clone(), self.when.clone());
+        match self.told(field) {
+            Ok(told) => Some(ResourceRule {
+                uris,
+                when,
+                told: told?,
+                failures: Failures::default(),
+            }),
+            Err((what, fix)) => {
+                reader.wrong(field, what, fix);
+                None
             }
-            (
-                Says {
-                    told: true,
-                    template: true,
-                    ..
-                }
-                | Says {
-                    told: true,
-                    media_type: true,
-                    ..
-                },
-                ..,
-            ) => {
-                let fix = "leave `as` out, or `template` and `type`";
-                reader.wrong(field, "is told in two ways", fix);
-                return None;
-            }
-            (
-                Says {
-                    template: true,
-                    media_type: false,
-                    ..
-                },
-                ..,
-            ) => {
-                let fix = "add `type`, such as `text/markdown`";
-                reader.wrong(field, "does not say what its `template` makes", fix);
-                return None;
-            }
-            (_, Some(As::Served), ..) if self.when.is_none() => {
-                let fix = "add `when`: without it everybody gets what is served";
-                reader.wrong(field, "is for nobody", fix);
-                return None;
-            }
-            (_, Some(As::Served), ..) => ToldResource::AsServed,
-            (_, Some(As::Rendered(rendering)), ..) => ToldResource::Rendered(rendering),
-            (_, None, Some(template), Some(media_type)) => {
-                if self.when.is_none() && media_type.format().is_none() {
-                    let fix =
-                        "add `when`, or write `text/markdown`, `text/plain` or `application/json`";
-                    reader.wrong(field, "has a `type` that no client can ask for", fix);
-                    return None;
-                }
-                ToldResource::Words(template, media_type)
-            }
-            _ => return None,
+        }
+    }
+
+    /// How a resource is told; none where a value of it is worth nothing, which was said.
+    fn told(self, field: &Field<'_>) -> Result<Option<ToldResource>, Wrong> {
+        let says = |key| says(field, &[key]);
+        match (says("as"), says("template"), says("type")) {
+            (false, false, _) => Err(("says nothing of how", "add `as`, or `template` and `type`")),
+            (true, false, false) => self.by_name(),
+            (false, true, true) => self.in_words(),
+            (false, true, false) => Err((
+                "does not say what its `template` makes",
+                "add `type`, such as `text/markdown`",
+            )),
+            (true, ..) => Err((
+                "is told in two ways",
+                "leave `as` out, or `template` and `type`",
+            )),
+        }
+    }
+
+    fn by_name(self) -> Result<Option<ToldResource>, Wrong> {
+        match self.told {
+            Some(As::Served) if self.when.is_none() => Err((
+                "is for nobody",
+                "add `when`: without it everybody gets what is served",
+            )),
+            Some(As::Served) => Ok(Some(ToldResource::AsServed)),
+            Some(As::Rendered(rendering)) => Ok(Some(ToldResource::Rendered(rendering))),
+            None => Ok(None),
+        }
+    }
+
+    fn in_words(self) -> Result<Option<ToldResource>, Wrong> {
+        let (Some(template), Some(media_type)) = (self.template, self.media_type) else {
+            return Ok(None);
         };
-        Some(ResourceRule {
-            uris: self.uris,
-            when: self.when,
-            told,
-            failures: Failures::default(),
-        })
+        if self.when.is_none() && media_type.format().is_none() {
+            return Err((
+                "has a `type` that no client can ask for",
+                "add `when`, or write `text/markdown`, `text/plain` or `application/json`",
+            ));
+        }
+        Ok(Some(ToldResource::Words(template, media_type)))
     }
 }
+
+/// What is wrong with the keys of a rule together, and what to write.
+type Wrong = (&'static str, &'static str);
 
 const AS: &[(&str, As)] = &[
     ("served", As::Served),
@@ -212,7 +185,6 @@ const SETTINGS: &[Setting<Draft>] = &[
         takes: Takes::Other(
             |schema| schema.choice(AS),
             |reader, field, draft| {
-                draft.says.told = true;
                 let mut told = As::Served;
                 let before = reader.mistakes.len();
                 reader.choice(field, AS, &mut told);
@@ -225,7 +197,6 @@ const SETTINGS: &[Setting<Draft>] = &[
         about: "a template of the text instead",
         default: "",
         takes: Takes::Other(Schema::text, |reader, field, draft| {
-            draft.says.template = true;
             draft.template = template(reader, field);
         }),
     },
@@ -236,7 +207,6 @@ const SETTINGS: &[Setting<Draft>] = &[
         takes: Takes::Other(
             |_| json!({"type": "string", "pattern": "^[^/\\s]+/[^/\\s]+"}),
             |reader, field, draft| {
-                draft.says.media_type = true;
                 let Some(word) = reader.word(field) else {
                     return;
                 };
