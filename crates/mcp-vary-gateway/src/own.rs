@@ -23,7 +23,7 @@ use crate::reply::Failure;
 use crate::session::{ClientId, Session};
 use crate::tasks::{self, Made};
 use crate::upstream::UpstreamError;
-use crate::upstream::{Event, Line, Places, ServerRequest, State, Upstream, UpstreamConfig};
+use crate::upstream::{Event, Hears, Line, Places, ServerRequest, State, Upstream, UpstreamConfig};
 use crate::wire;
 
 /// The connections of all servers that clients have alone.
@@ -438,6 +438,15 @@ pub(crate) async fn wait(question: Question, session: &Session) {
     if let Some(withdrawal) = question.give_up() {
         // Whom it does not reach, the question did not.
         let _ = session.tell(withdrawal);
+    }
+}
+
+impl Hears for Session {
+    fn hear(&self, message: &Bytes) {
+        // A copy, since a slice would keep all that was read together with it.
+        if is_for_a_session(message, self) && !self.tell(Bytes::copy_from_slice(message)) {
+            debug!("notification for a client that does not listen dropped");
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A request on its way to its server, and what it takes to turn the answer into the client's.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use http::{HeaderName, HeaderValue};
 use mcp_vary::view::UriMap;
@@ -16,8 +16,8 @@ use crate::revision::Era;
 use crate::rounds::{self, Relay, Round, Subject};
 use crate::route::Outcome;
 use crate::running::{Again, Downward, Finish, Progress, Running, Sent, Taken};
-use crate::session::NO_CLASS;
-use crate::upstream::{Owner, Request, Upstream};
+use crate::session::{NO_CLASS, Session};
+use crate::upstream::{Hears, Owner, Request, Upstream};
 use crate::wire;
 
 /// What a method found out: where its request goes, and what is known of the way back.
@@ -88,6 +88,10 @@ impl Call<'_> {
         request.name = forwarding.name;
         request.param_headers = forwarding.headers;
         request.owner = Some(Owner(self.client.id));
+        request.hears = self.client.session.as_ref().map(|session| {
+            let session: Weak<Session> = Arc::downgrade(session);
+            session as Weak<dyn Hears>
+        });
         request
     }
 

@@ -1,7 +1,8 @@
 //! What goes to a server, and what comes back.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
@@ -32,6 +33,14 @@ pub struct Request {
     pub param_headers: Vec<(HeaderName, HeaderValue)>,
     /// Whom the call is made for.
     pub owner: Option<Owner>,
+    /// Who hears what the server says beside the call, where that cannot be for anybody else.
+    pub(crate) hears: Option<Weak<dyn Hears>>,
+}
+
+/// Somebody who hears what names no call.
+pub(crate) trait Hears: fmt::Debug + Send + Sync {
+    /// Takes a notification, the whole message as it was sent.
+    fn hear(&self, message: &Bytes);
 }
 
 impl Request {
@@ -44,6 +53,7 @@ impl Request {
             name: None,
             param_headers: Vec::new(),
             owner: None,
+            hears: None,
         }
     }
 

@@ -1,10 +1,9 @@
-//! Calls of tools: what they say at the end, and what they say before.
+//! Calls of tools: what they say at the end, and the progress before.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::client::Client;
 use crate::pair::{Era, Pair};
 
 /// Arguments there and back.
@@ -87,75 +86,4 @@ async fn steps(pair: &Pair, meta: Value) -> String {
     });
     let said = &heard.answer["result"]["content"][0]["text"];
     format!("{}then {said}", steps.collect::<String>())
-}
-
-/// Messages for the log of a client that named no level.
-pub(crate) async fn log(pair: Arc<Pair>) -> String {
-    let mut client = pair.client().await;
-    levels(&mut client, json!({})).await
-}
-
-/// Those of a client that named one.
-pub(crate) async fn log_from_warning(pair: Arc<Pair>) -> String {
-    let mut client = pair.client().await;
-    let meta = named(&mut client, "warning").await;
-    levels(&mut client, meta).await
-}
-
-/// Those of a client that named a higher level than somebody else.
-pub(crate) async fn log_of_several(pair: Arc<Pair>) -> String {
-    let mut loud = pair.client().await;
-    let meta = named(&mut loud, "debug").await;
-    levels(&mut loud, meta).await;
-    let mut client = pair.client().await;
-    let meta = named(&mut client, "alert").await;
-    levels(&mut client, meta).await
-}
-
-/// Those of a call while another client's is under way.
-pub(crate) async fn log_beside_another(pair: Arc<Pair>) -> String {
-    let mut other = pair.client().await;
-    let params =
-        json!({"name": "slow", "arguments": {"ms": 3_600_000}, "_meta": {"progressToken": 1}});
-    let mut slow = other.send("tools/call", params).await;
-    other.hear(&mut slow).await.expect("it begins");
-    let mut client = pair.client().await;
-    let meta = named(&mut client, "alert").await;
-    let heard = levels(&mut client, meta).await;
-    other.cancel(slow).await;
-    pair.sees_one_more_cancelled().await;
-    heard
-}
-
-/// Names the least level as the client's era does: once, or with the request.
-async fn named(client: &mut Client, level: &str) -> Value {
-    match client.era {
-        Era::Legacy => {
-            let answer = client
-                .ask("logging/setLevel", json!({"level": level}))
-                .await
-                .answer;
-            assert!(answer["result"].is_object(), "{answer}");
-            json!({})
-        }
-        Era::Modern => json!({"io.modelcontextprotocol/logLevel": level}),
-    }
-}
-
-/// The levels of the messages of a call that logs one of each.
-async fn levels(client: &mut Client, meta: Value) -> String {
-    let params = json!({"name": "log", "arguments": {"count": 8}, "_meta": meta});
-    let heard = client.ask("tools/call", params).await;
-    assert_eq!(
-        heard.answer["result"]["content"][0]["text"],
-        "had 8 messages"
-    );
-    let messages = heard.of("notifications/message").into_iter();
-    let levels: Vec<_> = messages
-        .filter_map(|message| message["level"].as_str())
-        .collect();
-    match levels.as_slice() {
-        [] => "nothing".to_owned(),
-        levels => levels.join(" "),
-    }
 }

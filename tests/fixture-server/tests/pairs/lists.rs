@@ -52,7 +52,8 @@ async fn list(pair: &Pair, key: &'static str) -> String {
     match differ {
         Some((item, expected)) => format!("{item} instead of {expected}"),
         None if items.len() != expected.len() => format!("{} of {}", items.len(), expected.len()),
-        None => format!("all {} as they are listed, on {pages} pages", items.len()),
+        None if pages > 1 => "all as they are listed, page by page".to_owned(),
+        None => "all as they are listed".to_owned(),
     }
 }
 

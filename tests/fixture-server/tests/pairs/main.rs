@@ -10,6 +10,7 @@ mod discovery;
 mod ends;
 mod errors;
 mod lists;
+mod logs;
 mod page;
 mod pair;
 mod table;

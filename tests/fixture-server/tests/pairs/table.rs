@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::pair::Pair;
-use crate::{asks, calls, changes, contents, discovery, ends, errors, lists};
+use crate::{asks, calls, changes, contents, discovery, ends, errors, lists, logs};
 
 /// One thing that a client does, and what it sees then.
 pub(crate) struct Row {
@@ -51,16 +51,16 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
     ]),
     ("Lists", &[
         Row { about: "tools, page by page",                      cells: "==== ==== ==== ====", look: look!(lists::tools), sees: &[
-            ('=', "all 50 as they are listed, on 13 pages"),
+            ('=', "all as they are listed, page by page"),
         ]},
         Row { about: "prompts",                                  cells: "==== ==== ==== ====", look: look!(lists::prompts), sees: &[
-            ('=', "all 5 as they are listed, on 2 pages"),
+            ('=', "all as they are listed, page by page"),
         ]},
         Row { about: "resources",                                cells: "==== ==== ==== ====", look: look!(lists::resources), sees: &[
-            ('=', "all 3 as they are listed, on 1 pages"),
+            ('=', "all as they are listed"),
         ]},
         Row { about: "resource templates",                       cells: "==== ==== ==== ====", look: look!(lists::templates), sees: &[
-            ('=', "all 2 as they are listed, on 1 pages"),
+            ('=', "all as they are listed"),
         ]},
         Row { about: "a cursor that is nobody's",                cells: "==== ==== ==== ====", look: look!(lists::cursor), sees: &[
             ('=', "-32602"),
@@ -88,23 +88,22 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
         ]},
     ]),
     ("Messages for the log", &[
-        Row { about: "of a client that names no level",          cells: "w=uu w=uu qqqq qqqq", look: look!(calls::log), sees: &[
+        Row { about: "of a client that names no level",          cells: "==uu ==uu qqqq qqqq", look: look!(logs::without_level), sees: &[
             ('=', "debug info notice warning error critical alert emergency"),
             ('w', "nothing"),
             ('u', "nothing"),
             ('q', "nothing"),
         ]},
-        Row { about: "from `warning` on",                        cells: "w=== w=== w=== w===", look: look!(calls::log_from_warning), sees: &[
+        Row { about: "from `warning` on",                        cells: "==== ==== w=== w===", look: look!(logs::from_warning), sees: &[
             ('=', "warning error critical alert emergency"),
             ('w', "nothing"),
         ]},
-        Row { about: "from `alert` on, when another client hears all", cells: "w=== w=== w=== w===", look: look!(calls::log_of_several), sees: &[
+        Row { about: "from `alert` on, when another client hears all", cells: "==== ==== w=== w===", look: look!(logs::of_several), sees: &[
             ('=', "alert emergency"),
             ('w', "nothing"),
         ]},
-        Row { about: "while another client's call is at work",   cells: "wd=d wd=d wd=d wd=d", look: look!(calls::log_beside_another), sees: &[
+        Row { about: "while another client's call is at work",   cells: "dd=d dd=d dd=d dd=d", look: look!(logs::beside_another), sees: &[
             ('=', "alert emergency"),
-            ('w', "nothing"),
             ('d', "nothing"),
         ]},
     ]),
@@ -201,7 +200,7 @@ pub(crate) const WHY: &[(char, &str)] = &[
     ),
     (
         'd',
-        "Nothing arrives. Messages on pipes name no request, and what may be another client's is not shown.",
+        "Nothing arrives. The message names no request, and what may be another client's is not shown ([0004](decisions/0004-one-log-level.md)).",
     ),
     (
         'e',
@@ -230,6 +229,6 @@ pub(crate) const WHY: &[(char, &str)] = &[
     ),
     (
         'w',
-        "Nothing arrives. The server logs on the stream that belongs to no request, and many clients share it.",
+        "Nothing arrives. The server logs on the stream of no request, and a client of 2026-07-28 hears only on that of its own.",
     ),
 ];

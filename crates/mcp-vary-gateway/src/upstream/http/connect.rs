@@ -52,6 +52,7 @@ pub(in crate::upstream) async fn connect(
         listened: watch::Sender::new(0),
         configured,
         asides: Arc::default(),
+        callers: Arc::default(),
         budget: Arc::new(Budget::new(config.limits.waiting)),
         replying: Arc::new(Semaphore::new(REPLYING)),
         withdrawing: Arc::new(Semaphore::new(WITHDRAWING)),

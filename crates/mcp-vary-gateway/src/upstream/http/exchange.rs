@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use super::aside::Aside;
 use super::body::{Collect, drain};
+use super::callers::Flight;
 use super::connect::is_legacy;
 use super::replies::is_stream;
 use super::session::Session;
@@ -46,6 +47,8 @@ pub(in crate::upstream) struct Exchange {
     state: State,
     /// What comes for this call beside its own stream.
     aside: Option<Arc<Aside>>,
+    /// Counts it among those that others may be told about by mistake.
+    flight: Option<Flight>,
     /// What has arrived and was not fetched.
     queue: VecDeque<Message>,
     deadline: Instant,
@@ -88,6 +91,7 @@ impl Exchange {
             call,
             state: State::Sending(response),
             aside: None,
+            flight: None,
             queue: VecDeque::new(),
             session_id: None,
             was_not_found: false,
@@ -100,6 +104,12 @@ impl Exchange {
     /// The same exchange; what comes in `aside` belongs to it too.
     pub(super) fn with_aside(mut self, aside: Option<Aside>) -> Self {
         self.aside = aside.map(Arc::new);
+        self
+    }
+
+    /// The same exchange; it counts as a call of its owner until it is dropped.
+    pub(super) fn with_flight(mut self, flight: Option<Flight>) -> Self {
+        self.flight = flight;
         self
     }
 
@@ -507,6 +517,9 @@ impl Exchange {
         let is_over = matches!(self.state, State::Over) || self.is_answered();
         self.state = State::Over;
         let is_told = is_legacy(&self.session) && self.call.purpose.may_be_cancelled();
+        if let Some(flight) = self.flight.as_mut().filter(|_| !is_over) {
+            flight.abandon();
+        }
         if !is_over && self.was_sent && is_told {
             self.connection
                 .withdraw(&self.session, self.call.id, reason);

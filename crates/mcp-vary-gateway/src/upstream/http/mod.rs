@@ -2,6 +2,7 @@
 
 mod aside;
 mod body;
+mod callers;
 mod connect;
 mod exchange;
 mod pool;
@@ -35,6 +36,7 @@ use crate::mcp_header::{MCP_METHOD, MCP_NAME, name_key};
 use crate::revision::Era;
 
 use self::aside::Asides;
+use self::callers::Callers;
 pub(super) use self::connect::connect;
 use self::exchange::Call;
 pub(super) use self::exchange::Exchange;
@@ -65,6 +67,7 @@ pub(super) struct Connection {
     listened: watch::Sender<u64>,
     configured: HeaderMap,
     asides: Arc<Asides>,
+    callers: Arc<Callers>,
     budget: Arc<Budget>,
     /// Places for our replies to what the server asks, on their way.
     replying: Arc<Semaphore>,
@@ -121,7 +124,12 @@ impl Connection {
         let asked = may_be_asked.then_some(id);
         let room = (self.limits.line, &self.budget);
         let aside = self.asides.open(token.as_deref(), asked, room);
-        Ok(Exchange::send(Arc::clone(self), session, call).with_aside(aside))
+        // What names no call comes by a stream of its own, and only where there is one.
+        let hears_more = session.era == Era::Legacy && *self.hearings.borrow() > 0;
+        let shared = request.owner.filter(|_| hears_more && !self.is_held);
+        let flight = shared.map(|owner| self.callers.open(id, owner, request.hears));
+        let exchange = Exchange::send(Arc::clone(self), session, call);
+        Ok(exchange.with_aside(aside).with_flight(flight))
     }
 
     pub(super) async fn notify(

@@ -22,6 +22,17 @@ use crate::upstream::message::{Event, Kind};
 use crate::upstream::sse::TooLarge;
 use crate::upstream::text::excerpt;
 
+impl Connection {
+    /// Tells a notification that names no call to the client that it must be for; `false` when nobody can tell.
+    fn told_to_one(&self, message: &Bytes) -> bool {
+        let one = self.callers.only_one(Instant::now());
+        if let Some(one) = &one {
+            one.hear(message);
+        }
+        one.is_some()
+    }
+}
+
 /// Listens until it is dropped, or until the server says that there is no such stream.
 pub(in crate::upstream) async fn listen(connection: Arc<Connection>) {
     let mut generation = connection.generation.subscribe();
@@ -191,10 +202,14 @@ fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: &Bytes
                     true
                 }
                 (None, "notifications/progress") => connection.asides.deliver(params, message),
-                (None, method) => {
-                    let changed = Event::changed_by(method, params);
-                    changed.map(|event| connection.tell(event)).is_some()
-                }
+                (None, "notifications/cancelled") => false,
+                (None, method) => match Event::changed_by(method, params) {
+                    Some(event) => {
+                        connection.tell(event);
+                        true
+                    }
+                    None => connection.told_to_one(message),
+                },
             };
             let is_taken = is_taken || connection.asides.tell(message);
             if !is_taken && connection.is_held {

@@ -1,0 +1,119 @@
+//! Messages for the log: whose they are, and from which level on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::pair::{Era, Pair, Side, Wire};
+
+/// Those of a client that named no level.
+pub(crate) async fn without_level(pair: Arc<Pair>) -> String {
+    let mut client = pair.client().await;
+    calm(&pair).await;
+    levels(&pair, &mut client, json!({})).await
+}
+
+/// Those of a client that named one.
+pub(crate) async fn from_warning(pair: Arc<Pair>) -> String {
+    let mut client = pair.client().await;
+    let meta = named(&mut client, "warning").await;
+    calm(&pair).await;
+    levels(&pair, &mut client, meta).await
+}
+
+/// Those of a client that named a higher level than somebody else.
+pub(crate) async fn of_several(pair: Arc<Pair>) -> String {
+    let mut loud = pair.client().await;
+    let meta = named(&mut loud, "debug").await;
+    levels(&pair, &mut loud, meta).await;
+    let mut client = pair.client().await;
+    let meta = named(&mut client, "alert").await;
+    calm(&pair).await;
+    levels(&pair, &mut client, meta).await
+}
+
+/// Those of a call while another client's is under way.
+pub(crate) async fn beside_another(pair: Arc<Pair>) -> String {
+    let mut other = pair.client().await;
+    let slow = json!({
+        "name": "slow", "arguments": {"ms": 3_600_000}, "_meta": {"progressToken": 1},
+    });
+    let mut slow = other.send("tools/call", slow).await;
+    other.hear(&mut slow).await.expect("it begins");
+    let mut client = pair.client().await;
+    let meta = named(&mut client, "alert").await;
+    calm(&pair).await;
+    let heard = levels(&pair, &mut client, meta).await;
+    other.cancel(slow).await;
+    pair.sees_one_more_cancelled().await;
+    heard
+}
+
+/// Names the least level as the client's era does: once, or with the request.
+async fn named(client: &mut Client, level: &str) -> Value {
+    match client.era {
+        Era::Legacy => {
+            let params = json!({"level": level});
+            let answer = client.ask("logging/setLevel", params).await.answer;
+            assert!(answer["result"].is_object(), "{answer}");
+            json!({})
+        }
+        Era::Modern => json!({"io.modelcontextprotocol/logLevel": level}),
+    }
+}
+
+/// The levels of the messages of a call that logs one of each.
+async fn levels(pair: &Pair, client: &mut Client, meta: Value) -> String {
+    let is_beside = pair.server == ASIDE && client.era == Era::Legacy;
+    if is_beside {
+        client.listen(json!({})).await;
+    }
+    let params = json!({"name": "log", "arguments": {"count": 8}, "_meta": meta});
+    let mut heard = client.ask("tools/call", params).await;
+    assert_eq!(
+        heard.answer["result"]["content"][0]["text"],
+        "had 8 messages"
+    );
+    if is_beside {
+        heard.before.extend(told(client).await);
+    }
+    let messages = heard.of("notifications/message").into_iter();
+    let levels: Vec<_> = messages
+        .filter_map(|message| message["level"].as_str())
+        .collect();
+    match levels.as_slice() {
+        [] => "nothing".to_owned(),
+        levels => levels.join(" "),
+    }
+}
+
+/// What comes beside the requests until something comes that the server says later.
+async fn told(client: &mut Client) -> Vec<Value> {
+    let params = json!({"name": "test_trigger_tool_change", "arguments": {}});
+    let mut all = client.ask("tools/call", params).await.before;
+    loop {
+        let told = client.told().await;
+        if told["method"] == "notifications/tools/list_changed" {
+            return all;
+        }
+        all.push(told);
+    }
+}
+
+/// Waits until nothing is about earlier calls any more that comes beside them.
+async fn calm(pair: &Pair) {
+    if pair.server == ASIDE {
+        tokio::time::sleep(CALM).await;
+    }
+}
+
+/// The server that logs on a stream that belongs to no call.
+const ASIDE: Side = Side {
+    era: Era::Legacy,
+    wire: Wire::Http,
+};
+
+/// Twice as long as Vary takes what comes to be about a call that has ended.
+const CALM: Duration = Duration::from_secs(1);
