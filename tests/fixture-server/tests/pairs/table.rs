@@ -90,7 +90,6 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
     ("Messages for the log", &[
         Row { about: "of a client that names no level",          cells: "==uu ==uu qqqq qqqq", look: look!(logs::without_level), sees: &[
             ('=', "debug info notice warning error critical alert emergency"),
-            ('w', "nothing"),
             ('u', "nothing"),
             ('q', "nothing"),
         ]},
