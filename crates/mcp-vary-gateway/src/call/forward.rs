@@ -131,7 +131,7 @@ impl Call<'_> {
     ///
     /// Modern servers ask by their results; one that knows both eras asks a client with a session as it would
     /// without a gateway.
-    async fn alone(&self, server: usize) -> Result<Option<Held>, Failure> {
+    pub(crate) async fn alone(&self, server: usize) -> Result<Option<Held>, Failure> {
         if !self.class.can_be_asked {
             return Ok(None);
         }

@@ -12,14 +12,14 @@ use crate::call::{Call, Forwarding};
 use crate::catalog::item::Place;
 use crate::catalog::listing::ListKind;
 use crate::catalog::shown::Tool;
-use crate::catalog::source::Source;
 use crate::links::Origin;
+use crate::own::Held;
 use crate::reply::{Failure, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY};
 use crate::revision::Era;
 use crate::route::{Action, Outcome, TaskAction, unknown};
 use crate::running::{Downward, Retelling};
 use crate::splice;
-use crate::upstream::{Owner, Request};
+use crate::upstream::{Line, Owner, Request};
 
 /// A server's list is read so far.
 const PAGES: usize = 16;
@@ -272,7 +272,10 @@ impl Call<'_> {
         let mut tasks = Vec::new();
         for (at, source) in self.class.sources().iter().enumerate() {
             if self.offers(at, Form::Core) {
-                tasks.extend(self.tasks_of(source).await?);
+                // A server knows the tasks of a client where that had them made.
+                let alone = self.alone(at).await?;
+                let line = alone.as_ref().map_or(&source.line, Held::line);
+                tasks.extend(self.tasks_of(source.name(), line).await?);
             }
         }
         let result = format!(r#"{{"tasks":[{}]}}"#, tasks.join(","));
@@ -280,8 +283,8 @@ impl Call<'_> {
     }
 
     /// Of one server's tasks those that the client had made, in its words.
-    async fn tasks_of(&self, source: &Source) -> Result<Vec<String>, Failure> {
-        let server: Arc<str> = source.name().into();
+    async fn tasks_of(&self, server: &str, line: &Line) -> Result<Vec<String>, Failure> {
+        let server: Arc<str> = server.into();
         let mut found = Vec::new();
         let mut cursor: Option<String> = None;
         for _ in 0..PAGES {
@@ -291,8 +294,8 @@ impl Call<'_> {
             }
             let mut request = Request::new("tasks/list", Some(params.to_json()));
             request.owner = Some(Owner(self.client.id));
-            let turn = source.line.place().await?;
-            let exchange = source.line.ready().await?.request(request).await?;
+            let turn = line.place().await?;
+            let exchange = line.ready().await?.request(request).await?;
             let answer = exchange.answer().await?;
             drop(turn);
             // A server that lists none of its tasks may still have some.

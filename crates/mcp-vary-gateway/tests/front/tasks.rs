@@ -167,6 +167,40 @@ async fn a_task_of_2025_is_found_by_the_id_that_its_client_got() {
     assert_eq!(listed["result"]["tasks"], json!([]));
 }
 
+/// A client that can be asked something has its calls made on a connection of its own, and so its tasks.
+#[tokio::test]
+async fn a_client_with_a_connection_of_its_own_finds_its_tasks_there() {
+    let peer = Peer::start(|seen| match seen.method() {
+        "initialize" => {
+            let params = &seen.body["params"];
+            let mut reply = answer("one", Era::Legacy, seen)?;
+            let own = if params["capabilities"]["roots"].is_object() {
+                "own"
+            } else {
+                "shared"
+            };
+            reply = reply.with_header("mcp-session-id", own);
+            Some(reply)
+        }
+        "tasks/list" if seen.header("mcp-session-id") != Some("own") => {
+            Some(seen.answer(&json!({"tasks": []})))
+        }
+        _ => answer("one", Era::Legacy, seen),
+    })
+    .await;
+    let house = House::behind_one(peer, |config| config).await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({"roots": {}})).await;
+    let mut call = tool("job");
+    call["task"] = json!({});
+    let made = last_event(&client.ask("tools/call", call).await.text());
+    let listed = client.ask("tasks/list", json!({})).await.json();
+    let listed = &listed["result"]["tasks"];
+    assert_eq!(
+        listed[0]["taskId"], made["result"]["task"]["taskId"],
+        "{listed}"
+    );
+}
+
 /// The answer at the end of what was said, be it a stream or not.
 fn last_event(said: &str) -> Value {
     let mut data = said
