@@ -5,7 +5,7 @@ use mcp_vary_gateway::{Config, Outside};
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
-use crate::support::{House, Way, features, under};
+use crate::support::{House, Way, features, introduced, under};
 
 const CALL: &str = "tools/call";
 const READ: &str = "resources/read";
@@ -37,10 +37,10 @@ async fn house(meta: &'static str, adapt: impl FnOnce(Config) -> Config) -> Hous
             return Some(Reply::new(200, "application/json", body));
         }
         let result = match seen.method() {
-            "initialize" => json!({
-                "protocolVersion": "2025-11-25", "serverInfo": {"name": "trips", "version": "1"},
-                "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
-            }),
+            "initialize" => introduced(
+                "trips",
+                json!({"tools": {}, "resources": {}, "prompts": {}}),
+            ),
             "tools/list" => json!({"tools": [{"name": "rows", "inputSchema": {"type": "object"}}]}),
             "resources/list" => json!({"resources": [{"uri": "map://bern", "name": "bern"}]}),
             "prompts/list" => json!({"prompts": [{"name": "plan"}]}),

@@ -6,7 +6,7 @@ use mcp_vary_gateway::{Config, VariantConfig};
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
-use crate::support::{House, Legacy, Post, Way, features, modern, tool, under};
+use crate::support::{House, Legacy, Post, Way, features, introduced, link, modern, tool, under};
 
 /// So many rows that not all of them go out.
 const ROWS: usize = 1_000;
@@ -21,10 +21,7 @@ fn rows() -> Value {
 /// A server that offers tools alone.
 fn answer(seen: &Seen) -> Option<Reply> {
     let result = match seen.method() {
-        "initialize" => json!({
-            "protocolVersion": "2025-11-25", "serverInfo": {"name": "rows", "version": "1"},
-            "capabilities": {"tools": {}},
-        }),
+        "initialize" => introduced("rows", json!({"tools": {}})),
         "tools/list" => json!({"tools": [
             {"name": "rows", "inputSchema": {"type": "object"}},
             {"name": "bare", "inputSchema": {"type": "object"}},
@@ -45,15 +42,6 @@ fn answer(seen: &Seen) -> Option<Reply> {
 
 async fn house(adapt: impl FnOnce(Config) -> Config) -> House {
     House::behind_one(Peer::start(answer).await, adapt).await
-}
-
-/// The URI of the whole, from the link in a result.
-fn link(result: &Value) -> String {
-    let blocks = result["content"].as_array().unwrap().iter();
-    let mut links = blocks.filter(|block| block["type"] == "resource_link");
-    let uri = links.next().unwrap()["uri"].as_str().unwrap().to_owned();
-    assert!(uri.starts_with("vary://result/"), "{uri}");
-    uri
 }
 
 /// CN-13: what is left out is read through the link, part by part, and is all there.

@@ -20,7 +20,7 @@ mod given;
 
 use self::given::{Served, served, tags};
 use crate::http_peer::{Peer, Reply, Seen};
-use crate::support::{House, Http, Legacy, Post, features, modern, request, under};
+use crate::support::{House, Http, Legacy, Post, features, introduced, modern, request, under};
 
 /// What operators say, sensible and not; the last two fail for most results.
 const RULES: &[&str] = &[
@@ -218,11 +218,7 @@ fn answer(era: Era, tools: &str, says: &str, seen: &Seen) -> Option<Reply> {
             "capabilities": {"tools": {}},
         })
         .to_string(),
-        ("initialize", Era::Legacy) => json!({
-            "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-            "serverInfo": {"name": "laws", "version": "1"},
-        })
-        .to_string(),
+        ("initialize", Era::Legacy) => introduced("laws", json!({"tools": {}})).to_string(),
         ("tools/list", _) => tools.to_owned(),
         ("tools/call", _) => says.to_owned(),
         _ => return None,

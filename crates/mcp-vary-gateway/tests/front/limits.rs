@@ -4,7 +4,7 @@ use mcp_vary_gateway::config::ResultRules;
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
-use crate::support::{House, Way, features, tool};
+use crate::support::{House, Way, features, introduced, link, texts, tool};
 
 const ROWS: usize = 200;
 
@@ -20,10 +20,7 @@ fn answer(seen: &Seen) -> Option<Reply> {
     let image = json!({"type": "image", "data": "", "mimeType": "image/png"});
     let text = json!({"type": "text", "text": rows().to_string()});
     let result = match seen.method() {
-        "initialize" => json!({
-            "protocolVersion": "2025-11-25", "serverInfo": {"name": "rows", "version": "1"},
-            "capabilities": {"tools": {}},
-        }),
+        "initialize" => introduced("rows", json!({"tools": {}})),
         "tools/list" => json!({"tools": [
             {"name": "rows", "inputSchema": {"type": "object"}},
             {"name": "bound", "inputSchema": {"type": "object"}, "outputSchema": closed},
@@ -62,18 +59,6 @@ async fn ask(house: &House, tags: &[&str], method: &str, params: Value) -> Value
 async fn result(house: &House, tags: &[&str], name: &str) -> Value {
     let answer = ask(house, tags, "tools/call", tool(name)).await;
     answer["result"].clone()
-}
-
-fn texts(result: &Value) -> Vec<&str> {
-    let blocks = result["content"].as_array().unwrap().iter();
-    blocks.filter_map(|block| block["text"].as_str()).collect()
-}
-
-/// The URI of the whole, from the link in a result.
-fn link(result: &Value) -> &str {
-    let mut blocks = result["content"].as_array().unwrap().iter();
-    let link = blocks.find(|block| block["type"] == "resource_link");
-    link.unwrap()["uri"].as_str().unwrap()
 }
 
 /// CN-13, CN-20: of any array so many whole elements go out, counted and linked to the rest, in both fields.

@@ -3,13 +3,12 @@
 use std::num::NonZeroUsize;
 
 use mcp_vary::json::Json;
-use mcp_vary::variant::ServerVariant;
 use mcp_vary::view::{ArgumentOverride, Dialect, PromptOverride, ToolOverride};
-use mcp_vary_gateway::{Base, Config, Target, UpstreamConfig, VariantConfig};
+use mcp_vary_gateway::{Base, VariantConfig};
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
-use crate::support::{House, Post, Way, config, modern, soon, tool, under};
+use crate::support::{House, Post, Way, before, json_text, modern, soon, tool, under, variant};
 
 /// A modern server whose tool `search` has arguments that travel as headers, and that fails on request.
 async fn server() -> Peer {
@@ -93,10 +92,6 @@ fn called(seen: &Seen, params: &Value) -> Option<Reply> {
     }
 }
 
-fn variant(id: &str) -> VariantConfig {
-    VariantConfig::new(ServerVariant::new(id.parse().unwrap(), "For tests."))
-}
-
 fn renamed(name: &str) -> ArgumentOverride {
     ArgumentOverride {
         name: Some(name.into()),
@@ -104,13 +99,9 @@ fn renamed(name: &str) -> ArgumentOverride {
     }
 }
 
-fn text(value: &'static str) -> Option<Json<'static>> {
-    Some(Json::String(value.into()))
-}
-
 fn fixed(value: &'static str) -> ArgumentOverride {
     ArgumentOverride {
-        fixed: text(value),
+        fixed: json_text(value),
         ..ArgumentOverride::default()
     }
 }
@@ -449,11 +440,7 @@ async fn what_a_view_does_not_show_has_no_completions() {
 /// Before two servers of that kind, so that links decide what exists.
 async fn two() -> (House, Peer) {
     let (one, two) = (server().await, server().await);
-    let mut config: Config = config(Target::command("none", []));
-    let targets = [("one", &one), ("two", &two)];
-    config.servers = targets
-        .map(|(name, peer)| UpstreamConfig::new(name, Target::http(peer.url.clone())))
-        .into();
+    let config = before(&[("one", &one), ("two", &two)]);
     let mut all = variants("*");
     let mut no_prompts = variant("no-prompts");
     no_prompts.prompts = serde_json::from_str(r#"{"exclude": ["*"]}"#).unwrap();
@@ -528,11 +515,7 @@ async fn a_loud_tool_does_not_end_the_links_of_another() {
         _ => answer(seen),
     };
     let (one, two) = (Peer::start(loud).await, server().await);
-    let mut config: Config = config(Target::command("none", []));
-    let targets = [("one", &one), ("two", &two)];
-    config.servers = targets
-        .map(|(name, peer)| UpstreamConfig::new(name, Target::http(peer.url.clone())))
-        .into();
+    let config = before(&[("one", &one), ("two", &two)]);
     let house = House::behind(one, config.with_page_size(NonZeroUsize::MAX)).await;
     for name in ["one_point", "two_point"] {
         let call = json!({"name": name, "arguments": {"to": format!("see:{name}")}});

@@ -5,7 +5,7 @@ use mcp_vary_gateway::{Base, Config, VariantConfig};
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
-use crate::support::{House, Legacy, Way, features, tool};
+use crate::support::{House, Legacy, Way, features, introduced, link, texts, tool};
 
 const ROWS: usize = 1_000;
 
@@ -19,10 +19,7 @@ fn rows() -> Value {
 fn answer(seen: &Seen, other: &str) -> Option<Reply> {
     let schema = json!({"type": "object"});
     let result = match seen.method() {
-        "initialize" => json!({
-            "protocolVersion": "2025-11-25", "serverInfo": {"name": "rows", "version": "1"},
-            "capabilities": {"tools": {}},
-        }),
+        "initialize" => introduced("rows", json!({"tools": {}})),
         "tools/list" => json!({"tools": [
             {"name": "rows", "inputSchema": schema}, {"name": other, "inputSchema": schema},
         ]}),
@@ -54,17 +51,6 @@ async fn names(way: Way, house: &House) -> Vec<String> {
     tools
         .map(|tool| tool["name"].as_str().unwrap().to_owned())
         .collect()
-}
-
-fn texts(result: &Value) -> Vec<&str> {
-    let blocks = result["content"].as_array().unwrap().iter();
-    blocks.filter_map(|block| block["text"].as_str()).collect()
-}
-
-fn link(result: &Value) -> &str {
-    let mut blocks = result["content"].as_array().unwrap().iter();
-    let link = blocks.find(|block| block["type"] == "resource_link");
-    link.unwrap()["uri"].as_str().unwrap()
 }
 
 async fn call(house: &House, name: &str, arguments: Value) -> Value {

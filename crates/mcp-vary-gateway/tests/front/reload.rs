@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use mcp_vary::variant::ServerVariant;
 use mcp_vary_gateway::config::Source;
 use mcp_vary_gateway::upstream::Isolation;
 use mcp_vary_gateway::{
-    Base, Choosing, Config, Gateway, Naming, ReloadError, Target, UpstreamConfig, VariantConfig,
+    Base, Choosing, Config, Gateway, Naming, ReloadError, Target, UpstreamConfig,
 };
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -19,8 +18,8 @@ use tokio::task::JoinSet;
 use crate::http_peer::Peer;
 use crate::server;
 use crate::support::{
-    House, Http, Legacy, Pipe, Post, Way, config, limits, modern, names, request, serve, soon,
-    tool, under,
+    House, Http, Legacy, Pipe, Post, Way, config, introduced, limits, modern, names, request,
+    serve, soon, tool, under, variant,
 };
 
 /// Where the servers of one test write down what they do; gone at its end.
@@ -127,10 +126,6 @@ fn is_running(process: u32) -> bool {
 async fn started(config: Config) -> House {
     let peer = Peer::start(|_| None).await;
     House::behind(peer, config).await
-}
-
-fn variant(id: &str) -> VariantConfig {
-    VariantConfig::new(ServerVariant::new(id.parse().unwrap(), "For tests."))
 }
 
 fn offering(config: Config, ids: &[&str]) -> Config {
@@ -518,10 +513,7 @@ async fn links_that_a_client_was_given_lead_where_they_led() {
                     json!({"resources": [], "resourceTemplates": []})
                 }
                 "resources/read" => json!({"contents": [], "by": name}),
-                "initialize" => json!({
-                    "protocolVersion": "2025-11-25", "serverInfo": {"name": name, "version": "1"},
-                    "capabilities": {"tools": {}, "resources": {}},
-                }),
+                "initialize" => introduced(name, json!({"tools": {}, "resources": {}})),
                 _ => return None,
             };
             Some(seen.answer(&result))

@@ -6,7 +6,7 @@ use tracing::Level;
 
 use crate::http_peer::{Peer, Reply, Seen};
 use crate::log::Log;
-use crate::support::{House, Way, features, tool};
+use crate::support::{House, Way, features, introduced, texts, tool};
 
 /// A server with stations, one tool of which is bound to a schema.
 fn answer(seen: &Seen) -> Option<Reply> {
@@ -16,10 +16,7 @@ fn answer(seen: &Seen) -> Option<Reply> {
     let image = json!({"type": "image", "data": "", "mimeType": "image/png"});
     let schema = json!({"type": "object", "required": ["stations", "took"]});
     let result = match seen.method() {
-        "initialize" => json!({
-            "protocolVersion": "2025-11-25", "serverInfo": {"name": "rail", "version": "1"},
-            "capabilities": {"tools": {}},
-        }),
+        "initialize" => introduced("rail", json!({"tools": {}})),
         "tools/list" => json!({"tools": [
             {"name": "list", "inputSchema": {"type": "object"}},
             {"name": "bound", "inputSchema": {"type": "object"}, "outputSchema": schema},
@@ -82,11 +79,6 @@ const PROJECTED: &str = r#"
     {% endfor %}
   hints: ["{{ stations | length }} stations{% if text %}, all of them{% endif %}", "{% if false %}never{% endif %}"]
 "#;
-
-fn texts(result: &Value) -> Vec<&str> {
-    let blocks = result["content"].as_array().unwrap().iter();
-    blocks.filter_map(|block| block["text"].as_str()).collect()
-}
 
 /// CN-20, TR-3: the operator's value and words reach clients that negotiate, each in its form.
 #[tokio::test]

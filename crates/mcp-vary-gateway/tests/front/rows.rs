@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
-use crate::support::{House, Http, Legacy, Pipe, Post, Way, features, modern, request, tool};
+use crate::support::{
+    House, Http, Legacy, Pipe, Post, Way, features, introduced, modern, request, tool,
+};
 
 const SETS: [(&str, &str); 5] = [
     (
@@ -42,10 +44,7 @@ fn set(name: &str) -> (Value, String, String) {
 /// A server with a tool for each set.
 fn answer(seen: &Seen) -> Option<Reply> {
     let result = match seen.method() {
-        "initialize" => json!({
-            "protocolVersion": "2025-11-25", "serverInfo": {"name": "rows", "version": "1"},
-            "capabilities": {"tools": {}},
-        }),
+        "initialize" => introduced("rows", json!({"tools": {}})),
         "tools/list" => {
             let tools =
                 SETS.map(|(name, _)| json!({"name": name, "inputSchema": {"type": "object"}}));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::choosing::Asks;
 use crate::http_peer::{Peer, Reply, Seen};
-use crate::support::{House, features, hints};
+use crate::support::{House, features, hints, introduced};
 
 const EXTENSION: &str = "io.modelcontextprotocol/server-variants";
 
@@ -19,10 +19,7 @@ async fn weather() -> Peer {
 
 fn answer(seen: &Seen) -> Option<Reply> {
     let result = match seen.method() {
-        "initialize" => json!({
-            "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-            "serverInfo": {"name": "weather", "version": "1"},
-        }),
+        "initialize" => introduced("weather", json!({"tools": {}})),
         "tools/list" => json!({"tools": [{
             "name": "weather", "description": "Tells the weather. And more.",
             "inputSchema": {

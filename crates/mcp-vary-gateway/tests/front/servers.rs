@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use mcp_vary_gateway::revision::Era;
 use mcp_vary_gateway::upstream::{Isolation, Repeat, State};
-use mcp_vary_gateway::{Collision, Config, Naming, Target, UpstreamConfig};
+use mcp_vary_gateway::{Collision, Config, Naming, Target};
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
-use crate::support::{House, Legacy, Post, Way, config, modern, names, soon, tool, under};
+use crate::support::{House, Legacy, Post, Way, before, config, modern, names, soon, tool, under};
 
 const UI: &str = "io.modelcontextprotocol/ui";
 
@@ -68,15 +68,6 @@ fn initialized(name: &str, seen: &Seen) -> Reply {
     static SESSIONS: AtomicUsize = AtomicUsize::new(0);
     let session = format!("{session}-{}", SESSIONS.fetch_add(1, Ordering::Relaxed));
     seen.answer(&result).with_header("Mcp-Session-Id", session)
-}
-
-fn before(servers: &[(&str, &Peer)]) -> Config {
-    let configs = servers
-        .iter()
-        .map(|(name, peer)| UpstreamConfig::new(*name, Target::http(peer.url.clone())));
-    let mut all = config(Target::command("none", []));
-    all.servers = configs.collect();
-    all
 }
 
 /// A gateway before two servers, a legacy and a modern one; and the second of them.

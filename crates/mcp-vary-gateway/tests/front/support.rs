@@ -4,8 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary::json::Json;
+use mcp_vary::variant::ServerVariant;
 use mcp_vary_gateway::revision::Era;
-use mcp_vary_gateway::{Config, Gateway, Limits, Outside, Target, UpstreamConfig};
+use mcp_vary_gateway::{Config, Gateway, Limits, Outside, Target, UpstreamConfig, VariantConfig};
 use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines,
@@ -93,6 +95,21 @@ impl Drop for House {
 pub(crate) fn config(target: Target) -> Config {
     let outside = Outside::new(|| 1_000_000, |bytes| getrandom::fill(bytes).unwrap());
     Config::new(UpstreamConfig::new("peer", target), outside).with_limits(limits())
+}
+
+/// The configuration of tests before several servers.
+pub(crate) fn before(servers: &[(&str, &Peer)]) -> Config {
+    let configs = servers
+        .iter()
+        .map(|(name, peer)| UpstreamConfig::new(*name, Target::http(peer.url.clone())));
+    let mut all = config(Target::command("none", []));
+    all.servers = configs.collect();
+    all
+}
+
+/// A variant of which nothing but its id matters.
+pub(crate) fn variant(id: &str) -> VariantConfig {
+    VariantConfig::new(ServerVariant::new(id.parse().unwrap(), "For tests."))
 }
 
 pub(crate) fn limits() -> Limits {
@@ -592,4 +609,32 @@ pub(crate) fn names(message: &Value) -> Vec<&str> {
         .iter()
         .map(|item| item["name"].as_str().unwrap())
         .collect()
+}
+
+/// What a server of 2025-11-25 says to `initialize`.
+pub(crate) fn introduced(name: &str, capabilities: Value) -> Value {
+    json!({
+        "protocolVersion": "2025-11-25", "capabilities": capabilities,
+        "serverInfo": {"name": name, "version": "1"},
+    })
+}
+
+/// The texts in the blocks of a result.
+pub(crate) fn texts(result: &Value) -> Vec<&str> {
+    let blocks = result["content"].as_array().unwrap().iter();
+    blocks.filter_map(|block| block["text"].as_str()).collect()
+}
+
+/// The URI of the whole, from the link in a result.
+pub(crate) fn link(result: &Value) -> &str {
+    let mut blocks = result["content"].as_array().unwrap().iter();
+    let link = blocks.find(|block| block["type"] == "resource_link");
+    let uri = link.unwrap()["uri"].as_str().unwrap();
+    assert!(uri.starts_with("vary://result/"), "{uri}");
+    uri
+}
+
+/// A text, as a variant has it put in the place of a value.
+pub(crate) fn json_text(value: &'static str) -> Option<Json<'static>> {
+    Some(Json::String(value.into()))
 }

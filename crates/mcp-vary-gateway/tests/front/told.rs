@@ -4,17 +4,14 @@ use mcp_vary_gateway::config::{PromptRules, ResourceRules};
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
-use crate::support::{House, Way, features};
+use crate::support::{House, Way, features, introduced};
 
 /// A server with a map, a status and a prompt.
 fn answer(seen: &Seen) -> Option<Reply> {
     let params = &seen.body["params"];
     let point = r#"{"type": "Point", "coordinates": [7.6586, 45.9763]}"#;
     let result = match seen.method() {
-        "initialize" => json!({
-            "protocolVersion": "2025-11-25", "serverInfo": {"name": "trips", "version": "1"},
-            "capabilities": {"resources": {}, "prompts": {}},
-        }),
+        "initialize" => introduced("trips", json!({"resources": {}, "prompts": {}})),
         "resources/list" => json!({"resources": [
             {"uri": "map://valley", "name": "valley"}, {"uri": "status://all", "name": "status"},
         ]}),

@@ -2,12 +2,12 @@
 
 use mcp_vary::variant::ServerVariant;
 use mcp_vary::view::ResourceOverride;
+use mcp_vary_gateway::VariantConfig;
 use mcp_vary_gateway::config::ResourceRules;
-use mcp_vary_gateway::{Config, Target, UpstreamConfig, VariantConfig};
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
-use crate::support::{House, Way, config, features, under};
+use crate::support::{House, Way, before, features, under};
 
 /// A modern server with files, whose tool `point` points to what its argument `to` says.
 async fn server() -> Peer {
@@ -112,11 +112,7 @@ async fn house() -> House {
 /// Before two servers of that kind, so that lists, templates and links decide what exists.
 async fn two() -> (House, Peer) {
     let (one, two) = (server().await, server().await);
-    let mut config: Config = config(Target::command("none", []));
-    let targets = [("one", &one), ("two", &two)];
-    config.servers = targets
-        .map(|(name, peer)| UpstreamConfig::new(name, Target::http(peer.url.clone())))
-        .into();
+    let config = before(&[("one", &one), ("two", &two)]);
     let config = config.with_variants_of(variants()).unwrap();
     (House::behind(one, config).await, two)
 }

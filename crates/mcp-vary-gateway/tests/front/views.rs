@@ -1,6 +1,5 @@
 //! Variants as an operator configures them: what each shows, and what becomes of calls to it.
 
-use mcp_vary::json::Json;
 use mcp_vary::variant::ServerVariant;
 use mcp_vary::view::{
     ArgumentOverride, Description, Dialect, PromptOverride, ResourceOverride, ResultFields,
@@ -11,7 +10,9 @@ use mcp_vary_gateway::{Base, Target, UpstreamConfig, VariantConfig};
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
-use crate::support::{House, Way, config, features, limits, names, tool, under};
+use crate::support::{
+    House, Way, config, features, introduced, json_text, limits, names, tool, under, variant,
+};
 
 /// A server with issues, that says what it was asked.
 async fn issues() -> Peer {
@@ -34,10 +35,10 @@ fn answer(seen: &Seen) -> Option<Reply> {
             "outputSchema": {"type": "object"}})
     };
     let result = match seen.method() {
-        "initialize" => json!({
-            "protocolVersion": "2025-11-25", "serverInfo": {"name": "issues", "version": "1"},
-            "capabilities": {"tools": {}, "prompts": {}, "resources": {}, "completions": {}},
-        }),
+        "initialize" => introduced(
+            "issues",
+            json!({"tools": {}, "prompts": {}, "resources": {}, "completions": {}}),
+        ),
         "tools/list" => json!({"tools": [
             tool("search_issues", true), tool("close_issue", false), tool("admin_purge", false),
         ]}),
@@ -66,14 +67,6 @@ fn answer(seen: &Seen) -> Option<Reply> {
     Some(seen.answer(&result))
 }
 
-fn variant(id: &str) -> VariantConfig {
-    VariantConfig::new(ServerVariant::new(id.parse().unwrap(), "For tests."))
-}
-
-fn text(value: &'static str) -> Option<Json<'static>> {
-    Some(Json::String(value.into()))
-}
-
 /// The variants of these tests.
 fn variants() -> Vec<VariantConfig> {
     let mut finder = variant("finder");
@@ -98,7 +91,7 @@ fn variants() -> Vec<VariantConfig> {
         .insert("query".into(), argument(Some("q"), None, None));
     change
         .arguments
-        .insert("owner".into(), argument(None, text("acme"), None));
+        .insert("owner".into(), argument(None, json_text("acme"), None));
     finder.tool_overrides.insert("search_issues".into(), change);
     let mut triage = PromptOverride::default();
     triage

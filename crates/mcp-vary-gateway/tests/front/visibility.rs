@@ -6,7 +6,7 @@ use mcp_vary_gateway::VariantConfig;
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
-use crate::support::{House, Legacy, Way, features};
+use crate::support::{House, Legacy, Way, features, introduced};
 
 /// What the server answers, by the tool.
 fn said(tool: &str) -> Value {
@@ -56,10 +56,7 @@ fn answer(seen: &Seen) -> Option<Reply> {
         tool
     };
     let result = match seen.method() {
-        "initialize" => json!({
-            "protocolVersion": "2025-11-25", "serverInfo": {"name": "rows", "version": "1"},
-            "capabilities": {"tools": {}},
-        }),
+        "initialize" => introduced("rows", json!({"tools": {}})),
         "tools/list" => json!({"tools": TOOLS.iter().map(listed).collect::<Vec<_>>()}),
         "tools/call" => said(seen.body["params"]["name"].as_str()?),
         _ => return None,
