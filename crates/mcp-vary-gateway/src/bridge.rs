@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use bytes::Bytes;
 use mcp_vary::extension::EXTENSIONS;
 use mcp_vary::json::{self, Members};
 
@@ -175,9 +176,15 @@ pub(crate) fn is_text(block: &str) -> bool {
 }
 
 /// The notification with the client's own progress token in place of the gateway's.
-pub(crate) fn progress_downward(params: &str, token: &str) -> String {
-    let params = splice::set(params, PROGRESS_TOKEN, token);
-    format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{params}}}"#)
+pub(crate) fn progress_downward(params: &str, token: &str) -> Bytes {
+    progress(&splice::set(params, PROGRESS_TOKEN, token))
+}
+
+/// The notification of progress with these params.
+pub(crate) fn progress(params: &str) -> Bytes {
+    let progress =
+        format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{params}}}"#);
+    progress.into()
 }
 
 #[cfg(test)]

@@ -5,11 +5,13 @@
 //! connection of their own: a session on one that it keeps, a request without a session on one that it has
 //! for as long as it runs.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
+use mcp_vary::json;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
@@ -17,6 +19,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
+use crate::bridge;
 use crate::log_level::is_logged_from;
 use crate::questions::{Question, Questions};
 use crate::reply::Failure;
@@ -235,6 +238,7 @@ impl OwnLines {
                 server: line.config().name.as_str().into(),
                 session: session.subscribe(),
                 questions: Arc::clone(&self.questions),
+                made: Arc::clone(&self.made),
                 tasks: self.tasks.clone(),
                 stop: stop.clone(),
             };
@@ -379,6 +383,7 @@ struct Listener {
     server: Arc<str>,
     session: watch::Receiver<Weak<Session>>,
     questions: Arc<Questions>,
+    made: Arc<Made>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -413,7 +418,10 @@ impl Listener {
         let Ok(Some(session)) = known else {
             return;
         };
-        let passed = self.questions.pass_on(&session, &request);
+        let passed = {
+            let names = self.made.names(&self.server, session.client);
+            self.questions.pass_on(&session, &request, &names)
+        };
         if let Some((question, message)) = passed
             && session.tell(message)
         {
@@ -426,9 +434,34 @@ impl Listener {
         let Some(session) = session else {
             return;
         };
-        if is_for_a_session(&message, &session) && !session.tell(message) {
+        if let Some(message) = self.for_a_session(message, &session)
+            && !session.tell(message)
+        {
             debug!(server = %self.server, "notification for a client that does not listen dropped");
         }
+    }
+
+    /// A notification that belongs to no call, as the client gets it: lists, resources and requests have ways of
+    /// their own.
+    fn for_a_session(&self, bytes: Bytes, session: &Session) -> Option<Bytes> {
+        let message = wire::Message::read(&bytes).ok()?;
+        let params = message.params.unwrap_or("{}");
+        let method = message.method.as_deref()?;
+        // That of a task goes on after its call.
+        if method == "notifications/progress" {
+            let params = self.made.progress(session.client, params)?;
+            return Some(bridge::progress(&params));
+        }
+        if !is_for_a_session(&bytes, session) {
+            return None;
+        }
+        let names = self.made.names(&self.server, session.client);
+        let Cow::Owned(params) = tasks::related(params, &names) else {
+            return Some(bytes);
+        };
+        let method = json::string(method);
+        let told = format!(r#"{{"jsonrpc":"2.0","method":{method},"params":{params}}}"#);
+        Some(told.into())
     }
 }
 

@@ -3,6 +3,7 @@
 //! A server's request goes to its client with an id of the gateway's, since ids of several servers may be the
 //! same; the client's response finds it again by session and id, wherever it comes in.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,6 +21,7 @@ use crate::config::Outside;
 use crate::reply::Failure;
 use crate::session::{ClientId, Session};
 use crate::splice;
+use crate::tasks;
 use crate::upstream::ServerRequest;
 
 /// The questions that are open.
@@ -86,15 +88,17 @@ impl Questions {
     /// Asks the client of `session` what a server asks, if it is such that it can be asked; the message to send
     /// to it.
     ///
-    /// `None` when it cannot be asked; the server was told why.
+    /// `None` when it cannot be asked; the server was told why. What the server calls the tasks of the client is put
+    /// into its words by `names`.
     pub(crate) fn pass_on(
         self: &Arc<Self>,
         session: &Session,
         request: &ServerRequest,
+        names: &dyn Fn(&str) -> Option<String>,
     ) -> Option<(Question, Bytes)> {
         let passed = Askable::of(&session.fixed.class)
             .check(request.method(), request.params().unwrap_or("{}"))
-            .and_then(|()| self.note(session, request));
+            .and_then(|()| self.note(session, request, names));
         match passed {
             Ok(passed) => Some(passed),
             Err(why) => {
@@ -108,13 +112,17 @@ impl Questions {
         self: &Arc<Self>,
         session: &Session,
         request: &ServerRequest,
+        names: &dyn Fn(&str) -> Option<String>,
     ) -> Result<(Question, Bytes), Failure> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let params = request.params();
-        let token = params.and_then(progress_token);
-        let params = params.map(|params| match token {
-            Some(_) => with_token(params, id),
-            None => params.to_owned(),
+        let token = request.params().and_then(progress_token);
+        let params = request.params().map(|params| {
+            let params = without_wish(params);
+            let params = tasks::related(&params, names);
+            match token {
+                Some(_) => with_token(&params, id),
+                None => params.into_owned(),
+            }
         });
         let open = Open {
             progress: token.map(str::to_owned),
@@ -198,8 +206,14 @@ impl Questions {
     /// Takes a response of the client; whether it answers a question that is open.
     ///
     /// One that comes late, or to no question at all, is ignored: a question may be withdrawn while its answer is
-    /// on its way.
-    pub(crate) fn answer(&self, client: ClientId, id: &str, outcome: Result<&str, &str>) -> bool {
+    /// on its way. What the client calls its tasks is put into the server's words by `names`.
+    pub(crate) fn answer(
+        &self,
+        client: ClientId,
+        id: &str,
+        outcome: Result<&str, &str>,
+        names: &dyn Fn(&str) -> Option<String>,
+    ) -> bool {
         let open = id.parse().ok();
         let open = open.and_then(|id| self.lock().remove(&(client, id)));
         let Some(open) = open else {
@@ -207,7 +221,10 @@ impl Questions {
             return false;
         };
         match (open.whose, checked(outcome)) {
-            (Whose::Server(request), Ok(outcome)) => request.reply(outcome),
+            (Whose::Server(request), Ok(outcome)) => {
+                let result = outcome.map(|result| tasks::related(result, names));
+                request.reply(result.as_deref().map_err(|error| *error));
+            }
             (Whose::Server(request), Err(why)) => refuse(&request, &why),
             (Whose::Gateway(sender), Ok(outcome)) => {
                 // Whoever asked may have gone.
@@ -219,7 +236,12 @@ impl Questions {
     }
 
     /// Passes on to the server how far the client has got with what it was asked; whether that was to anybody.
-    pub(crate) fn progress(&self, client: ClientId, params: &str) -> bool {
+    pub(crate) fn progress(
+        &self,
+        client: ClientId,
+        params: &str,
+        names: &dyn Fn(&str) -> Option<String>,
+    ) -> bool {
         let id = splice::get(params, PROGRESS_TOKEN).and_then(|token| token.parse().ok());
         let passed = id.and_then(|id| {
             let open = self.lock();
@@ -232,7 +254,8 @@ impl Questions {
         let Some((request, theirs)) = passed else {
             return false;
         };
-        let params = splice::set(params, PROGRESS_TOKEN, &theirs);
+        let params = tasks::related(params, names);
+        let params = splice::set(&params, PROGRESS_TOKEN, &theirs);
         request.tell("notifications/progress", &params);
         true
     }
@@ -314,6 +337,16 @@ pub(crate) fn refuse(request: &ServerRequest, why: &Failure) {
 fn error(failure: &Failure) -> String {
     let message = json::string(failure.message());
     format!(r#"{{"code":{},"message":{message}}}"#, failure.code())
+}
+
+/// `params` without the wish that it becomes a task: servers are told of no client that makes some, so that nobody
+/// would ask for its result.
+///
+/// > Receivers that do not declare the task capability for a request type MUST process requests of that type
+/// > normally, ignoring any task-augmentation metadata if present.
+/// > (MCP 2025-11-25, basic/utilities/tasks, "Task Support and Handling")
+fn without_wish(params: &str) -> Cow<'_, str> {
+    splice::cut(params, "task")
 }
 
 fn progress_token(params: &str) -> Option<&str> {

@@ -82,6 +82,7 @@ impl Call<'_> {
             progress_token: token,
             log_level: finish.client.log_level.map(level_name),
         };
+        self.relate_upward();
         let params = bridge::params_upward(&mut self.asked.params, &upward);
         let mut request = Request::new(self.asked.method.to_owned(), Some(params));
         request.progress_token = token.map(str::to_owned);

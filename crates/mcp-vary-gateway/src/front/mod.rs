@@ -18,6 +18,7 @@ use crate::reply::{Failure, Reply};
 use crate::revision::Era;
 use crate::session::{Place, Refused, Session};
 use crate::setup::Setup;
+use crate::tasks;
 use crate::wire::Message;
 
 /// Takes the place of a request in its session.
@@ -43,13 +44,16 @@ pub(crate) fn heard(
     params: &Params<'_>,
 ) {
     let lasting = &gateway.lasting;
+    let names = |sealed: &str| tasks::own_id(&lasting.cursor_keys, sealed);
     match (message.method.as_deref(), message.id) {
         (None, Some(id)) => {
             let outcome = match (message.result, message.error) {
                 (Some(result), _) => Ok(result),
                 (None, error) => Err(error.unwrap_or_default()),
             };
-            lasting.questions.answer(session.client, id, outcome);
+            lasting
+                .questions
+                .answer(session.client, id, outcome, &names);
         }
         (Some("notifications/cancelled"), _) => {
             if let Some(id) = params.members.get("requestId") {
@@ -58,7 +62,7 @@ pub(crate) fn heard(
         }
         (Some("notifications/progress"), _) => {
             let params = message.params.unwrap_or_default();
-            lasting.questions.progress(session.client, params);
+            lasting.questions.progress(session.client, params, &names);
         }
         (Some("notifications/roots/list_changed"), _) => {
             lasting

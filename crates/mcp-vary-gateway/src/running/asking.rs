@@ -18,7 +18,10 @@ impl Running {
     /// What the client is asked, if it can be; the server is told why where it cannot.
     pub(super) fn ask(&mut self, request: ServerRequest) -> Option<Step> {
         if let Some(session) = &self.finish.client.session {
-            let (question, message) = self.lasting.questions.pass_on(session, &request)?;
+            let (made, server) = (&self.lasting.made, &self.finish.server);
+            let names = made.names(server, session.client);
+            let questions = &self.lasting.questions;
+            let (question, message) = questions.pass_on(session, &request, &names)?;
             self.questions.push(question);
             return Some(Step::Message(message));
         }

@@ -105,7 +105,11 @@ impl Finish {
                 }
             }
             _ => task
-                .of_made(result, &self.client, || self.retelling())
+                .of_made(
+                    result,
+                    &self.client,
+                    (|| self.retelling(), self.progress.as_ref()),
+                )
                 .unwrap_or_else(|| self.shaped(result)),
         }
     }

@@ -1,6 +1,9 @@
 //! What the server tells before it answers, as the client gets it.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
+use mcp_vary::json;
 
 use super::Finish;
 use crate::bridge;
@@ -17,12 +20,31 @@ impl Finish {
         let params = message.params.unwrap_or("{}");
         match message.method.as_deref()? {
             "notifications/progress" => self.progress(params),
-            "notifications/message" => self.wants_logged(params).then_some(bytes),
+            "notifications/message" if !self.wants_logged(params) => None,
             method if TASK_STATUS.contains(&method) => self.task_status(params),
             // Changes reach the catalogue by another way.
             method if method.ends_with("list_changed") => None,
             "notifications/resources/updated" | "notifications/cancelled" => None,
-            _ => Some(bytes),
+            method => Some(self.related(method, params).unwrap_or(bytes)),
+        }
+    }
+
+    /// What is said in the course of a task, where the client calls that otherwise.
+    fn related(&self, method: &str, params: &str) -> Option<Bytes> {
+        let told = self.in_its_words(params);
+        let method = json::string(method);
+        matches!(told, Cow::Owned(_)).then(|| {
+            Bytes::from(format!(
+                r#"{{"jsonrpc":"2.0","method":{method},"params":{told}}}"#
+            ))
+        })
+    }
+
+    /// The params of what the server says, with the client's id of the task to which they are related.
+    fn in_its_words<'a>(&self, params: &'a str) -> Cow<'a, str> {
+        match &self.downward.task {
+            Some(task) => task.related(params),
+            None => Cow::Borrowed(params),
         }
     }
 
@@ -40,9 +62,15 @@ impl Finish {
     }
 
     fn progress(&self, params: &str) -> Option<Bytes> {
-        let progress = self.progress.as_ref()?;
-        let is_ours = splice::get(params, bridge::PROGRESS_TOKEN)? == progress.ours;
-        is_ours.then(|| Bytes::from(bridge::progress_downward(params, &progress.theirs)))
+        let token = splice::get(params, bridge::PROGRESS_TOKEN)?;
+        let progress = self.progress.as_ref().filter(|it| it.ours == token);
+        let Some(progress) = progress else {
+            let task = self.downward.task.as_ref()?;
+            let params = task.lasting.made.progress(self.client.id, params)?;
+            return Some(bridge::progress(&params));
+        };
+        let told = self.in_its_words(params);
+        Some(bridge::progress_downward(&told, &progress.theirs))
     }
 
     /// A legacy client that never set a level gets what the server sends; a modern one only what it

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mcp_vary::json::{self, Members, elements};
 use mcp_vary::task::Task;
 
-use super::{EXTENSION, Form, TaskNames, Teller, has_extension, string};
+use super::{EXTENSION, Form, RELATED, TaskNames, Teller, has_extension, own_id, string};
 use crate::bridge::Caching;
 use crate::call::{Call, Forwarding};
 use crate::catalog::item::Place;
@@ -197,6 +197,22 @@ impl Call<'_> {
         self.forward(variant, forwarding).await
     }
 
+    /// The task that the client names as related to what it says, in the server's words.
+    ///
+    /// > All requests, responses, and notifications associated with a task MUST include the
+    /// > `io.modelcontextprotocol/related-task` key in `_meta` (MCP 2025-11-25, basic/utilities/tasks)
+    pub(crate) fn relate_upward(&mut self) {
+        let Some(related) = self.asked.params.meta.get(RELATED) else {
+            return;
+        };
+        let keys = &self.gateway.lasting.cursor_keys;
+        let own = string(related, "taskId").and_then(|id| own_id(keys, &id));
+        if let Some(own) = own {
+            let related = splice::set(related, "taskId", &json::string(&own)).into_owned();
+            self.asked.params.meta.set(RELATED, related);
+        }
+    }
+
     /// How the result of a task is told: as that of the call would be.
     fn downward_of(&self, found: &Found) -> Downward {
         let tool = found.tool.as_ref();
@@ -253,6 +269,9 @@ impl Call<'_> {
             server: self.server_name(found.place.server),
             retelling: Retelling::new(downward, self.changed_uris(found.variant)),
             links: Arc::clone(&self.gateway.lasting.links),
+            // > `notifications/progress` […] MUST NOT be sent on the `subscriptions/listen` stream for a task
+            // > (SEP-2663, "Task Status Notifications")
+            progress: None,
         };
         Some((found.place.server, teller, found.task.id))
     }

@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use bytes::Bytes;
 use mcp_vary::json;
 
-use super::{Form, Teller};
+use super::{Form, Teller, related};
+use crate::bridge::PROGRESS_TOKEN;
 use crate::client::Client;
 use crate::notify::{Audience, SourceId};
 use crate::session::{ClientId, Session};
+use crate::splice;
 
 /// Of each task who had it made, so that what a server tells of it, or lists, reaches nobody else.
 ///
@@ -104,6 +106,33 @@ impl Made {
             (entry.form, Arc::clone(&entry.teller))
         };
         Some(form.status(&teller.told(params)))
+    }
+
+    /// What `client` calls the tasks that a server has for it.
+    pub(crate) fn names<'a>(
+        &'a self,
+        server: &'a Arc<str>,
+        client: ClientId,
+    ) -> impl Fn(&str) -> Option<String> + 'a {
+        move |own| Some(self.of(server, own, client)?.to_string())
+    }
+
+    /// The params of progress that is told after the answer that a task of `client` was made, with the token that it
+    /// gave.
+    ///
+    /// > The `progressToken` provided in the initial request remains valid throughout the task lifetime.
+    /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Progress Notifications")
+    pub(crate) fn progress(&self, client: ClientId, params: &str) -> Option<String> {
+        let token = splice::get(params, PROGRESS_TOKEN)?;
+        let tasks = self.lock();
+        let tellers = tasks.known.iter().filter(|(_, it)| it.client == client);
+        let mut told =
+            tellers.filter_map(|((server, _), it)| Some((server, it.teller.progress.as_ref()?)));
+        let (server, progress) = told.find(|(_, it)| it.ours == token)?;
+        let (server, theirs) = (Arc::clone(server), progress.theirs.clone());
+        drop(tasks);
+        let named = related(params, &self.names(&server, client)).into_owned();
+        Some(splice::set(&named, PROGRESS_TOKEN, &theirs).into_owned())
     }
 
     /// Tells whoever had a task made, and whoever listens to it, how it stands: `params` is what the server said.

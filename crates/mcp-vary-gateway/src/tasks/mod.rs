@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use mcp_vary::cursor::CursorKeys;
 use mcp_vary::json;
 use mcp_vary::task::{MAX_ID, Task};
 use mcp_vary::variant::VariantId;
@@ -24,7 +25,7 @@ use crate::client::Client;
 use crate::lasting::Lasting;
 use crate::notify::SourceId;
 use crate::revision::Era;
-use crate::running::Retelling;
+use crate::running::{Progress, Retelling};
 use crate::splice;
 use crate::upstream::{Event, Hello, TASK_STATUS};
 
@@ -34,7 +35,7 @@ use crate::upstream::{Event, Hello, TASK_STATUS};
 pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 /// In the `_meta` of everything that is about a task, in revision 2025-11-25.
-const RELATED: &str = "io.modelcontextprotocol/related-task";
+pub(crate) const RELATED: &str = "io.modelcontextprotocol/related-task";
 
 /// Whose tasks an answer may be about, and what the client calls them.
 #[derive(Clone, Debug)]
@@ -66,7 +67,7 @@ impl TaskNames {
         &self,
         result: &'a str,
         client: &Client,
-        retelling: impl FnOnce() -> Retelling,
+        (retelling, progress): (impl FnOnce() -> Retelling, Option<&Progress>),
     ) -> Option<Cow<'a, str>> {
         if !result.contains("taskId") && !result.contains("\\u") {
             return None;
@@ -80,6 +81,7 @@ impl TaskNames {
             let teller = Teller {
                 sealed: sealed.into(),
                 retelling: retelling(),
+                progress: progress.cloned(),
                 server: Arc::clone(&self.server),
                 links: Arc::clone(&self.lasting.links),
             };
@@ -119,6 +121,11 @@ impl TaskNames {
     pub(crate) fn status(&self, params: &str, client: &Client) -> Option<Bytes> {
         let key = self.key(params)?;
         self.lasting.made.status(&key, params, client.id)
+    }
+
+    /// What the server says in the course of a task, in the words of the client.
+    pub(crate) fn related<'a>(&self, params: &'a str) -> Cow<'a, str> {
+        related(params, &|own| self.sealed(own))
     }
 
     /// Tells whoever it concerns how a task of the server stands.
@@ -194,6 +201,11 @@ pub(crate) async fn follow(
             Err(RecvError::Closed) => return,
         }
     }
+}
+
+/// What its server calls the task that a client calls `sealed`.
+pub(crate) fn own_id(keys: &CursorKeys, sealed: &str) -> Option<String> {
+    Task::open(keys, "", sealed).map(|task| task.id)
 }
 
 /// The string under `key` of an object.

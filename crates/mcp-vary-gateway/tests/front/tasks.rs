@@ -1,11 +1,18 @@
 //! Tasks, extensions and traces of servers: whatever the gateway does not understand arrives.
 
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
 use mcp_vary_gateway::revision::Era;
 use mcp_vary_gateway::{Config, Target, UpstreamConfig};
 use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
 
 use crate::http_peer::{Peer, Reply, Seen, event};
-use crate::support::{House, Legacy, Way, config, features, tool, under};
+use crate::support::{
+    House, Legacy, Way, config, features, notification, request, soon, tool, under,
+};
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 const OTHER: &str = "com.example/ledger";
@@ -434,4 +441,112 @@ async fn a_trace_goes_on_behind_the_gateway() {
             }
         }
     }
+}
+
+/// A server whose task asks something; what it says goes on where the result was asked for.
+async fn asking() -> (House, Slot) {
+    let slot = Slot::default();
+    let streams = slot.clone();
+    let peer = Peer::start(move |seen| {
+        let result = match seen.method() {
+            "initialize" => {
+                let result = json!({
+                    "protocolVersion": "2025-11-25", "capabilities": capabilities(Era::Legacy),
+                    "serverInfo": {"name": "asking", "version": "1"},
+                });
+                return Some(seen.answer(&result).with_header("mcp-session-id", "s-1"));
+            }
+            "tools/list" => json!({"tools": [{"name": "job", "inputSchema": {"type": "object"}}]}),
+            "tools/call" => json!({"task": {"taskId": "t-7", "status": "working"}}),
+            "tasks/result" => {
+                let (sender, reply) = Reply::stream();
+                *streams.lock().unwrap() = Some((seen.clone(), sender));
+                return Some(reply);
+            }
+            _ => return None,
+        };
+        Some(seen.answer(&result))
+    });
+    (House::behind_one(peer.await, |config| config).await, slot)
+}
+
+/// The request for a result, and where it is answered.
+type Slot = Arc<Mutex<Option<(Seen, UnboundedSender<Bytes>)>>>;
+
+fn related(id: &str) -> Value {
+    json!({RELATED: {"taskId": id}, "x-vendor": 1.0})
+}
+
+/// > All requests, responses, and notifications associated with a task MUST include the
+/// > `io.modelcontextprotocol/related-task` key in `_meta` (MCP 2025-11-25, basic/utilities/tasks)
+#[tokio::test]
+async fn what_is_said_about_a_task_names_it_as_its_hearer_does() {
+    let (house, slot) = asking().await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({"elicitation": {}})).await;
+    let mut call = tool("job");
+    call["task"] = json!({});
+    call["_meta"]["progressToken"] = json!("p");
+    let made = client.ask("tools/call", call).await.json();
+    let id = made["result"]["task"]["taskId"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let token = house.peer.of("tools/call")[0].body["params"]["_meta"]["progressToken"].clone();
+
+    let mut result = house.connect().await;
+    let asked = json!({"taskId": id, "_meta": related(&id)});
+    let asked = client.post(&request(json!(9), "tasks/result", asked));
+    result.send(&asked.bytes()).await;
+    house.peer.saw("tasks/result", 1).await;
+    let (seen, server) = slot.lock().unwrap().take().unwrap();
+    assert_eq!(
+        seen.body["params"]["_meta"][RELATED],
+        json!({"taskId": "t-7"})
+    );
+    let say = |message: &Value| server.send(event(message).into()).unwrap();
+    let log = json!({"level": "info", "data": 1.0, "_meta": related("t-7")});
+    say(&notification("notifications/message", log));
+    let progress = json!({"progressToken": token, "progress": 1.0, "_meta": related("t-7")});
+    say(&notification("notifications/progress", progress));
+    let question =
+        json!({"message": "m", "requestedSchema": {}, "task": {"ttl": 1}, "_meta": related("t-7")});
+    say(&request(json!(5), "elicitation/create", question));
+
+    assert_eq!(result.head().await.status, 200);
+    let mut hear = async || soon(result.event()).await.unwrap();
+    let ours = related(&id);
+    let log = hear().await;
+    assert_eq!(
+        log["params"],
+        json!({"level": "info", "data": 1.0, "_meta": ours})
+    );
+    // > The `progressToken` provided in the initial request remains valid throughout the task lifetime.
+    let progress = hear().await;
+    assert_eq!(
+        progress["params"],
+        json!({"progressToken": "p", "progress": 1.0, "_meta": ours})
+    );
+    let question = hear().await;
+    let params = &question["params"];
+    // No server is told that the client makes tasks of its own.
+    assert_eq!(
+        params,
+        &json!({"message": "m", "requestedSchema": {}, "_meta": ours})
+    );
+    let answer = json!({"action": "accept", "content": {}, "_meta": ours});
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": answer});
+    assert_eq!(client.http.ask(&client.post(&answer)).await.status, 202);
+    let answered = soon(async {
+        loop {
+            let seen = house.peer.seen().into_iter();
+            let mut answers = seen.filter(|seen| *seen.id() == 5);
+            match answers.next() {
+                Some(answer) => return answer,
+                None => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
+        }
+    });
+    assert_eq!(answered.await.body["result"]["_meta"], related("t-7"));
+    say(&seen.message(&json!({"content": [], "_meta": related("t-7")})));
+    assert_eq!(hear().await["result"]["_meta"], ours);
 }
