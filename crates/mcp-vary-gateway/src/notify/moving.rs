@@ -140,7 +140,7 @@ fn bound_anew(uri: &Arc<str>, old: &Bound, place: &Place, after: &Setup) -> Opti
         view,
         manner: old.manner,
         source: Arc::clone(source),
-        subscription: source.line.subscribe(&own),
+        subscription: source.line.subscribe_again(&own),
         was_listed: listed.is_some(),
     })
 }

@@ -24,20 +24,16 @@ pub(super) struct Listened {
 }
 
 impl Listened {
-    fn new(teller: Arc<Teller>, source: &Arc<Source>, own: &str) -> Self {
-        Self {
-            teller,
-            source: Arc::clone(source),
-            subscription: source.line.listen_to_task(own),
-        }
-    }
-
     /// The same with the connection that there is to the server at `place`; none when there is no such server.
     pub(super) fn anew(&self, place: &Place) -> Option<Self> {
         let mut sources = place.class.sources().iter();
         let source = sources.find(|source| source.name() == self.source.name())?;
-        let teller = Arc::clone(&self.teller);
-        Some(Self::new(teller, source, &self.subscription.uri))
+        let (line, own) = (&source.line, &self.subscription.uri);
+        Some(Self {
+            teller: Arc::clone(&self.teller),
+            source: Arc::clone(source),
+            subscription: line.listen_to_task_again(own),
+        })
     }
 }
 
@@ -141,7 +137,11 @@ impl Call<'_> {
         let listened = ids.into_iter().map(|id| async move {
             let (server, teller, own) = self.teller_of(&id)?;
             let source = &self.class.sources()[server];
-            let listened = Listened::new(Arc::new(teller), source, &own);
+            let listened = Listened {
+                teller: Arc::new(teller),
+                source: Arc::clone(source),
+                subscription: source.line.listen_to_task(&own),
+            };
             let key = (source.name().into(), own.into());
             is_told_of(&listened).await.then_some((id, key, listened))
         });

@@ -209,6 +209,18 @@ fn all_accepted(responses: &Members<'_>) -> bool {
     !responses.is_empty() && responses.iter().all(|(_, response)| accepted(response))
 }
 
+/// Refuses what a server asks in what it says of a task, where it must not.
+///
+/// # Errors
+///
+/// What the server does wrong, to be said after its name.
+pub(crate) fn may_be_asked(task: &str, askable: Askable) -> Result<(), String> {
+    match splice::get(task, INPUT_REQUESTS) {
+        None | Some("{}") => Ok(()),
+        Some(_) => Required::read(task)?.check(askable),
+    }
+}
+
 /// What a result that asks for input becomes for a modern client: its state is sealed, everything else is as the
 /// server wrote it.
 ///

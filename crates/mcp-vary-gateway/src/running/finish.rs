@@ -68,7 +68,16 @@ impl Finish {
         if asks_for_input(result) {
             return self.input_required(result, lasting);
         }
-        let told = self.told(result);
+        if let Action::Task(_) = self.action
+            && let Err(why) = rounds::may_be_asked(result, self.client.askable())
+        {
+            let why = format!("server `{}` {why}", self.server);
+            return self.failed(&Failure::internal(why));
+        }
+        let told = match self.told(result) {
+            Ok(told) => told,
+            Err(failure) => return self.failed(&failure),
+        };
         let sent = bridge::result_downward(&told, self.client.era(), self.downward.caching);
         reply::result(&self.id, sent.as_bytes())
     }
@@ -85,11 +94,15 @@ impl Finish {
     }
 
     /// What the client is told where the server said `result`.
-    fn told<'a>(&self, result: &'a str) -> Cow<'a, str> {
+    ///
+    /// # Errors
+    ///
+    /// When it says something of a task that the client could do nothing with.
+    fn told<'a>(&self, result: &'a str) -> Result<Cow<'a, str>, Failure> {
         let Some(task) = &self.downward.task else {
-            return self.shaped(result);
+            return Ok(self.shaped(result));
         };
-        match self.action {
+        Ok(match self.action {
             Action::Task(TaskAction::Result) => {
                 then(task.downward(result), |named| self.shaped(named))
             }
@@ -104,14 +117,11 @@ impl Finish {
                     _ => named,
                 }
             }
-            _ => task
-                .of_made(
-                    result,
-                    &self.client,
-                    (|| self.retelling(), self.progress.as_ref()),
-                )
-                .unwrap_or_else(|| self.shaped(result)),
-        }
+            _ => match task.of_made(result, &self.client, || self.retelling()) {
+                Some(made) => made?,
+                None => self.shaped(result),
+            },
+        })
     }
 
     /// How results are told to the client, for when there is no request any more.
@@ -122,6 +132,7 @@ impl Finish {
             words: self.downward.words.clone(),
             uris: self.uris.clone(),
             is_foreign: self.is_foreign(),
+            progress: self.progress.clone(),
         }
     }
 
@@ -177,10 +188,12 @@ pub(crate) struct Retelling {
     words: Option<Arc<Words>>,
     uris: Option<Arc<UriMap>>,
     is_foreign: bool,
+    /// How progress is told, for as long as a task goes on.
+    pub(crate) progress: Option<Progress>,
 }
 
 impl Retelling {
-    /// For a client that knows whatever a result of the server may hold.
+    /// For a client that knows whatever a result of the server may hold, and hears of no progress.
     pub(crate) fn new(downward: Downward, uris: Option<Arc<UriMap>>) -> Self {
         Self {
             origin: downward.origin,
@@ -188,6 +201,7 @@ impl Retelling {
             words: downward.words,
             uris,
             is_foreign: false,
+            progress: None,
         }
     }
 

@@ -269,9 +269,6 @@ impl Call<'_> {
             server: self.server_name(found.place.server),
             retelling: Retelling::new(downward, self.changed_uris(found.variant)),
             links: Arc::clone(&self.gateway.lasting.links),
-            // > `notifications/progress` […] MUST NOT be sent on the `subscriptions/listen` stream for a task
-            // > (SEP-2663, "Task Status Notifications")
-            progress: None,
         };
         Some((found.place.server, teller, found.task.id))
     }

@@ -126,8 +126,8 @@ impl Made {
         let token = splice::get(params, PROGRESS_TOKEN)?;
         let tasks = self.lock();
         let tellers = tasks.known.iter().filter(|(_, it)| it.client == client);
-        let mut told =
-            tellers.filter_map(|((server, _), it)| Some((server, it.teller.progress.as_ref()?)));
+        let mut told = tellers
+            .filter_map(|((server, _), it)| Some((server, it.teller.retelling.progress.as_ref()?)));
         let (server, progress) = told.find(|(_, it)| it.ours == token)?;
         let (server, theirs) = (Arc::clone(server), progress.theirs.clone());
         drop(tasks);

@@ -24,8 +24,9 @@ pub(crate) use self::told::{RESULT, Teller};
 use crate::client::Client;
 use crate::lasting::Lasting;
 use crate::notify::SourceId;
+use crate::reply::Failure;
 use crate::revision::Era;
-use crate::running::{Progress, Retelling};
+use crate::running::Retelling;
 use crate::splice;
 use crate::upstream::{Event, Hello, TASK_STATUS};
 
@@ -63,31 +64,44 @@ impl TaskNames {
     }
 
     /// The result that a task was made, as the client gets it; none when it is another one.
+    ///
+    /// # Errors
+    ///
+    /// When its id is so long that nobody could ask for it.
     pub(crate) fn of_made<'a>(
         &self,
         result: &'a str,
         client: &Client,
-        (retelling, progress): (impl FnOnce() -> Retelling, Option<&Progress>),
-    ) -> Option<Cow<'a, str>> {
+        retelling: impl FnOnce() -> Retelling,
+    ) -> Option<Result<Cow<'a, str>, Failure>> {
+        let own = self.made_by(result)?;
+        let Some(sealed) = self.sealed(&own) else {
+            return Some(Err(Failure::internal(format!(
+                "server `{}` made a task with an id of {} bytes, and {MAX_ID} is what can be asked for",
+                self.server,
+                own.len()
+            ))));
+        };
+        let teller = Teller {
+            sealed: sealed.into(),
+            retelling: retelling(),
+            server: Arc::clone(&self.server),
+            links: Arc::clone(&self.lasting.links),
+        };
+        self.note(&own, teller, client);
+        Some(Ok(self.downward(result)))
+    }
+
+    /// The server's id of the task that a result says was made.
+    fn made_by(&self, result: &str) -> Option<String> {
         if !result.contains("taskId") && !result.contains("\\u") {
             return None;
         }
-        let own = match splice::get(result, "task") {
-            Some(task) if self.form == Form::Core => string(task, "taskId")?,
-            _ if string(result, "resultType")? != "task" => return None,
-            _ => string(result, "taskId")?,
-        };
-        if let Some(sealed) = self.sealed(&own) {
-            let teller = Teller {
-                sealed: sealed.into(),
-                retelling: retelling(),
-                progress: progress.cloned(),
-                server: Arc::clone(&self.server),
-                links: Arc::clone(&self.lasting.links),
-            };
-            self.note(&own, teller, client);
+        match splice::get(result, "task") {
+            Some(task) if self.form == Form::Core => string(task, "taskId"),
+            _ if string(result, "resultType")? != "task" => None,
+            _ => string(result, "taskId"),
         }
-        Some(self.downward(result))
     }
 
     /// Notes whose the task is; what was said of it already is told when its client knows its id.

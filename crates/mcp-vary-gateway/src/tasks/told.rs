@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::renamed;
 use crate::links::Links;
-use crate::running::{Progress, Retelling, retold};
+use crate::running::{Retelling, retold};
 use crate::splice;
 
 /// What it takes to tell one client of one task: as `tasks/get` would.
@@ -13,8 +13,6 @@ pub(crate) struct Teller {
     /// What the client calls the task.
     pub(crate) sealed: Arc<str>,
     pub(crate) retelling: Retelling,
-    /// The token that the call asked for progress with, and the client's own.
-    pub(crate) progress: Option<Progress>,
     pub(crate) server: Arc<str>,
     pub(crate) links: Arc<Links>,
 }

@@ -204,9 +204,19 @@ impl Line {
         self.shared.of(Topic::Resources).add(uri)
     }
 
+    /// The same, after another connection told of the resource until now: it may have changed in between.
+    pub(crate) fn subscribe_again(&self, uri: &str) -> Subscription {
+        self.shared.of(Topic::Resources).add_again(uri)
+    }
+
     /// The same for the task that the server calls `id`. What the server tells is an [`Event::TaskChanged`].
     pub(crate) fn listen_to_task(&self, id: &str) -> Subscription {
         self.shared.of(Topic::Tasks).add(id)
+    }
+
+    /// The same, after another connection told of the task until now.
+    pub(crate) fn listen_to_task_again(&self, id: &str) -> Subscription {
+        self.shared.of(Topic::Tasks).add_again(id)
     }
 
     /// Waits until the first attempt to connect has ended.

@@ -830,3 +830,32 @@ async fn the_order_of_changes_is_kept() {
         }
     }
 }
+
+/// A server that is connected to anew since its entry is another: what its resources did in between is taken for a
+/// change.
+#[tokio::test]
+async fn a_resource_of_a_server_with_another_entry_is_told_once_more() {
+    for era in ERAS {
+        let stage = Stage::new(era);
+        let house = stage.house().await;
+        for (round, way) in [Way::HttpLegacy, Way::HttpModern].into_iter().enumerate() {
+            let mut ear = Ear::listening(&house, way, everything(&["note:b"]), None).await;
+            if !way.is_modern() {
+                let answer = ear
+                    .ask("resources/subscribe", json!({"uri": "note:b"}))
+                    .await;
+                assert_eq!(answer["result"], json!({}));
+            }
+            let mut next = config(Target::http(house.peer.url.clone()));
+            next.servers[0].mirrored = vec![format!("com.example/{round}")];
+            house.gateway.reload(next).await.unwrap();
+            loop {
+                let told = ear.told().await;
+                if told.0 == "resources/updated" {
+                    assert_eq!(told, updated("note:b", "standard"), "{era:?} {way:?}");
+                    break;
+                }
+            }
+        }
+    }
+}

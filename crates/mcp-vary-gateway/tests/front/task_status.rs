@@ -499,3 +499,30 @@ async fn a_process_hears_of_tasks_too() {
     assert_eq!(told["method"], STATUS);
     assert_eq!(told["params"]["taskId"], id.as_str());
 }
+
+/// A stream goes on when the gateway is configured anew: its server is asked once more where it is connected to anew,
+/// and says nothing more where it is gone.
+#[tokio::test]
+async fn a_stream_of_tasks_outlives_a_configuration() {
+    let jobs = Jobs::new(Era::Modern, Form::Extension);
+    let (house, two) = jobs.house().await;
+    let knows = knows_tasks();
+    let id = made(&house, &knows).await;
+    let call = tool("two_job");
+    let other = Way::HttpModern
+        .ask(&house, &knows, "tools/call", call)
+        .await;
+    let other = other["result"]["taskId"].as_str().unwrap().to_owned();
+    let (mut stream, told_of) = listening(&house, &knows, &[&id, &other]).await;
+    assert_eq!(told_of, json!({"taskIds": [id, other]}));
+    let mut changed: Config = config(Target::command("none", []));
+    let entry = UpstreamConfig::new("one", Target::http(house.peer.url.clone()));
+    changed.servers = vec![entry.with_capabilities(r#"{"experimental":{}}"#)];
+    house.gateway.reload(changed).await.unwrap();
+    two.stop().await;
+    // What was said while one connection took the place of the other is asked for.
+    assert_eq!(told(&mut stream).await, status(STATUS, &id, "completed"));
+    jobs.tells_of(&["job-1"]).await;
+    jobs.say("job-1", "cancelled");
+    assert_eq!(told(&mut stream).await, status(STATUS, &id, "cancelled"));
+}

@@ -550,3 +550,163 @@ async fn what_is_said_about_a_task_names_it_as_its_hearer_does() {
     say(&seen.message(&json!({"content": [], "_meta": related("t-7")})));
     assert_eq!(hear().await["result"]["_meta"], ours);
 }
+
+/// What a client is told of the task `id` by each method: code and message.
+async fn asked_in_vain(client: &mut Legacy, id: &str) -> Vec<(i64, String)> {
+    let mut told = Vec::new();
+    for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
+        let answer = soon(client.ask(method, json!({"taskId": id}))).await.json();
+        let error = &answer["error"];
+        let message = error["message"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{answer}"));
+        told.push((error["code"].as_i64().unwrap(), message.to_owned()));
+    }
+    told
+}
+
+async fn made_in_a_session(client: &mut Legacy, name: &str) -> String {
+    let mut call = tool(name);
+    call["task"] = json!({});
+    let made = last_event(&client.ask("tools/call", call).await.text());
+    let id = made["result"]["task"]["taskId"].as_str();
+    id.unwrap_or_else(|| panic!("{made}")).to_owned()
+}
+
+/// Whoever asks for a task whose server is gone learns which server that was.
+#[tokio::test]
+async fn a_task_whose_server_is_gone_is_told_so() {
+    let (house, two) = two(Era::Legacy).await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let (one_task, two_task) = (
+        made_in_a_session(&mut client, "one_job").await,
+        made_in_a_session(&mut client, "two_job").await,
+    );
+    // It does not answer any more.
+    two.stop().await;
+    for (code, message) in asked_in_vain(&mut client, &two_task).await {
+        assert_eq!(code, -32603, "{message}");
+        assert!(message.contains("server `two`"), "{message}");
+    }
+    // It is taken out of the configuration, and then there is none left with tasks at all.
+    let plain = Peer::start(|_| None).await;
+    for servers in [
+        vec![("one", house.peer.url.clone())],
+        vec![("three", plain.url.clone())],
+    ] {
+        let mut other: Config = config(Target::command("none", []));
+        let servers = servers.into_iter();
+        other.servers = servers
+            .map(|(name, url)| UpstreamConfig::new(name, Target::http(url)))
+            .collect();
+        house.gateway.reload(other).await.unwrap();
+        for (code, message) in asked_in_vain(&mut client, &two_task).await {
+            let gone =
+                "Task not found: server `two`, which made it, is not behind this gateway any more";
+            assert_eq!((code, message.as_str()), (-32602, gone));
+        }
+    }
+    let (code, message) = asked_in_vain(&mut client, &one_task).await.remove(0);
+    assert!(
+        code == -32602 && message.contains("server `one`"),
+        "{message}"
+    );
+}
+
+/// A server that was started again knows nothing of its tasks, and says so in its own words.
+#[tokio::test]
+async fn a_task_that_its_server_lost_is_told_as_the_server_tells_it() {
+    let (house, two) = two(Era::Legacy).await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let id = made_in_a_session(&mut client, "two_job").await;
+    let (code, message) = {
+        let address = two.stop().await;
+        let again = Peer::start_at(address, |seen| match seen.method() {
+            method if method.starts_with("tasks/") => {
+                let task = seen.body["params"]["taskId"].as_str().unwrap_or_default();
+                Some(seen.refuse(200, -32602, &format!("no task {task} here")))
+            }
+            _ => answer("two", Era::Legacy, seen),
+        });
+        let _again = again.await;
+        soon(async {
+            loop {
+                let told = asked_in_vain(&mut client, &id).await.remove(0);
+                if told.0 != -32603 {
+                    return told;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await
+    };
+    assert_eq!((code, message), (-32602, format!("no task {id} here")));
+}
+
+/// A task that nobody could ask for is none, and the server is named.
+#[tokio::test]
+async fn an_id_that_is_too_long_is_refused() {
+    for (length, is_made) in [(1024, true), (1025, false)] {
+        let peer = Peer::start(move |seen| match seen.method() {
+            "tools/call" => {
+                let id = "x".repeat(length);
+                let made = json!({"task": {"taskId": id, "status": "working"}});
+                Some(seen.answer(&made))
+            }
+            "tasks/get" => Some(seen.answer(&json!({"taskId": seen.body["params"]["taskId"]}))),
+            _ => answer("peer", Era::Legacy, seen),
+        });
+        let house = House::behind_one(peer.await, |config| config).await;
+        let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+        let mut call = tool("job");
+        call["task"] = json!({});
+        let made = client.ask("tools/call", call).await.json();
+        if is_made {
+            let id = &made["result"]["task"]["taskId"];
+            let got = client.ask("tasks/get", json!({"taskId": id})).await.json();
+            assert_eq!(&got["result"]["taskId"], id);
+        } else {
+            let message = made["error"]["message"].as_str().unwrap();
+            assert!(
+                message.starts_with("server `peer` made a task with an id of 1025 bytes"),
+                "{made}"
+            );
+        }
+    }
+}
+
+/// > Servers MUST NOT send an `inputRequests` that the client has not declared support for
+/// > (MCP 2026-07-28, basic/patterns/mrtr, "Server Requirements")
+#[tokio::test]
+async fn a_task_asks_only_what_its_client_declared() {
+    let peer = Peer::start(|seen| match seen.method() {
+        "tasks/get" => {
+            let question = json!({"method": "elicitation/create", "params": {"message": "m", "requestedSchema": {}}});
+            Some(seen.answer(&json!({
+                "resultType": "complete", "taskId": "one-7", "status": "input_required",
+                "inputRequests": {"a": question},
+            })))
+        }
+        _ => answer("one", Era::Modern, seen),
+    });
+    let house = House::behind_one(peer.await, |config| config).await;
+    let mut knows = knows_tasks();
+    let made = Way::HttpModern
+        .ask(&house, &knows, "tools/call", tool("job"))
+        .await;
+    let get = json!({"taskId": made["result"]["taskId"]});
+    let refused = Way::HttpModern
+        .ask(&house, &knows, "tasks/get", get.clone())
+        .await;
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("server `peer` asks for `elicitation/create`"),
+        "{refused}"
+    );
+    knows["elicitation"] = json!({"form": {}});
+    let asked = Way::HttpModern.ask(&house, &knows, "tasks/get", get).await;
+    assert_eq!(
+        asked["result"]["inputRequests"]["a"]["params"]["message"],
+        "m"
+    );
+}

@@ -104,6 +104,15 @@ impl Drop for Subscription {
 
 impl Subscriptions {
     pub(super) fn add(self: &Arc<Self>, uri: &str) -> Subscription {
+        self.added(uri, false)
+    }
+
+    /// The same for one who was told by another connection until now.
+    pub(super) fn add_again(self: &Arc<Self>, uri: &str) -> Subscription {
+        self.added(uri, true)
+    }
+
+    fn added(self: &Arc<Self>, uri: &str, was_held: bool) -> Subscription {
         let mut wanted = self.lock();
         let known = wanted
             .get_key_value(uri)
@@ -112,7 +121,7 @@ impl Subscriptions {
         let one = wanted.entry(Arc::clone(&uri)).or_insert(Wanted {
             count: 0,
             standing: Standing::Asked,
-            was_held: false,
+            was_held,
         });
         one.count += 1;
         let is_new = one.count == 1;
