@@ -17,6 +17,7 @@ use crate::reply::{self, Failure};
 use crate::revision::{Era, Revision};
 use crate::session::Fixed;
 use crate::setup::{Known, Setup};
+use crate::splice;
 use crate::tasks;
 use crate::upstream::Hello;
 
@@ -269,6 +270,23 @@ pub(crate) fn declares_others(capabilities: &str) -> bool {
         ids.any(|id| id != tasks::EXTENSION && is_carried(id))
     })
 }
+
+/// Whether a server's capabilities declare the extension `id`.
+pub(crate) fn declares(capabilities: &str, id: &str) -> bool {
+    let declared = |member| splice::get(splice::get(capabilities, member)?, id);
+    let mut declared = ["extensions", "experimental"]
+        .into_iter()
+        .filter_map(declared);
+    declared.any(|settings| settings.starts_with('{'))
+}
+
+/// Whether an extension may have notifications for a server: those that the gateway knows have none.
+pub(crate) fn may_notify(id: &str) -> bool {
+    is_carried(id) && id != tasks::EXTENSION && id != UI
+}
+
+/// MCP Apps (SEP-1865), whose notifications pass between an app and its host.
+const UI: &str = "io.modelcontextprotocol/ui";
 
 /// The capabilities that the gateway carries, and of each the flags that it does not.
 const CARRIED: &[(&str, &[&str])] = &[

@@ -167,7 +167,7 @@ const OF_THE_PROTOCOL: &[&str] = &[
 
 /// Whether `method` is, or may become, one of the protocol's own: such a one is never passed on unread, since it
 /// could reach around what a variant shows.
-fn is_of_the_protocol(method: &str) -> bool {
+pub(crate) fn is_of_the_protocol(method: &str) -> bool {
     let first = method.split(['/', '.']).next().unwrap_or_default();
     first.is_empty() || OF_THE_PROTOCOL.contains(&first)
 }

@@ -1,10 +1,21 @@
-//! Methods of extensions of which the gateway knows nothing.
+//! Methods and notifications of extensions of which the gateway knows nothing.
+
+use std::sync::Arc;
+
+use mcp_vary::json::Members;
+use tracing::debug;
 
 use super::Call;
 use super::forward::Forwarding;
+use crate::bridge::{self, Upward};
+use crate::client::Client;
 use crate::handshake;
+use crate::own::Held;
+use crate::params::Params;
 use crate::reply::Failure;
-use crate::route::{Outcome, unknown};
+use crate::route::{Action, Asked, Outcome, is_of_the_protocol, unknown};
+use crate::setup::Setup;
+use crate::splice;
 
 impl Call<'_> {
     /// A method of an extension is carried to the server that declares one, if that is only one.
@@ -23,5 +34,129 @@ impl Call<'_> {
             ..Forwarding::default()
         };
         self.forward(variant, forwarding).await
+    }
+
+    /// The server that declares an extension that it was told of the client, too, if that is only one.
+    fn server_of_the_same_extension(&self) -> Option<usize> {
+        let extensions = splice::get(self.client.mirrored(), "extensions")?;
+        let extensions = Members::parse(extensions).ok()?;
+        let told = self.catalog.told.iter().enumerate();
+        let mut sharing = told.filter(|(_, told)| {
+            let hello = told.hello.as_ref();
+            let declared =
+                |id| hello.is_some_and(|hello| handshake::declares(&hello.capabilities, id));
+            let mut ids = extensions.iter().map(|(id, _)| id);
+            ids.any(|id| handshake::may_notify(id) && declared(id))
+        });
+        match (sharing.next(), sharing.next()) {
+            (Some((server, _)), None) => Some(server),
+            _ => None,
+        }
+    }
+
+    /// Sends a notification on to its server, on the connection that the client's calls to it take.
+    async fn notify(&mut self) -> Result<(), Failure> {
+        let Some(server) = self.server_of_the_same_extension() else {
+            return Err(unknown(self.asked.method));
+        };
+        let alone = self.alone(server).await?;
+        let source = &self.class.sources()[server];
+        let line = Arc::clone(alone.as_ref().map_or(&source.line, Held::line));
+        let upstream = line.ready().await?;
+        let told = self.told_to(server, upstream.hello().era());
+        let upward = Upward {
+            revision: upstream.hello().revision,
+            capabilities: told.as_deref().unwrap_or_else(|| upstream.capabilities()),
+            progress_token: None,
+            log_level: None,
+        };
+        self.relate_upward();
+        let has_params = !self.asked.params.members.is_empty();
+        let params = bridge::params_upward(&mut self.asked.params, &upward);
+        let params = (has_params || params != "{}").then_some(params);
+        upstream
+            .notify(self.asked.method.to_owned(), params)
+            .await?;
+        alone.iter().for_each(Held::settle);
+        Ok(())
+    }
+}
+
+/// Carries a notification of an extension to the server that declares the same one, unless that takes too long. One
+/// that is the protocol's own, of whatever revision, or of no such extension, is ignored as JSON-RPC says.
+pub(crate) async fn carry(gateway: &Arc<Setup>, client: &Client, method: &str, params: Params<'_>) {
+    if !is_of_an_extension(method) {
+        return;
+    }
+    let carried = async {
+        let class = gateway.classes.of(client.class.as_ref()).await?;
+        let mut call = Call {
+            gateway,
+            catalog: class.catalog.current(),
+            class,
+            client,
+            asked: Asked {
+                id: "null",
+                method,
+                params,
+                headers: None,
+                message: None,
+            },
+            action: Action::OfExtension,
+        };
+        call.notify().await
+    };
+    let patience = gateway.classes.patience();
+    match tokio::time::timeout(patience, carried).await {
+        Ok(Ok(())) => {}
+        Ok(Err(failure)) => debug!(method, why = failure.message(), "notification not carried"),
+        Err(_elapsed) => debug!(method, "notification given up: its server does not take it"),
+    }
+}
+
+/// Whether a notification may be one of an extension.
+pub(crate) fn is_of_an_extension(method: &str) -> bool {
+    const OF_THE_PROTOCOL: [&str; 4] = ["initialized", "cancelled", "progress", "message"];
+    match method.strip_prefix("notifications/") {
+        Some(rest) => !OF_THE_PROTOCOL.contains(&rest) && !is_of_the_protocol(rest),
+        None => !is_of_the_protocol(method),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_of_an_extension;
+
+    #[track_caller]
+    fn is_carried(methods: &[&str], expected: bool) {
+        for method in methods {
+            assert_eq!(is_of_an_extension(method), expected, "{method}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_the_protocols_own_is_not_carried() {
+        is_carried(
+            &["notifications/ledger/changed", "com.example/changed"],
+            true,
+        );
+        is_carried(
+            &[
+                "notifications/initialized",
+                "notifications/cancelled",
+                "notifications/progress",
+            ],
+            false,
+        );
+        is_carried(
+            &[
+                "notifications/tools/list_changed",
+                "notifications/tasks",
+                "notifications/",
+                "tools/call",
+                "",
+            ],
+            false,
+        );
     }
 }

@@ -99,7 +99,7 @@ impl Call<'_> {
     /// What a server of `era` is told with the request of what the client can do, where that may be more than it
     /// was told of the class: a class may hold more clients than one that can do the same, and a server without
     /// sessions is told of each.
-    fn told_to(&self, server: usize, era: Era) -> Option<Arc<str>> {
+    pub(super) fn told_to(&self, server: usize, era: Era) -> Option<Arc<str>> {
         let mirrored = self.client.mirrored();
         let may_differ = era == Era::Modern && mirrored != NO_CLASS;
         may_differ.then(|| self.gateway.classes.told_of(server, mirrored))

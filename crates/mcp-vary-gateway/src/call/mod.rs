@@ -19,6 +19,7 @@ use mcp_vary::error::{Error, Identifier};
 use mcp_vary::json;
 use mcp_vary::view::Fault;
 
+pub(crate) use self::extension::{carry, is_of_an_extension};
 pub(crate) use self::forward::Forwarding;
 use crate::bridge::{self, Caching};
 use crate::catalog::Catalog;

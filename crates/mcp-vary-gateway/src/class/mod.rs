@@ -278,7 +278,8 @@ impl Classes {
         Ok(class)
     }
 
-    fn patience(&self) -> Duration {
+    /// The longest that a request waits for a server of these.
+    pub(crate) fn patience(&self) -> Duration {
         let patience = self
             .servers
             .iter()

@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use super::http::{accepted, event_stream, json};
 use super::sse::{Body, Stream};
 use super::{begin, heard};
+use crate::call::carry;
 use crate::choose::Told;
 use crate::params::Params;
 use crate::reply::{Failure, Reply};
@@ -136,6 +137,11 @@ async fn request(
     };
     let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
         heard(&gateway, session, message, &params);
+        if let Some(method) = message.method.as_deref()
+            && let Ok(client) = gateway.legacy_client(session, told, &params)
+        {
+            carry(&gateway, &client, method, params).await;
+        }
         return None;
     };
     if method == "initialize" {

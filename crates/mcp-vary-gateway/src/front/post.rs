@@ -16,6 +16,7 @@ use super::guard::TurnedAway;
 use super::http::{accepted, event_stream, json};
 use super::sse::{Body, Stream, understands_priming};
 use super::{begin, heard};
+use crate::call::{carry, is_of_an_extension};
 use crate::choose::Told;
 use crate::client::{check_version, modern_version};
 use crate::mcp_header::{self, SESSION_ID, VERSION};
@@ -152,6 +153,14 @@ async fn legacy(
 ) -> Result<Begun, Reply> {
     let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
         heard(gateway, session, message, &params);
+        if let Some(method) = message
+            .method
+            .as_deref()
+            .filter(|it| is_of_an_extension(it))
+            && let Ok(client) = gateway.legacy_client(session, told, &params)
+        {
+            carry(gateway, &client, method, params).await;
+        }
         return Ok(Begun::Answered(accepted()));
     };
     let place = begin(gateway, session, id)?;
@@ -177,6 +186,14 @@ async fn modern(
     params: Params<'_>,
 ) -> Result<Begun, Reply> {
     let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
+        if let Some(method) = message
+            .method
+            .as_deref()
+            .filter(|it| is_of_an_extension(it))
+            && let Ok(client) = gateway.modern_client(method, told, &params)
+        {
+            carry(gateway, &client, method, params).await;
+        }
         return Ok(Begun::Answered(accepted()));
     };
     let bad = |failure: Failure| Reply {

@@ -1,7 +1,7 @@
 //! The stdio front: one client, one message a line.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,9 +12,11 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
+use tracing::debug;
 
 use super::batch;
 use super::{begin, heard};
+use crate::call::{carry, is_of_an_extension};
 use crate::choose::Told;
 use crate::client::Client;
 use crate::deprecation::ClientName;
@@ -94,9 +96,23 @@ pub(super) struct Connection {
     former: Vec<Arc<Session>>,
     lines: mpsc::Sender<Bytes>,
     tasks: TaskTracker,
+    /// Where notifications of extensions are put, once there was one.
+    carrying: OnceLock<mpsc::Sender<Carried>>,
     gone: CancellationToken,
     /// Cancelled when what only listens must end.
     stopping: CancellationToken,
+}
+
+/// A notification of an extension: by whom, its method and its params as written.
+type Carried = (Arc<Setup>, Client, String, Option<String>);
+
+/// Carries one after the other.
+async fn carry_all(mut carried: mpsc::Receiver<Carried>) {
+    while let Some((setup, client, method, written)) = carried.recv().await {
+        // The params were read before, so that they can be read again.
+        let params = Params::read(written.as_deref()).unwrap_or_default();
+        carry(&setup, &client, &method, params).await;
+    }
 }
 
 /// What `initialize` began.
@@ -134,6 +150,7 @@ impl Connection {
             former: Vec::new(),
             lines,
             tasks: TaskTracker::new(),
+            carrying: OnceLock::new(),
             gone: CancellationToken::new(),
             stopping: CancellationToken::new(),
         }
@@ -176,6 +193,10 @@ impl Connection {
             for session in self.sessions() {
                 heard(&setup, session, message, &params);
             }
+            let method = message.method.as_deref();
+            if let Some(method) = method.filter(|method| is_of_an_extension(method)) {
+                self.carry(setup, method, message.params, &params);
+            }
             return;
         };
         let setup = self.gateway.current();
@@ -189,6 +210,32 @@ impl Connection {
                 Err(reply) => self.say(reply.body).await,
             },
             Err(failure) => self.say(failure.to_bytes(Some(id))).await,
+        }
+    }
+
+    /// Carries a notification of an extension on the side, in order; of too many the last are dropped.
+    fn carry(&self, setup: Arc<Setup>, method: &str, written: Option<&str>, params: &Params<'_>) {
+        let client = match (params.is_modern(), &self.legacy) {
+            (true, _) => setup.modern_client(method, &Told::default(), params),
+            (false, Some(legacy)) => setup.legacy_client(&legacy.session, &Told::default(), params),
+            (false, None) => return,
+        };
+        let Ok(mut client) = client else { return };
+        if params.is_modern() {
+            client.id = self.modern.client;
+        }
+        let (method, written) = (method.to_owned(), written.map(str::to_owned));
+        let carried = self.carrying.get_or_init(|| {
+            let (sender, carried) = mpsc::channel(WAITING);
+            let carrying = self
+                .gone
+                .clone()
+                .run_until_cancelled_owned(carry_all(carried));
+            self.tasks.spawn(carrying);
+            sender
+        });
+        if carried.try_send((setup, client, method, written)).is_err() {
+            debug!("notifications come faster than servers take them; one was dropped");
         }
     }
 
@@ -378,6 +425,7 @@ impl Connection {
     pub(super) async fn finish(mut self) {
         drop(self.legacy.as_mut().map(|legacy| legacy.silent.take()));
         self.stopping.cancel();
+        drop(self.carrying.take());
         // What the client is asked now it cannot answer, and nobody waits for that.
         for session in self.sessions() {
             session.fall_silent();

@@ -11,7 +11,8 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::http_peer::{Peer, Reply, Seen, event};
 use crate::support::{
-    House, Legacy, Way, config, features, notification, request, soon, tool, under,
+    House, Legacy, Pipe, Post, Way, config, features, modern, notification, request, soon, tool,
+    under,
 };
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
@@ -709,4 +710,104 @@ async fn a_task_asks_only_what_its_client_declared() {
         asked["result"]["inputRequests"]["a"]["params"]["message"],
         "m"
     );
+}
+
+/// A server that declares an extension, and its client's, hear of each other.
+async fn ledger(name: &'static str, era: Era) -> (Peer, UpstreamConfig) {
+    let peer = jobs(name, era).await;
+    let mut entry = UpstreamConfig::new(name, Target::http(peer.url.clone()));
+    entry.mirrored = vec![OTHER.to_owned()];
+    (peer, entry)
+}
+
+/// What a client of `capabilities` tells, each in its turn; a request after that is answered.
+async fn tells(house: &House, way: Way, capabilities: &Value, told: &[Value]) {
+    match way {
+        Way::HttpLegacy => {
+            let mut client = Legacy::open(house, "2025-11-25", capabilities).await;
+            for message in told {
+                let post = client.post(message);
+                assert_eq!(client.http.ask(&post).await.status, 202);
+            }
+        }
+        Way::HttpModern => {
+            for message in told {
+                let post = Post::modern(&said_by(message, capabilities));
+                assert_eq!(house.connect().await.ask(&post).await.status, 202);
+            }
+        }
+        Way::StdioLegacy => {
+            let mut pipe = Pipe::legacy(&house.gateway, "2025-11-25", capabilities).await;
+            for message in told {
+                pipe.say(message.to_string()).await;
+            }
+            pipe.close().await;
+        }
+        Way::StdioModern => {
+            let mut pipe = Pipe::open(&house.gateway);
+            for message in told {
+                pipe.say(said_by(message, capabilities).to_string()).await;
+            }
+            pipe.close().await;
+        }
+    }
+}
+
+/// A notification of a client without a session.
+fn said_by(message: &Value, capabilities: &Value) -> Value {
+    let params = message["params"].clone();
+    let mut said = modern(
+        json!(0),
+        message["method"].as_str().unwrap(),
+        params,
+        capabilities,
+    );
+    said.as_object_mut().unwrap().remove("id");
+    said
+}
+
+/// A notification of an extension goes to the server that declares the same one, in order; what the protocol
+/// does not have otherwise is ignored, as is one of a client that has not declared it.
+#[tokio::test]
+async fn notifications_of_an_extension_reach_its_server() {
+    let told = |of: f64| notification("notifications/ledger/changed", json!({"of": of}));
+    for era in [Era::Legacy, Era::Modern] {
+        let (one, entry) = ledger("one", era).await;
+        let plain = Peer::start(|_| None).await;
+        let mut all: Config = config(Target::command("none", []));
+        all.servers = vec![
+            entry,
+            UpstreamConfig::new("two", Target::http(plain.url.clone())),
+        ];
+        let house = House::behind(one, all).await;
+        let knows = json!({"extensions": {OTHER: {}}});
+        let heard = || house.peer.of("notifications/ledger/changed");
+        for (round, way) in Way::ALL.into_iter().enumerate() {
+            tells(&house, way, &json!({}), &[told(7.0)]).await;
+            let foreign = notification("notifications/tools/unknown", json!({}));
+            tells(&house, way, &knows, &[told(1.0), foreign, told(2.50)]).await;
+            house
+                .peer
+                .saw("notifications/ledger/changed", 2 * (round + 1))
+                .await;
+            let said: Vec<_> = heard()
+                .iter()
+                .map(|seen| seen.body["params"]["of"].clone())
+                .collect();
+            assert_eq!(
+                said[2 * round..],
+                [json!(1.0), json!(2.5)],
+                "{era:?} {way:?}"
+            );
+        }
+        for seen in heard() {
+            let meta = &seen.body["params"]["_meta"];
+            let era_of = meta["io.modelcontextprotocol/protocolVersion"].as_str();
+            assert_eq!(era_of.is_some(), era == Era::Modern, "{}", seen.body);
+        }
+        for peer in [&house.peer, &plain] {
+            assert!(peer.of("notifications/tools/unknown").is_empty());
+        }
+        assert!(plain.of("notifications/ledger/changed").is_empty());
+    }
 }
