@@ -286,7 +286,7 @@ pub(crate) fn may_notify(id: &str) -> bool {
 }
 
 /// MCP Apps (SEP-1865), whose notifications pass between an app and its host.
-const UI: &str = "io.modelcontextprotocol/ui";
+pub(crate) const UI: &str = "io.modelcontextprotocol/ui";
 
 /// The capabilities that the gateway carries, and of each the flags that it does not.
 const CARRIED: &[(&str, &[&str])] = &[

@@ -110,7 +110,12 @@ impl Call<'_> {
             // What is not listed must be selected by its own URI, too.
             catalog.listed_resource(variant, own).or_else(|| {
                 let template = catalog.resource(variant, own).filter(shows);
-                template.or_else(|| self.linked(catalog, variant, own, shows))
+                let interface = || {
+                    let view = catalog.view(ListKind::Tools, variant)?;
+                    view.server_of_interface(own, shows)
+                };
+                let linked = || self.linked(catalog, variant, own, shows);
+                template.or_else(interface).or_else(linked)
             })
         };
         self.find(ListKind::Resources, find, || {

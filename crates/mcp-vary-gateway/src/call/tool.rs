@@ -10,8 +10,10 @@ use mcp_vary::view::Fault;
 use super::forward::Forwarding;
 use super::{Call, sentence};
 use crate::catalog::Catalog;
+use crate::catalog::apps::Meant;
 use crate::catalog::listing::ListKind;
 use crate::catalog::shown::Tool;
+use crate::handshake;
 use crate::links::Origin;
 use crate::mcp_header;
 use crate::reply::Failure;
@@ -63,12 +65,34 @@ impl Call<'_> {
         self.forward(variant, forwarding).await
     }
 
+    /// The tool that the variant lists as `name`, or that an app of a client that has such means by it.
     async fn known_tool(&self, variant: usize, name: &str) -> Result<Arc<Tool>, Failure> {
-        let find = |catalog: &Catalog| catalog.tool(variant, name).cloned();
-        self.find(ListKind::Tools, find, || {
+        let meant = |catalog: &Catalog| {
+            let view = catalog.view(ListKind::Tools, variant);
+            match view?.meant_by_an_app(name)? {
+                Meant::Tool(tool) => Some(Ok(Arc::clone(tool))),
+                Meant::Any(all) => Some(Err(self.unclear(variant, name, &all))),
+            }
+        };
+        let has_apps = handshake::declares(self.client.mirrored(), handshake::UI);
+        let find = |catalog: &Catalog| {
+            let listed = catalog.tool(variant, name).cloned().map(Ok);
+            listed.or_else(|| meant(catalog).filter(|_| has_apps))
+        };
+        let found = self.find(ListKind::Tools, find, || {
             self.not_found(variant, Identifier::Tool(name.to_owned()))
-        })
-        .await
+        });
+        found.await?
+    }
+
+    /// The failure of an app whose server cannot be told.
+    fn unclear(&self, variant: usize, name: &str, all: &[&Arc<str>]) -> Failure {
+        let all: Vec<_> = all.iter().map(|id| format!("`{id}`")).collect();
+        let why = format!(
+            "several servers have a tool `{name}`; call one of {}",
+            all.join(", ")
+        );
+        self.about_the_variant(variant, Failure::invalid_params(why))
     }
 
     fn repeats(&self, server: usize) -> bool {

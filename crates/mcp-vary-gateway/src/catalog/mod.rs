@@ -1,5 +1,6 @@
 //! What the servers offer together, and the views of it.
 
+pub(crate) mod apps;
 mod bookmark;
 pub(crate) mod face;
 pub(crate) mod item;

@@ -163,6 +163,17 @@ impl View {
         self.tools.values().find(|tool| tool.place == *place)
     }
 
+    /// Every tool that the view lists: what it calls it, and the text of its item.
+    pub(super) fn listed_tools(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Tool>, &str)> {
+        self.contents.items.iter().filter_map(|showing| {
+            let listed = showing.listed.as_ref()?;
+            match &listed.what {
+                What::Tool(tool) => Some((&listed.id, tool, &*showing.item.json)),
+                _ => None,
+            }
+        })
+    }
+
     /// The prompt that the view lists as `name`.
     pub(crate) fn prompt(&self, name: &str) -> Option<&Arc<Prompt>> {
         self.prompts.get(name)

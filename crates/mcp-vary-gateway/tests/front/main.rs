@@ -14,6 +14,7 @@
 mod http_peer;
 
 mod applied;
+mod apps;
 mod asked;
 mod bad_input;
 mod batches;
