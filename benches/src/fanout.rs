@@ -3,14 +3,19 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use crate::load::{Connection, Place, post};
+use serde_json::json;
+
+use crate::load::{Connection, Era, Place, post};
 use crate::machine::Usage;
-use crate::report::Moment;
-use crate::subject::{Behind, Programs, Subject};
+use crate::report::Fan;
+use crate::subject::{Behind, Programs, Running, Subject};
 use crate::upstream::{Kind, Transport, tools};
 
-/// The name of this row.
-pub(crate) const NAME: &str = "a list changes, 1,000 clients listen";
+/// The names of these rows.
+pub(crate) const NAMES: [&str; 2] = [
+    "a list changes, 1,000 clients listen",
+    "a list changes, 1,000 streams of subscriptions/listen",
+];
 
 /// Streams that are open at once: what a gateway lets in, less a few for others.
 const LISTENERS: usize = 1000;
@@ -18,46 +23,115 @@ const LISTENERS: usize = 1000;
 /// The gateway reads a list again after this long at the earliest.
 const PAUSE: Duration = Duration::from_millis(1_500);
 
-/// Measures from the announcement until the last listener was told, so many times.
-pub(crate) async fn measure(programs: &Programs, times: usize) -> io::Result<Moment> {
-    let upstream = programs.upstream(Behind {
-        transport: Transport::Http,
-        kind: Kind::Sessions,
-        tools: 10,
-        servers: 1,
-        variants: 0,
-        alike: 0,
-        rules: None,
-    })?;
-    let running = programs.proxy(Subject::Vary, &upstream)?;
+/// Measures from the announcement until the last listener was told, so many times: the limit, then Vary, for each
+/// row that is wanted.
+pub(crate) async fn measure(
+    programs: &Programs,
+    times: usize,
+    wanted: impl Fn(&str) -> bool,
+) -> io::Result<Vec<Fan>> {
+    let mut fans = Vec::new();
+    for (name, era) in NAMES.into_iter().zip([Era::Legacy, Era::Modern]) {
+        if !wanted(name) {
+            continue;
+        }
+        let limit = programs.fan()?;
+        fans.push(of(name, Subject::Fan, &limit, Era::Legacy, times).await?);
+        drop(limit);
+        let upstream = programs.upstream(Behind {
+            transport: Transport::Http,
+            kind: Kind::Sessions,
+            tools: 10,
+            servers: 1,
+            variants: 0,
+            alike: 0,
+            rules: None,
+        })?;
+        let vary = programs.proxy(Subject::Vary, &upstream)?;
+        fans.push(of(name, Subject::Vary, &vary, era, times).await?);
+    }
+    Ok(fans)
+}
+
+async fn of(
+    name: &'static str,
+    subject: Subject,
+    running: &Running,
+    era: Era,
+    times: usize,
+) -> io::Result<Fan> {
     let place = &running.place;
     let mut caller = Connection::open(place.address).await?;
-    caller.initialize(place).await?;
+    if subject == Subject::Vary {
+        caller.initialize(place).await?;
+    }
     let mut listeners = Vec::new();
     for _ in 0..LISTENERS {
-        let mut listener = Connection::open(place.address).await?;
-        listener.initialize(place).await?;
-        listener.listen(place).await?;
-        listeners.push(listener);
+        listeners.push(listener(subject, era, place).await?);
     }
-    let mut moment = Moment::new(NAME);
+    let mut fan = Fan::new(name, subject, LISTENERS);
     for _ in 0..times {
         tokio::time::sleep(PAUSE).await;
         let (used, started) = (Usage::of(running.process())?, Instant::now());
         announce(&mut caller, place).await?;
+        let mut heard = Vec::new();
         for listener in &mut listeners {
             let told = listener.hear(b"notifications/tools/list_changed");
             let told = tokio::time::timeout(PATIENCE, told).await;
             told.map_err(|_| io::Error::other("a listener is not told of a change"))??;
+            heard.push(started.elapsed());
         }
         let cpu = Usage::of(running.process())?.cpu - used.cpu;
-        moment.add(started.elapsed(), cpu);
+        fan.add(&heard, cpu);
     }
-    Ok(moment)
+    Ok(fan)
 }
 
 /// How long a listener waits.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A connection on which a client hears of changes.
+async fn listener(subject: Subject, era: Era, place: &Place) -> io::Result<Connection> {
+    let mut listener = Connection::open(place.address).await?;
+    match era {
+        Era::Legacy => {
+            if subject == Subject::Vary {
+                listener.initialize(place).await?;
+            }
+            listener.listen(place).await?;
+        }
+        Era::Modern => {
+            listener.subscribe(&listen(place)).await?;
+            listener
+                .hear(b"notifications/subscriptions/acknowledged")
+                .await?;
+        }
+    }
+    Ok(listener)
+}
+
+/// A request for changes of the list of tools.
+fn listen(Place { address, path }: &Place) -> Vec<u8> {
+    let body = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen",
+        "params": {
+            "notifications": {"toolsListChanged": true},
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": {"name": "vary-bench", "version": "1.0.0"},
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
+        },
+    });
+    let body = body.to_string();
+    let length = body.len();
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nAccept: \
+         application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: \
+         subscriptions/listen\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .into_bytes()
+}
 
 /// Has the server change its list, and say so.
 async fn announce(caller: &mut Connection, place: &Place) -> io::Result<()> {

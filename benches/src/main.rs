@@ -37,6 +37,8 @@ enum Part {
     Run(run::Options),
     /// The limit of a list: an HTTP server whose answer is fixed
     Fixed(servers::fixed::Options),
+    /// The limit of a notification to many: an HTTP server that tells everybody the same
+    Fan(servers::fan::Options),
     /// The limit of a call: an HTTP proxy that reads only the envelope
     Forward(servers::forward::Options),
     /// A proxy made of rmcp's server and client
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().part {
         Part::Run(options) => return run::run(&options),
         Part::Fixed(options) => servers::fixed::serve(&options),
+        Part::Fan(_) => servers::fan::serve(),
         Part::Forward(options) => servers::forward::serve(options),
         Part::RmcpProxy(options) => servers::rmcp_proxy::serve(options),
         Part::Library(options) => servers::library::serve(&options),

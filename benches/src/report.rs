@@ -90,6 +90,61 @@ impl Moment {
     }
 }
 
+/// What it costs to tell many listeners of one change.
+#[derive(Clone, Debug)]
+pub(crate) struct Fan {
+    name: &'static str,
+    subject: Subject,
+    listeners: usize,
+    /// Microseconds on a core for each listener, time after time.
+    cpu: Vec<f64>,
+    /// Milliseconds until each listener was told, of all times, in no order.
+    heard: Vec<f64>,
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a few seconds, a thousand listeners"
+)]
+impl Fan {
+    pub(crate) fn new(name: &'static str, subject: Subject, listeners: usize) -> Self {
+        Self {
+            name,
+            subject,
+            listeners,
+            cpu: Vec::new(),
+            heard: Vec::new(),
+        }
+    }
+
+    /// Adds one change: when each listener was told, and the nanoseconds on a core that it took.
+    pub(crate) fn add(&mut self, heard: &[Duration], cpu: u64) {
+        self.cpu.push(cpu as f64 / 1e3 / self.listeners as f64);
+        self.heard
+            .extend(heard.iter().map(|took| took.as_secs_f64() * 1e3));
+    }
+
+    fn percentile(&self, part: usize) -> f64 {
+        let mut heard = self.heard.clone();
+        heard.sort_by(f64::total_cmp);
+        let last = heard.len().saturating_sub(1);
+        heard.get(last * part / 100).copied().unwrap_or(f64::NAN)
+    }
+
+    /// What is said of it, beside its limit.
+    fn said(&self, limit: Option<&Self>) -> String {
+        let cpu = median(self.cpu.clone());
+        let ratio = limit.map(|limit| cpu / median(limit.cpu.clone()));
+        let ratio = ratio.map_or_else(String::new, |ratio| format!(" ({ratio:.2} × the limit)"));
+        format!(
+            "{cpu:.2} µs of CPU for each of {}{ratio} · told after {:.1} ms p50, {:.1} ms p99",
+            self.listeners,
+            self.percentile(50),
+            self.percentile(99),
+        )
+    }
+}
+
 /// Everything that was measured.
 #[derive(Debug)]
 pub(crate) struct Report {
@@ -100,6 +155,7 @@ pub(crate) struct Report {
     memory: Vec<Memory>,
     changes: Vec<Change>,
     moments: Vec<Moment>,
+    fans: Vec<Fan>,
 }
 
 #[expect(
@@ -208,6 +264,7 @@ impl Report {
             memory: Vec::new(),
             changes: Vec::new(),
             moments: Vec::new(),
+            fans: Vec::new(),
         }
     }
 
@@ -279,6 +336,25 @@ impl Report {
         text
     }
 
+    pub(crate) fn add_fans(&mut self, fans: Vec<Fan>) -> String {
+        let mut text = String::new();
+        let mut limit: Option<&Fan> = None;
+        for fan in &fans {
+            if fan.subject.is_limit() {
+                let _ = writeln!(text, "{}", fan.name);
+                limit = None;
+            }
+            let said = match self.timed {
+                true => fan.said(limit),
+                false => "right".to_owned(),
+            };
+            let _ = writeln!(text, "  {:<18}{said}", fan.subject);
+            limit = Some(fan);
+        }
+        self.fans = fans;
+        text
+    }
+
     /// Whether all holds, and what does not.
     pub(crate) fn verdict(&self) -> (String, bool) {
         let mut missed = Vec::new();
@@ -328,8 +404,18 @@ impl Report {
             "rows": rows.collect::<Vec<_>>(),
             "memory": memory.collect::<Vec<_>>(),
             "moments": moments.collect::<Vec<_>>(),
+            "fans": self.fans.iter().map(Fan::to_json).collect::<Vec<_>>(),
         });
         format!("{value:#}\n")
+    }
+}
+
+impl Fan {
+    fn to_json(&self) -> Value {
+        json!({
+            "name": self.name, "program": self.subject.name(), "listeners": self.listeners,
+            "cpu": self.cpu, "p50Ms": self.percentile(50), "p99Ms": self.percentile(99),
+        })
     }
 }
 

@@ -78,6 +78,7 @@ pub(crate) fn all() -> Vec<Row> {
     rows.extend(calls());
     rows.extend(lists());
     rows.extend(shapes());
+    rows.extend(asks());
     rows.extend(growth());
     rows.extend(variants());
     rows.extend(told());
@@ -144,6 +145,25 @@ fn shapes() -> Vec<Row> {
         rows.push(streamed.without(Subject::Rmcp));
     }
     rows
+}
+
+/// Calls whose client is asked something first: there and back twice, or over the stream of the call.
+fn asks() -> Vec<Row> {
+    let ask = Arguments {
+        ask: true,
+        ..Arguments::default()
+    };
+    let rows = [Era::Legacy, Era::Modern].map(|era| {
+        let row = Row::call(era, Transport::Http, kind_of(era, Transport::Http));
+        let name = match era {
+            Era::Legacy => "asked on its stream",
+            Era::Modern => "input required",
+        };
+        row.with(name, ask)
+            .without(Subject::Rmcp)
+            .without(Subject::McpProxy)
+    });
+    rows.into()
 }
 
 /// What grows with what.

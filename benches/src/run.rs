@@ -87,7 +87,8 @@ pub(crate) fn run(options: &Options) -> ExitCode {
         for row in rows::all() {
             println!("{}", row.name);
         }
-        for name in [sessions::NAME, fanout::NAME].iter().chain(&reload::NAMES) {
+        let others = [sessions::NAME, changes::NAME].into_iter();
+        for name in others.chain(reload::NAMES).chain(fanout::NAMES) {
             println!("{name}");
         }
         return ExitCode::SUCCESS;
@@ -130,9 +131,9 @@ async fn measure(options: &Options) -> io::Result<bool> {
         let moments = reload::measure(&programs, pace.rounds)?;
         println!("{}", report.add_moments(moments));
     }
-    if options.wants(fanout::NAME) {
-        let told = fanout::measure(&programs, options.times()).await?;
-        println!("{}", report.add_moments(vec![told]));
+    let told = fanout::measure(&programs, options.times(), |name| options.wants(name)).await?;
+    if !told.is_empty() {
+        println!("{}", report.add_fans(told));
     }
     let (verdict, holds) = report.verdict();
     println!("{verdict}");

@@ -22,6 +22,8 @@ use crate::upstream;
 pub(crate) enum Subject {
     /// The limit of a list.
     Fixed,
+    /// The limit of a notification to many.
+    Fan,
     /// The limit of a call.
     Forward,
     /// Vary with one variant, which is the limit of Vary with many.
@@ -46,7 +48,7 @@ impl Subject {
     pub(crate) const fn is_limit(self) -> bool {
         matches!(
             self,
-            Self::Fixed | Self::Forward | Self::Alone | Self::Unshaped | Self::Bare
+            Self::Fixed | Self::Fan | Self::Forward | Self::Alone | Self::Unshaped | Self::Bare
         )
     }
 
@@ -63,6 +65,7 @@ impl Subject {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Fixed => "fixed body",
+            Self::Fan => "plain fan-out",
             Self::Forward => "forwarding proxy",
             Self::Alone => "vary, 1 variant",
             Self::Unshaped => "vary, unshaped",
@@ -171,6 +174,12 @@ impl Programs {
         self.start(&self.own, &words, self.cores.subject, Says::Output)
     }
 
+    /// Starts the plain fan-out.
+    pub(crate) fn fan(&self) -> io::Result<Running> {
+        let words = ["fan".to_owned()];
+        self.start(&self.own, &words, self.cores.subject, Says::Output)
+    }
+
     /// Starts a proxy before `upstream`.
     pub(crate) fn proxy(&self, subject: Subject, upstream: &Upstream) -> io::Result<Running> {
         let ways = self.ways(upstream);
@@ -178,6 +187,7 @@ impl Programs {
             Subject::Bare => self.library("bare"),
             Subject::Negotiating => self.library("negotiating"),
             Subject::Variants => self.library("variants"),
+            Subject::Fan => self.fan(),
             Subject::Fixed | Subject::Forward => self.own_proxy("forward", &ways[0]),
             Subject::Rmcp => self.own_proxy("rmcp-proxy", &ways[0]),
             Subject::Alone => self.vary_with("one", &alike(&ways, 1)),

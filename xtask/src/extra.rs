@@ -63,7 +63,7 @@ const EXTRAS: &[Extra] = &[
     Extra {
         name: "soak",
         about: "ten thousand clients that come and go in every way leave nothing in the gateway (`cargo xtask soak`)",
-        run: |workspace, _| soak::extra(workspace),
+        run: |workspace, _| soak::phase(workspace, soak::CLIENTS),
     },
 ];
 

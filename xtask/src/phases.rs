@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::workspace::Workspace;
-use crate::{cargo, conformance, faults, guide, interop, layout, requirements, tokens};
+use crate::{cargo, conformance, faults, guide, interop, layout, requirements, soak, tokens};
 
 /// One part of the tests that can be run alone.
 struct Phase {
@@ -72,6 +72,11 @@ const PHASES: &[Phase] = &[
         name: "faults",
         about: "clients see what they should when the server behind fails",
         run: faults::phase,
+    },
+    Phase {
+        name: "soak",
+        about: "some hundred clients that come and go in every way leave nothing in the gateway",
+        run: |workspace| soak::phase(workspace, soak::SOME),
     },
     Phase {
         name: "packages",

@@ -13,6 +13,8 @@ use crate::workspace::Workspace;
 
 /// How many come before a release.
 pub(crate) const CLIENTS: usize = 10_000;
+/// How many come with every test: each way is gone once at least.
+pub(crate) const SOME: usize = 450;
 
 /// Prints what was there before and after; with `write`, into the page, too.
 ///
@@ -33,8 +35,8 @@ pub(crate) fn soak(workspace: &Workspace, clients: usize, write: bool) -> Result
 }
 
 /// The same as a phase.
-pub(crate) fn extra(workspace: &Workspace) -> Outcome {
-    match ran(workspace, CLIENTS) {
+pub(crate) fn phase(workspace: &Workspace, clients: usize) -> Outcome {
+    match ran(workspace, clients) {
         Ok(soaked) => Outcome {
             passed: usize::from(soaked.failed.is_empty()),
             failed: soaked.failed.len(),

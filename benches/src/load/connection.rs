@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io;
 use std::net::SocketAddr;
 
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -47,12 +48,21 @@ impl Connection {
 
     /// Opens a legacy session, if the server has any.
     pub(crate) async fn initialize(&mut self, place: &Place) -> io::Result<()> {
-        self.initialize_with(place, &[]).await
+        self.initialize_with(place, &[], false).await
     }
 
-    /// The same for a client that declares these tags.
-    pub(crate) async fn initialize_with(&mut self, place: &Place, tags: &[&str]) -> io::Result<()> {
-        let capabilities = capabilities(tags).to_string();
+    /// The same for a client that declares these tags, and that can be asked to fill in forms.
+    pub(crate) async fn initialize_with(
+        &mut self,
+        place: &Place,
+        tags: &[&str],
+        is_askable: bool,
+    ) -> io::Result<()> {
+        let mut capabilities = capabilities(tags);
+        if is_askable {
+            capabilities["elicitation"] = json!({});
+        }
+        let capabilities = capabilities.to_string();
         let message = INITIALIZE.replace("CAPABILITIES", &capabilities);
         let response = self.exchange(&post(place, "", &message)).await?;
         if response.status != 200 {
@@ -74,7 +84,12 @@ impl Connection {
             "GET {path} HTTP/1.1\r\nHost: {address}\r\nAccept: text/event-stream\r\n\
              MCP-Protocol-Version: 2025-11-25\r\n{session}\r\n"
         );
-        self.socket.write_all(request.as_bytes()).await?;
+        self.subscribe(request.as_bytes()).await
+    }
+
+    /// Sends a request whose answer is a stream, and leaves that open.
+    pub(crate) async fn subscribe(&mut self, request: &[u8]) -> io::Result<()> {
+        self.socket.write_all(request).await?;
         self.buffer.clear();
         self.head().await?;
         match self.buffer.get(9..12) {
@@ -137,28 +152,73 @@ impl Connection {
         }
     }
 
-    /// Reads a chunked body, whose first chunk begins at `at`.
-    async fn chunks(&mut self, mut at: usize) -> io::Result<()> {
-        loop {
-            let line = loop {
-                match find(&self.buffer[at..], b"\r\n") {
-                    Some(end) => break at + end,
-                    None => self.more().await?,
-                }
-            };
-            let digits = std::str::from_utf8(&self.buffer[at..line]).unwrap_or_default();
-            let size = usize::from_str_radix(digits.trim(), 16).map_err(io::Error::other)?;
-            let start = line + 2;
-            while self.buffer.len() < start + size + 2 {
-                self.more().await?;
+    /// Sends one request, which has its client asked something, answers that over `other`, and reads the rest.
+    pub(crate) async fn exchange_asked(
+        &mut self,
+        request: &[u8],
+        other: &mut Self,
+        place: &Place,
+    ) -> io::Result<Response<'_>> {
+        self.socket.write_all(request).await?;
+        self.buffer.clear();
+        self.joined.clear();
+        let head = self.head().await?;
+        let mut at = head;
+        let asked = loop {
+            at = self.chunk(at).await?.ok_or_else(|| {
+                let said = String::from_utf8_lossy(&self.buffer).into_owned();
+                io::Error::other(format!("nothing is asked: {said}"))
+            })?;
+            if let Some(asked) = asked(&self.joined) {
+                break asked;
             }
-            if size == 0 {
-                return Ok(());
-            }
-            self.joined
-                .extend_from_slice(&self.buffer[start..start + size]);
-            at = start + size + 2;
+        };
+        let said = format!(
+            r#"{{"jsonrpc":"2.0","id":{asked},"result":{{"action":"accept","content":{{"name":"Ada"}}}}}}"#
+        );
+        let answer = post(place, self.session(), &said);
+        let status = other.exchange(&answer).await?.status;
+        if status != 202 {
+            return Err(io::Error::other(format!(
+                "the answer has the status {status}"
+            )));
         }
+        self.chunks(at).await?;
+        Ok(Response {
+            status: 200,
+            head: &self.buffer[..head],
+            body: &self.joined,
+        })
+    }
+
+    /// Reads a chunked body, whose next chunk begins at `at`.
+    async fn chunks(&mut self, mut at: usize) -> io::Result<()> {
+        while let Some(next) = self.chunk(at).await? {
+            at = next;
+        }
+        Ok(())
+    }
+
+    /// Reads the chunk at `at`; where the next one begins, if there is one.
+    async fn chunk(&mut self, at: usize) -> io::Result<Option<usize>> {
+        let line = loop {
+            match find(&self.buffer[at..], b"\r\n") {
+                Some(end) => break at + end,
+                None => self.more().await?,
+            }
+        };
+        let digits = std::str::from_utf8(&self.buffer[at..line]).unwrap_or_default();
+        let size = usize::from_str_radix(digits.trim(), 16).map_err(io::Error::other)?;
+        let start = line + 2;
+        while self.buffer.len() < start + size + 2 {
+            self.more().await?;
+        }
+        if size == 0 {
+            return Ok(None);
+        }
+        self.joined
+            .extend_from_slice(&self.buffer[start..start + size]);
+        Ok(Some(start + size + 2))
     }
 }
 
@@ -177,6 +237,18 @@ fn header<'a>(head: &'a [u8], name: &str) -> Option<&'a str> {
         told.eq_ignore_ascii_case(name.as_bytes())
             .then_some(value.trim())
     })
+}
+
+/// The id of what the client is asked, JSON text, once that was read whole.
+fn asked(events: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(events).ok()?;
+    let data = text
+        .split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'));
+    let data = data.filter_map(|line| line.strip_prefix("data: "));
+    let mut messages = data.filter_map(|data| serde_json::from_str::<Value>(data).ok());
+    let asked = messages.find(|message| message["method"] == "elicitation/create")?;
+    Some(asked["id"].to_string())
 }
 
 fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {

@@ -84,7 +84,10 @@ impl Load {
             let mut connection = Connection::open(self.place.address).await?;
             if self.script.needs_session() && !is_fixed {
                 let declares = self.declares;
-                connection.initialize_with(&self.place, declares).await?;
+                let asks = self.script.asks;
+                connection
+                    .initialize_with(&self.place, declares, asks)
+                    .await?;
             }
             connections.push(connection);
         }
@@ -123,6 +126,7 @@ impl Load {
     ) -> (Option<Connection>, Sample) {
         let mut sample = Sample::default();
         let mut request = Vec::new();
+        let mut other = None;
         for turn in 0.. {
             let started = Instant::now();
             match until {
@@ -134,7 +138,7 @@ impl Load {
             let number = self.next.replace(self.next.get() + 1);
             let session = connection.session();
             self.script.write(template, number, session, &mut request);
-            let response = match connection.exchange(&request).await {
+            let response = match self.exchanged(&mut connection, &mut other, &request).await {
                 Ok(response) => response,
                 Err(error) => {
                     sample.complain(format!("the connection broke: {error}"));
@@ -149,6 +153,30 @@ impl Load {
             }
         }
         (Some(connection), sample)
+    }
+}
+
+impl Load {
+    /// Asks once; a call that has its client asked something is answered after that.
+    async fn exchanged<'a>(
+        &self,
+        connection: &'a mut Connection,
+        other: &mut Option<Connection>,
+        request: &[u8],
+    ) -> io::Result<Response<'a>> {
+        if !self.script.asks {
+            return connection.exchange(request).await;
+        }
+        if !self.script.needs_session() {
+            let asked = connection.exchange(request).await?;
+            let retry = script::retry(request, asked.body).map_err(io::Error::other)?;
+            return connection.exchange(&retry).await;
+        }
+        let other = match other {
+            Some(other) => other,
+            None => other.insert(Connection::open(self.place.address).await?),
+        };
+        connection.exchange_asked(request, other, &self.place).await
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) struct Arguments {
     pub(crate) delay: u64,
     /// Notifications before the answer.
     pub(crate) steps: usize,
+    /// Whether the client is asked something before it is answered.
+    pub(crate) ask: bool,
 }
 
 /// Modern clients, all different.
@@ -60,6 +62,8 @@ pub(crate) enum Selects {
 #[derive(Debug)]
 pub(crate) struct Script {
     era: Era,
+    /// Whether its calls have the client asked something.
+    pub(crate) asks: bool,
     templates: Vec<Template>,
 }
 
@@ -102,7 +106,12 @@ impl Script {
                 .map(|client| template(Some(meta(client, arguments, crowd))))
                 .collect(),
         };
-        Self { era, templates }
+        let asks = arguments.ask;
+        Self {
+            era,
+            asks,
+            templates,
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -132,6 +141,38 @@ impl Script {
             out[at..at + SLOT.len()].copy_from_slice(&digits);
         }
     }
+}
+
+/// The same call with what it was asked, and the state that came with that, where the answer asks for input.
+pub(crate) fn retry(request: &[u8], answer: &[u8]) -> Result<Vec<u8>, String> {
+    let told = || String::from_utf8_lossy(answer).into_owned();
+    let asked: Value =
+        serde_json::from_slice(answer).map_err(|why| format!("{why}: {}", told()))?;
+    let state = asked["result"]["requestState"].as_str();
+    let requests = asked["result"]["inputRequests"].as_object();
+    let (Some(state), Some(requests)) = (state, requests) else {
+        return Err(format!("no input is required: {}", told()));
+    };
+    let said = |key: &String| {
+        (
+            key.clone(),
+            json!({"action": "accept", "content": {"name": "Ada"}}),
+        )
+    };
+    let said: serde_json::Map<_, _> = requests.keys().map(said).collect();
+    let more = format!(
+        r#""params":{{"inputResponses":{},"requestState":"{state}","#,
+        Value::Object(said)
+    );
+    let request = std::str::from_utf8(request).map_err(|why| why.to_string())?;
+    let split = request.split_once("Content-Length: ");
+    let (head, rest) = split.ok_or("a request without a length")?;
+    let (_, body) = rest
+        .split_once("\r\n\r\n")
+        .ok_or("a request without a body")?;
+    let body = body.replacen(r#""params":{"#, &more, 1);
+    let length = body.len();
+    Ok(format!("{head}Content-Length: {length}\r\n\r\n{body}").into_bytes())
 }
 
 impl Template {
@@ -203,6 +244,9 @@ fn told(arguments: Arguments) -> Value {
         if value > 0 {
             told[key] = value.into();
         }
+    }
+    if arguments.ask {
+        told["ask"] = true.into();
     }
     if arguments.padding > 0 {
         let rows = (0..arguments.padding / tools::ROW).map(tools::row);
@@ -285,5 +329,28 @@ pub(crate) fn capabilities(tags: &[&str]) -> Value {
         tags => json!({"extensions": {
             "io.modelcontextprotocol/content-negotiation": {"features": tags},
         }}),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_comes_back_with_what_it_was_asked_and_is_otherwise_the_same() {
+        let body = r#"{"jsonrpc":"2.0","id":7,"params":{"name":"echo"}}"#;
+        let request = format!("POST /mcp HTTP/1.1\r\nContent-Length: 49\r\n\r\n{body}");
+        let asked = r#"{"id":7,"result":{"inputRequests":{"a":{}},"requestState":"s"}}"#;
+        let again = retry(request.as_bytes(), asked.as_bytes()).unwrap();
+        let again = String::from_utf8(again).unwrap();
+        let (head, body) = again.split_once("\r\n\r\n").unwrap();
+        assert_eq!(
+            body,
+            r#"{"jsonrpc":"2.0","id":7,"params":{"inputResponses":{"a":{"action":"accept","content":{"name":"Ada"}}},"requestState":"s","name":"echo"}}"#
+        );
+        let length = format!("POST /mcp HTTP/1.1\r\nContent-Length: {}", body.len());
+        assert_eq!(head, length);
+        let answered = br#"{"id":7,"result":{"content":[]}}"#;
+        assert!(retry(request.as_bytes(), answered).is_err());
     }
 }

@@ -78,7 +78,11 @@ impl Proxy {
         let (head, body) = request.into_parts();
         let body = body.collect().await.ok()?.to_bytes();
         let envelope: Envelope<'_> = serde_json::from_slice(&body).ok()?;
-        let (id, sent) = self.upward(&envelope)?;
+        let (id, sent) = match envelope.method {
+            Some(_) => self.upward(&envelope)?,
+            // What a client was asked has an id of the server's.
+            None => (None, body.clone()),
+        };
         let mut request = Request::new(Full::new(sent));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.to.clone();

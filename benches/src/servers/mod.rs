@@ -1,5 +1,6 @@
 //! What Vary is compared with, each a process of its own.
 
+pub(crate) mod fan;
 pub(crate) mod fixed;
 pub(crate) mod forward;
 pub(crate) mod library;

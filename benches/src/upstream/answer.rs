@@ -24,6 +24,14 @@ pub(crate) enum Answer {
     One(Bytes, Duration),
     /// Notifications, then an answer.
     Several(Vec<Bytes>),
+    /// A question with this id, then, when the client has answered it, an answer.
+    Asks {
+        id: String,
+        question: Bytes,
+        answer: Bytes,
+    },
+    /// Nothing: it was the client's answer to the question with this id.
+    Heard(String),
 }
 
 /// All that the server can say.
@@ -33,6 +41,8 @@ pub(crate) struct Answers {
     tools: String,
     /// How often the list has changed.
     changes: AtomicUsize,
+    /// How many questions were asked.
+    questions: AtomicUsize,
     /// Rows of so many bytes, once they were asked for.
     rows: RefCell<BTreeMap<usize, Rc<Rows>>>,
 }
@@ -61,6 +71,8 @@ struct Params<'a> {
     arguments: Arguments<'a>,
     #[serde(borrow, default)]
     _meta: Meta<'a>,
+    #[serde(borrow, rename = "inputResponses")]
+    input_responses: Option<&'a RawValue>,
 }
 
 #[derive(Default, Deserialize)]
@@ -77,6 +89,8 @@ struct Arguments<'a> {
     steps: usize,
     #[serde(default)]
     change: bool,
+    #[serde(default)]
+    ask: bool,
 }
 
 #[derive(Default, Deserialize)]
@@ -91,6 +105,7 @@ impl Answers {
             kind,
             tools: tools::list(tools),
             changes: AtomicUsize::new(0),
+            questions: AtomicUsize::new(0),
             rows: RefCell::default(),
         }
     }
@@ -108,6 +123,9 @@ impl Answers {
         let Some(id) = request.id.map(RawValue::get) else {
             return Answer::Nothing;
         };
+        if request.method.is_none() {
+            return Answer::Heard(id.to_owned());
+        }
         let now = |result: String| Answer::One(whole(id, &result), Duration::ZERO);
         match request.method.unwrap_or_default() {
             "tools/call" => self.call(id, &request.params),
@@ -161,6 +179,9 @@ impl Answers {
             self.changes.fetch_add(1, Ordering::Relaxed);
             return Answer::Several(vec![Bytes::from_static(CHANGED.as_bytes()), answer]);
         }
+        if arguments.ask && params.input_responses.is_none() {
+            return self.asks(id, answer);
+        }
         let token = params._meta.progress_token.map(RawValue::get);
         match (arguments.steps, token) {
             (0, _) | (_, None) => Answer::One(answer, Duration::from_millis(arguments.delay)),
@@ -168,6 +189,25 @@ impl Answers {
                 let told = (1..=steps).map(|step| progress(token, step, steps));
                 Answer::Several(told.chain([answer]).collect())
             }
+        }
+    }
+
+    /// Asks before it answers, as servers of its kind do.
+    fn asks(&self, id: &str, answer: Bytes) -> Answer {
+        if self.kind == Kind::Modern {
+            let required = format!(
+                r#"{{"resultType":"input_required","inputRequests":{{"name":{{"method":"elicitation/create","params":{FORM}}}}},"requestState":"{STATE}"}}"#
+            );
+            return Answer::One(whole(id, &required), Duration::ZERO);
+        }
+        let number = self.questions.fetch_add(1, Ordering::Relaxed);
+        let question = format!(
+            r#"{{"jsonrpc":"2.0","id":{number},"method":"elicitation/create","params":{FORM}}}"#
+        );
+        Answer::Asks {
+            id: number.to_string(),
+            question: question.into(),
+            answer,
         }
     }
 
@@ -236,6 +276,9 @@ fn progress(token: &str, step: usize, steps: usize) -> Bytes {
 const INITIALIZED: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"behind","version":"1.0.0"}}"#;
 const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
 const DISCOVERED: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"serverInfo":{"name":"behind","version":"1.0.0"},"ttlMs":0,"cacheScope":"private"}"#;
+const FORM: &str = r#"{"mode":"form","message":"Who asks?","requestedSchema":{"type":"object","properties":{"name":{"type":"string","description":"A name"}},"required":["name"]}}"#;
+/// What a server keeps with its client from one round to the next.
+const STATE: &str = "eyJyb3VuZCI6MX0.c2VhbGVkIGJ5IHRoZSBzZXJ2ZXIgYmVoaW5kLCBmb3IgaXRzZWxm";
 /// What makes an answer large: words, as in a page that was read.
 const FILLER: &str =
     " The quick brown fox jumps over the lazy dog, and says so to whoever listens.";

@@ -1,12 +1,12 @@
 //! The server behind over streamable HTTP.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
@@ -15,6 +15,7 @@ use http::{Method, Request, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
+use tokio::sync::oneshot;
 
 use super::{Answer, Answers, Kind};
 use crate::servers::{SESSION, empty, json, serve_http};
@@ -25,11 +26,15 @@ struct Frames {
     frames: VecDeque<Bytes>,
     /// Whether the next one waits for the last to leave.
     waits: bool,
+    /// The last one, which is not known yet.
+    later: Option<oneshot::Receiver<Bytes>>,
 }
 
 struct Server {
     answers: Answers,
     sessions: RefCell<BTreeSet<String>>,
+    /// The answers that wait for their clients', by the ids of questions.
+    asked: RefCell<BTreeMap<String, (Bytes, oneshot::Sender<Bytes>)>>,
 }
 
 /// Serves at `/mcp` until standard input closes.
@@ -37,6 +42,7 @@ pub(crate) fn serve(answers: Answers) -> io::Result<()> {
     let server = Rc::new(Server {
         answers,
         sessions: RefCell::default(),
+        asked: RefCell::default(),
     });
     serve_http("/mcp", move |request| {
         let server = Rc::clone(&server);
@@ -105,18 +111,40 @@ impl Server {
                 }
                 json(Frames::from(answer))
             }
-            Answer::Several(messages) => {
-                let frames = messages.iter().map(event).collect();
-                let mut response = Response::new(Frames {
-                    frames,
-                    waits: false,
-                });
-                let stream = HeaderValue::from_static("text/event-stream");
-                response.headers_mut().insert(CONTENT_TYPE, stream);
-                response
+            Answer::Several(messages) => stream(Frames {
+                frames: messages.iter().map(event).collect(),
+                ..Frames::default()
+            }),
+            Answer::Asks {
+                id,
+                question,
+                answer,
+            } => {
+                let (sender, later) = oneshot::channel();
+                let waiting = (event(&answer), sender);
+                self.asked.borrow_mut().insert(id, waiting);
+                stream(Frames {
+                    frames: [event(&question)].into(),
+                    later: Some(later),
+                    ..Frames::default()
+                })
+            }
+            Answer::Heard(id) => {
+                if let Some((answer, sender)) = self.asked.borrow_mut().remove(&id) {
+                    // Whoever does not wait for it any more gets none.
+                    let _ = sender.send(answer);
+                }
+                empty(StatusCode::ACCEPTED)
             }
         }
     }
+}
+
+fn stream(events: Frames) -> Response<Frames> {
+    let mut response = Response::new(events);
+    let stream = HeaderValue::from_static("text/event-stream");
+    response.headers_mut().insert(CONTENT_TYPE, stream);
+    response
 }
 
 fn event(message: &Bytes) -> Bytes {
@@ -131,7 +159,7 @@ impl From<Bytes> for Frames {
     fn from(frame: Bytes) -> Self {
         Self {
             frames: [frame].into(),
-            waits: false,
+            ..Self::default()
         }
     }
 }
@@ -149,17 +177,22 @@ impl http_body::Body for Frames {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let frame = self.frames.pop_front();
+        let mut frame = self.frames.pop_front();
+        if let (None, Some(later)) = (&frame, &mut self.later) {
+            frame = ready!(Pin::new(later).poll(cx)).ok();
+            self.later = None;
+        }
         self.waits = frame.is_some() && !self.frames.is_empty();
         Poll::Ready(frame.map(|frame| Ok(Frame::data(frame))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.frames.is_empty()
+        self.frames.is_empty() && self.later.is_none()
     }
 
     fn size_hint(&self) -> http_body::SizeHint {
         match self.frames.len() {
+            _ if self.later.is_some() => http_body::SizeHint::default(),
             0 => http_body::SizeHint::with_exact(0),
             1 if !self.waits => http_body::SizeHint::with_exact(self.frames[0].len() as u64),
             _ => http_body::SizeHint::default(),

@@ -1,8 +1,8 @@
 //! The server behind: fast, so that what stands before it is what is measured.
 //!
 //! Answers are written by hand. It knows `initialize`, `server/discover`, `ping`, `tools/list` and
-//! `tools/call` of one tool, `echo`, which is told in its arguments how large, late or long-winded to be, or that the
-//! list of tools changes.
+//! `tools/call` of one tool, `echo`, which is told in its arguments how large, late or long-winded to be, to ask its
+//! client something first, or that the list of tools changes.
 
 mod answer;
 mod http;

@@ -27,7 +27,8 @@ pub(crate) fn serve(answers: &Answers) -> io::Result<()> {
             return Ok(());
         }
         match answers.answer(&line) {
-            Answer::Nothing => {}
+            // Nobody asks on pipes here.
+            Answer::Nothing | Answer::Asks { .. } | Answer::Heard(_) => {}
             Answer::One(answer, delay) if delay.is_zero() => write(&output, &answer)?,
             Answer::One(answer, delay) => drop(late.send((Instant::now() + delay, answer))),
             Answer::Several(messages) => {

@@ -1,5 +1,6 @@
 //! What a test can pin about the server.
 
+use std::borrow::Cow;
 use std::num::NonZeroUsize;
 
 use clap::{Args, ValueEnum};
@@ -21,7 +22,32 @@ pub struct Options {
     /// HTTP: no sessions for clients with `initialize`.
     #[arg(long)]
     pub stateless: bool,
+    /// What the listed resources have in the place of `test:`, so that those of several servers differ.
+    #[arg(long, value_name = "SCHEME")]
+    pub scheme: Option<String>,
 }
+
+impl Options {
+    /// What the server calls a resource by itself.
+    pub(crate) fn plain<'a>(&self, uri: &'a str) -> Cow<'a, str> {
+        let rest = self.scheme.as_deref().and_then(|scheme| {
+            let rest = uri.strip_prefix(scheme)?;
+            rest.starts_with("://").then_some(rest)
+        });
+        rest.map_or(Cow::Borrowed(uri), |rest| {
+            Cow::Owned(format!("{PLAIN}{rest}"))
+        })
+    }
+
+    /// The other way around.
+    pub(crate) fn told(&self, uri: &mut String) {
+        if let (Some(scheme), Some(rest)) = (&self.scheme, uri.strip_prefix(PLAIN)) {
+            *uri = format!("{scheme}{rest}");
+        }
+    }
+}
+
+const PLAIN: &str = "test";
 
 /// A set of protocol revisions.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]

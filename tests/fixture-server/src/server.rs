@@ -10,8 +10,8 @@ use rmcp::model::{
     Implementation, InitializeRequestParams, InitializeResult, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
     PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+    ResourceContents, ServerCapabilities, ServerConfig, SetLevelRequestParams,
+    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -141,7 +141,11 @@ impl ServerHandler for Fixture {
         request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let (items, next) = page(resources::all(), request.as_ref(), self.options.page_size)?;
+        let mut all = resources::all();
+        for resource in &mut all {
+            self.options.told(&mut resource.uri);
+        }
+        let (items, next) = page(all, request.as_ref(), self.options.page_size)?;
         let mut result = ListResourcesResult::with_all_items(items);
         result.next_cursor = next;
         Ok(result
@@ -168,7 +172,15 @@ impl ServerHandler for Fixture {
         request: ReadResourceRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let result = resources::read(&request.uri)?
+        let mut result = resources::read(&self.options.plain(&request.uri))?;
+        for contents in &mut result.contents {
+            if let ResourceContents::TextResourceContents { uri, .. }
+            | ResourceContents::BlobResourceContents { uri, .. } = contents
+            {
+                self.options.told(uri);
+            }
+        }
+        let result = result
             .with_ttl_ms(TTL_MS)
             .with_cache_scope(CacheScope::Public);
         Ok(result.into())
@@ -179,7 +191,7 @@ impl ServerHandler for Fixture {
         request: SubscribeRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        resources::read(&request.uri)?;
+        resources::read(&self.options.plain(&request.uri))?;
         lock(&self.subscribed).insert(request.uri);
         Ok(())
     }

@@ -43,6 +43,25 @@ impl Http {
         Ok(std::mem::take(&mut self.read))
     }
 
+    /// A whole answer that is no stream.
+    pub(super) async fn answer(&mut self) -> Result<Value, String> {
+        let head = self.until("\r\n\r\n").await?;
+        let length = head.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            let is_it = name.eq_ignore_ascii_case("content-length");
+            is_it.then(|| value.trim().parse::<usize>().ok())?
+        });
+        let length = length.ok_or_else(|| format!("no length: {head}"))?;
+        while self.read.len() < length {
+            if self.more().await? == 0 {
+                return Err(format!("it ends early: {head}{}", self.read));
+            }
+        }
+        let rest = self.read.split_off(length);
+        let body = std::mem::replace(&mut self.read, rest);
+        serde_json::from_str(&body).map_err(|error| format!("{error}: {body}"))
+    }
+
     async fn more(&mut self) -> Result<usize, String> {
         let mut buffer = [0; 4096];
         let read = self.stream.read(&mut buffer).await;
@@ -75,8 +94,17 @@ pub(super) struct Legacy {
 
 impl Legacy {
     pub(super) async fn open(address: &str, capabilities: &Value) -> Result<Self, String> {
+        Self::of(address, "2025-11-25", capabilities).await
+    }
+
+    pub(super) async fn of(
+        address: &str,
+        revision: &str,
+        capabilities: &Value,
+    ) -> Result<Self, String> {
         let mut http = Http::connect(address).await?;
-        http.send(&post("", &initialize(capabilities))).await?;
+        let message = initialize(revision, capabilities);
+        http.send(&post("", &message)).await?;
         let head = http.until("\r\n\r\n").await?;
         let id = head
             .lines()
@@ -88,6 +116,27 @@ impl Legacy {
 
     pub(super) async fn send(&mut self, message: &Value) -> Result<(), String> {
         self.http.send(&post(&self.session, message)).await
+    }
+
+    /// Sends something that has no answer, on a connection of its own.
+    pub(super) async fn say(&self, message: &Value, address: &str) -> Result<(), String> {
+        let mut http = Http::connect(address).await?;
+        http.send(&post(&self.session, message)).await?;
+        http.until("HTTP/1.1 202").await.map(drop)
+    }
+
+    pub(super) async fn cancel(&self, id: u32, address: &str) -> Result<(), String> {
+        let cancel = notification("notifications/cancelled", &json!({"requestId": id}));
+        self.say(&cancel, address).await
+    }
+
+    /// Ends the session, on another connection.
+    pub(super) async fn end(&self, address: &str) -> Result<(), String> {
+        let http = Http::connect(address).await?;
+        let session = self.session.clone();
+        let mut other = Self { http, session };
+        other.verb("DELETE", "").await?;
+        other.http.until("HTTP/1.1 200").await.map(drop)
     }
 
     /// A request without a body.
@@ -106,34 +155,31 @@ impl Legacy {
     }
 }
 
-pub(super) fn initialize(capabilities: &Value) -> Value {
+pub(super) fn notification(method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "method": method, "params": params})
+}
+
+pub(super) fn initialize(revision: &str, capabilities: &Value) -> Value {
     let params = json!({
-        "protocolVersion": "2025-11-25",
+        "protocolVersion": revision,
         "capabilities": capabilities,
         "clientInfo": {"name": "soak", "version": "1"},
     });
     request(1, "initialize", &params)
 }
 
-/// A call of the tool that reports three times and then answers, as clients with a session write it.
-pub(super) fn steps(id: u32) -> Value {
-    let params =
-        json!({"name": "test_tool_with_progress", "arguments": {}, "_meta": {"progressToken": id}});
-    request(id, "tools/call", &params)
-}
-
-/// The same without reports.
-pub(super) fn silent(id: u32) -> Value {
-    let params = json!({"name": "test_tool_with_progress", "arguments": {}});
-    request(id, "tools/call", &params)
-}
-
-/// A request of 2026-07-28, with its headers.
-pub(super) fn modern(mut message: Value) -> String {
+/// A message of 2026-07-28, of a client with these capabilities.
+pub(super) fn modern_message(mut message: Value, capabilities: &Value) -> Value {
     let meta = &mut message["params"]["_meta"];
     meta["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
-    meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
+    meta["io.modelcontextprotocol/clientCapabilities"] = capabilities.clone();
     meta["io.modelcontextprotocol/clientInfo"] = json!({"name": "soak", "version": "1"});
+    message
+}
+
+/// The same with its headers.
+pub(super) fn modern(message: Value, capabilities: &Value) -> String {
+    let message = modern_message(message, capabilities);
     let method = message["method"].as_str().unwrap_or_default();
     let mut headers = format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n");
     if let Some(name) = message["params"]["name"].as_str() {

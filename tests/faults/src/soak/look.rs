@@ -1,81 +1,114 @@
 //! What can be seen of a running gateway from outside, and what it says of itself.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::Instant;
 
+use super::ground::Watched;
 use super::http::Http;
 use crate::process;
 
 /// One look.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Look {
-    /// Its children, and what those started, by the name of the server.
-    children: usize,
-    servers: usize,
-    descriptors: usize,
-    sockets: usize,
-    /// Of the runtime.
-    tasks: u64,
-    /// That clients may come back to.
-    streams: u64,
+pub(super) struct Look {
+    /// What is counted: in the order of [`COUNTED`].
+    counts: [usize; COUNTED.len()],
     /// KiB.
     memory: usize,
 }
 
+/// What is counted.
+const COUNTED: [&str; 13] = [
+    "children",
+    "processes of servers",
+    "file descriptors",
+    "of them sockets",
+    "of them connections of clients",
+    "tasks",
+    "sessions",
+    "streams that can be come back to",
+    "listeners",
+    "subscriptions",
+    "questions to clients, calls held for them",
+    "connections of one client alone",
+    "file descriptors of the servers over HTTP",
+];
+
 impl Look {
-    pub(super) async fn at(process: u32, admin: &str, mark: &str) -> Result<Self, String> {
-        let status = Http::connect(admin).await?.status().await?;
+    pub(super) async fn at(watched: &Watched) -> Result<Self, String> {
+        let process = watched.gateway.process();
+        let status = Http::connect(&watched.admin).await?.status().await?;
         let number = |name: &str| {
-            status[name]
-                .as_u64()
-                .ok_or(format!("no `{name}` in {status}"))
+            let number = status[name].as_u64();
+            let number = number.and_then(|number| usize::try_from(number).ok());
+            number.ok_or(format!("no `{name}` in {status}"))
         };
+        let sockets = sockets(process)?;
+        let clients = accepted(process, watched.port)?;
+        let endpoints = watched.endpoints.iter();
+        let endpoints = endpoints.map(|endpoint| process::descriptors(endpoint.process));
         Ok(Self {
-            children: process::children(process)?,
-            servers: process::marked(mark)?,
-            descriptors: process::descriptors(process)?,
-            sockets: sockets(process)?,
-            tasks: number("tasks")?,
-            streams: number("streams")?,
+            counts: [
+                process::children(process)?,
+                process::marked(&watched.mark)?,
+                process::descriptors(process)?,
+                sockets.len(),
+                sockets.intersection(&clients).count(),
+                number("tasks")?,
+                number("sessions")?,
+                number("streams")?,
+                number("listeners")?,
+                number("subscriptions")?,
+                number("questions")? + number("heldCalls")?,
+                number("ownConnections")?,
+                endpoints.sum::<Result<_, _>>()?,
+            ],
             memory: memory(process)?,
         })
     }
 
     /// Name, before, after.
-    pub(super) fn rows(&self, after: &Self) -> [(&'static str, String, String); 7] {
-        let row = |name, of: &dyn Fn(&Self) -> String| (name, of(self), of(after));
-        [
-            row("children", &|look| look.children.to_string()),
-            row("processes of servers", &|look| look.servers.to_string()),
-            row("file descriptors", &|look| look.descriptors.to_string()),
-            row("of them sockets", &|look| look.sockets.to_string()),
-            row("tasks", &|look| look.tasks.to_string()),
-            row("streams that can be come back to", &|look| {
-                look.streams.to_string()
-            }),
-            row("memory (RSS)", &|look| {
-                format!("{:.1} MiB", mebibytes(look.memory))
-            }),
-        ]
+    pub(super) fn rows(&self, after: &Self) -> Vec<(&'static str, String, String)> {
+        let counts = COUNTED.iter().zip(self.counts.iter().zip(&after.counts));
+        let counts =
+            counts.map(|(name, (before, after))| (*name, before.to_string(), after.to_string()));
+        let memory = [self, after].map(|look| format!("{:.1} MiB", mebibytes(look.memory)));
+        let [before, now] = memory;
+        counts.chain([("memory (RSS)", before, now)]).collect()
     }
 
     /// What is more now than it was `before`; of memory, by more than `more` KiB.
     pub(super) fn left_since(&self, before: &Self, more: usize) -> Vec<String> {
-        let rows = before.rows(self);
-        let grown = [
-            self.children > before.children,
-            self.servers > before.servers,
-            self.descriptors > before.descriptors,
-            self.sockets > before.sockets,
-            self.tasks > before.tasks,
-            self.streams > before.streams,
-            self.memory > before.memory + more,
-        ];
-        let left = rows.into_iter().zip(grown).filter(|(_, grown)| *grown);
+        let counts = self.counts.iter().zip(&before.counts);
+        let grown = counts.map(|(now, before)| now > before);
+        let grown = grown.chain([self.memory > before.memory + more]);
+        let left = before
+            .rows(self)
+            .into_iter()
+            .zip(grown)
+            .filter(|(_, grown)| *grown);
         left.map(|((name, before, after), _)| format!("{name}: {before} before, {after} after"))
             .collect()
+    }
+
+    /// Whether nothing is there that belongs to a client.
+    fn is_empty(&self) -> bool {
+        let of_clients = COUNTED.iter().zip(&self.counts).filter(|(name, _)| {
+            matches!(
+                **name,
+                "of them connections of clients"
+                    | "sessions"
+                    | "streams that can be come back to"
+                    | "listeners"
+                    | "subscriptions"
+                    | "questions to clients, calls held for them"
+                    | "connections of one client alone"
+            )
+        });
+        of_clients.map(|(_, count)| count).sum::<usize>() == 0
     }
 }
 
@@ -83,46 +116,84 @@ fn mebibytes(kibibytes: usize) -> f64 {
     u32::try_from(kibibytes).map_or(f64::MAX, |kibibytes| f64::from(kibibytes) / 1024.0)
 }
 
-/// Looks until nothing is more than `before`, or nothing changes any more where there is none; what is seen when
-/// that does not come about in time.
-pub(super) async fn settled<F>(look: impl Fn() -> F, before: Option<&Look>) -> Result<Look, String>
+/// Looks until nothing is more than `before`; what is seen when that does not come about in time.
+pub(super) async fn settled_as<F>(before: &Look, look: impl Fn() -> F) -> Result<Look, String>
 where
     F: Future<Output = Result<Look, String>>,
 {
-    let begun = tokio::time::Instant::now();
-    let mut last = look().await?;
+    let begun = Instant::now();
     loop {
-        tokio::time::sleep(Duration::from_secs(3)).await;
         let now = look().await?;
-        let done = match before {
-            Some(before) => now.left_since(before, usize::MAX / 2).is_empty(),
-            None => now.streams == 0 && same_but_for_memory(&now, &last),
-        };
-        if done || begun.elapsed() > SETTLES {
+        let left = now.left_since(before, usize::MAX / 2);
+        if left.is_empty() || begun.elapsed() > SETTLES {
+            return Ok(now);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Looks until nothing is there that belongs to a client, and nothing has changed for as long as `calm`; what is seen
+/// when that does not come about in time.
+pub(super) async fn settled_for<F>(calm: Duration, look: impl Fn() -> F) -> Result<Look, String>
+where
+    F: Future<Output = Result<Look, String>>,
+{
+    let begun = Instant::now();
+    let mut last = look().await?;
+    let mut since = Instant::now();
+    loop {
+        tokio::time::sleep(PAUSE).await;
+        let now = look().await?;
+        if !now.is_empty() || now.counts != last.counts {
+            since = Instant::now();
+        }
+        let is_calm = since.elapsed() >= calm.max(PAUSE);
+        if is_calm || begun.elapsed() > SETTLES {
             return Ok(now);
         }
         last = now;
     }
 }
 
-/// More than the longest call and all that is kept for a while take.
-const SETTLES: Duration = Duration::from_secs(120);
+/// Between two looks.
+const PAUSE: Duration = Duration::from_secs(2);
+/// How long a socket to a server waits for its next request, and a little.
+pub(super) const POOLED: Duration = Duration::from_secs(65);
+/// More than the longest call and all that is kept for a while take, and then [`POOLED`].
+const SETTLES: Duration = Duration::from_secs(240);
 
-fn same_but_for_memory(one: &Look, other: &Look) -> bool {
-    let memory = other.memory;
-    *other
-        == Look {
-            memory,
-            ..one.clone()
-        }
-}
-
-fn sockets(process: u32) -> Result<usize, String> {
+/// The sockets of a process, by their numbers.
+fn sockets(process: u32) -> Result<BTreeSet<u64>, String> {
     let path = format!("/proc/{process}/fd");
     let entries = fs::read_dir(&path).map_err(|error| format!("{path}: {error}"))?;
     let targets = entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
-    let sockets = targets.filter(|target| target.to_string_lossy().starts_with("socket:"));
-    Ok(sockets.count())
+    let sockets = targets.filter_map(|target| {
+        let name = target.to_string_lossy().into_owned();
+        let number = name.strip_prefix("socket:[")?.strip_suffix(']')?;
+        number.parse().ok()
+    });
+    Ok(sockets.collect())
+}
+
+/// The sockets of connections to `port`, where `process` is, by their numbers.
+fn accepted(process: u32, port: u16) -> Result<BTreeSet<u64>, String> {
+    let path = format!("/proc/{process}/net/tcp");
+    let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+    Ok(accepted_in(&text, port))
+}
+
+/// The same in the text of `/proc/net/tcp`.
+fn accepted_in(text: &str, port: u16) -> BTreeSet<u64> {
+    let local = format!(":{port:04X}");
+    let sockets = text.lines().filter_map(|line| {
+        let mut fields = line.split_whitespace().skip(1);
+        let is_local = fields.next()?.ends_with(&local);
+        // The listening socket itself has the state 0A.
+        let is_accepted = fields.nth(1)? != "0A";
+        let number = fields.nth(5)?.parse().ok()?;
+        (is_local && is_accepted).then_some(number)
+    });
+    sockets.collect()
 }
 
 /// KiB that are resident.
@@ -141,5 +212,19 @@ impl Http {
         let text = self.read_to_the_end().await?;
         let body = text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
         serde_json::from_str(body).map_err(|error| format!("{error}: {text}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_are_known_by_the_port_that_they_came_to() {
+        let text = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
+            0: 0100007F:2260 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 11 1 0 100 0 0 10 0\n\
+            1: 0100007F:2260 0100007F:9C4A 01 00000000:00000000 00:00000000 00000000     0        0 12 1 0 20 4 30 10 -1\n\
+            2: 0100007F:9C4A 0100007F:2260 01 00000000:00000000 00:00000000 00000000     0        0 13 1 0 20 4 30 10 -1\n";
+        assert_eq!(accepted_in(text, 8800), BTreeSet::from([12]));
     }
 }

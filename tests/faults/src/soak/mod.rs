@@ -1,26 +1,26 @@
 //! Clients that come and go in every way there is, and what is left of them in the gateway.
 //!
-//! The real `vary serve` stands in front of the fixture server as a child. Some clients come first, so that what is
-//! made once has been made; then it is looked at from outside, then many come, and then it is looked at again.
+//! The real `vary serve` stands in front of the fixture server four times: of either era, as a child and over HTTP.
+//! Some clients come first, so that what is made once has been made; then it is looked at from outside, then many
+//! come, and then it is looked at again.
 
+mod ground;
 mod http;
 mod look;
 mod ways;
 
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
+use self::ground::{Ground, SERVERS, Server, WRITE_TIMEOUT};
+use self::http::request;
 use self::look::Look;
-use self::ways::{WAYS, Way};
-use crate::gateway::Gateway;
-use crate::process::until;
+use self::ways::Way;
 
 /// Where things are.
 #[derive(Clone, Debug)]
@@ -47,17 +47,9 @@ pub struct Soak {
     pub failed: Vec<String>,
 }
 
-/// What clients meet.
-pub(crate) struct Ground {
-    pub(crate) address: String,
-    pub(crate) vary: PathBuf,
-    /// The configuration of clients on stdio.
-    pub(crate) config: PathBuf,
-}
-
 /// Clients at once.
 const AT_ONCE: usize = 16;
-/// How many come before the first look.
+/// As many come before the first look, if many come at all: each way to each server at least once.
 const FIRST: usize = 500;
 /// Memory that may be more after than before, in KiB: an allocator gives little back.
 const MORE: usize = 8 << 10;
@@ -76,36 +68,21 @@ pub fn soak(programs: &SoakPrograms, clients: usize) -> Result<Soak, String> {
 }
 
 async fn run(programs: &SoakPrograms, clients: usize) -> Result<Soak, String> {
-    let _ = fs::remove_dir_all(&programs.scratch);
-    fs::create_dir_all(&programs.scratch).map_err(|error| error.to_string())?;
-    // Its processes are known by this name.
-    let server = programs.scratch.join("soaked-server");
-    symlink(&programs.server, &server).map_err(|error| error.to_string())?;
-    let (config, piped) = (
-        programs.scratch.join("http.json"),
-        programs.scratch.join("stdio.json"),
-    );
-    write(&config, &server, &json!("127.0.0.1:0"))?;
-    write(&piped, &server, &json!(null))?;
-    let arguments = ["--config".to_owned(), config.display().to_string()];
-    let mut gateway = Gateway::on_http(&programs.vary, &arguments)?;
-    let url = gateway.url().await?;
-    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
-    let ground = Arc::new(Ground {
-        address: address.to_owned(),
-        vary: programs.vary.clone(),
-        config: piped,
-    });
-    let mark = server.display().to_string();
-    let admin = admin(&gateway).await?;
-    let look = || Look::at(gateway.process(), &admin, &mark);
-
-    let _ = come_and_go(&ground, FIRST).await;
-    let before = look::settled(look, None).await?;
+    let (ground, watched) = ground::start(programs).await?;
+    let ground = Arc::new(ground);
+    let look = || Look::at(&watched);
+    let mut failed = come_and_go(&ground, FIRST.min(clients)).await;
+    // Sockets to servers wait a minute for their next request; many clients wait for the end of that.
+    let calm = if clients > FIRST {
+        look::POOLED
+    } else {
+        Duration::ZERO
+    };
+    let before = look::settled_for(calm, look).await?;
     let begun = std::time::Instant::now();
-    let mut failed = come_and_go(&ground, clients).await;
+    failed.extend(come_and_go(&ground, clients).await);
     let took = begun.elapsed();
-    let after = look::settled(look, Some(&before)).await?;
+    let after = look::settled_as(&before, look).await?;
     failed.extend(after.left_since(&before, MORE));
     Ok(Soak {
         table: table(clients, took, &before, &after),
@@ -113,29 +90,53 @@ async fn run(programs: &SoakPrograms, clients: usize) -> Result<Soak, String> {
     })
 }
 
-/// Limits that give up soon what the defaults keep for minutes, so that the end can be waited for.
-fn write(path: &Path, server: &Path, admin: &serde_json::Value) -> Result<(), String> {
-    let mut config = json!({
-        "servers": {"fixture": {"command": server, "args": ["--stdio", "--era", "legacy"], "unused": "1s"}},
-        "limits": {"sessions": 200, "kept-events-for": "1s", "kept-for": "1s", "unheard": 64, "ask-timeout": "1s"},
-    });
-    if admin.is_string() {
-        config["admin"] = admin.clone();
-    }
-    fs::write(path, config.to_string()).map_err(|error| format!("{}: {error}", path.display()))
+/// One client, and the server that it is about.
+#[derive(Clone, Copy)]
+struct Visit<'a> {
+    ground: &'a Ground,
+    server: &'static Server,
+    /// Tells clients apart.
+    number: usize,
 }
 
-/// Where the status is, which it says when it begins.
-async fn admin(gateway: &Gateway) -> Result<String, String> {
-    until(|| {
-        let said = gateway.said();
-        let found = said
-            .split_once("vary status ")
-            .and_then(|(_, rest)| rest.split_once('\n'));
-        let found = found.map(|(address, _)| address.to_owned());
-        found.ok_or_else(|| format!("vary says no address of its status; it says: {said}"))
-    })
-    .await
+impl Visit<'_> {
+    fn address(&self) -> &str {
+        &self.ground.address
+    }
+
+    /// A call of the server's tool `name`.
+    fn call(self, id: u32, name: &str, arguments: &Value) -> Value {
+        let name = format!("{}_{name}", self.server.name);
+        let params = json!({"name": name, "arguments": arguments});
+        request(id, "tools/call", &params)
+    }
+
+    /// A call of the tool that reports three times and then answers.
+    fn steps(self, id: u32) -> Value {
+        let mut call = self.silent(id);
+        call["params"]["_meta"] = json!({"progressToken": id});
+        call
+    }
+
+    /// The same without reports.
+    fn silent(self, id: u32) -> Value {
+        self.call(id, "test_tool_with_progress", &json!({}))
+    }
+
+    /// A resource of the server.
+    fn resource(self) -> String {
+        format!("{}://watched-resource", self.server.name)
+    }
+
+    /// A call that has the resource change.
+    fn change(self, id: u32) -> Value {
+        self.call(id, "update_resource", &json!({"uri": self.resource()}))
+    }
+
+    /// What a client wants to hear of.
+    fn wanted(self) -> Value {
+        json!({"notifications": {"toolsListChanged": true, "resourceSubscriptions": [self.resource()]}})
+    }
 }
 
 /// `clients` in every way in turn, [`AT_ONCE`] at a time; what went otherwise than it should.
@@ -151,13 +152,7 @@ async fn come_and_go(ground: &Arc<Ground>, clients: usize) -> Vec<String> {
                 if number >= clients {
                     return failed;
                 }
-                let way = way_of(number);
-                let gone = tokio::time::timeout(Duration::from_secs(60), (way.go)(&ground)).await;
-                match gone {
-                    Ok(Ok(())) => {}
-                    Ok(Err(why)) => failed.push(format!("{}: {why}", way.name)),
-                    Err(_) => failed.push(format!("{}: it does not end", way.name)),
-                }
+                failed.extend(one(&ground, number).await.err());
             }
         });
     }
@@ -167,14 +162,39 @@ async fn come_and_go(ground: &Arc<Ground>, clients: usize) -> Vec<String> {
     failed
 }
 
-/// The way of the client `number`: those that take a process come once in many.
-fn way_of(number: usize) -> &'static Way {
-    let many = WAYS.iter().filter(|way| way.one_in == 1).count();
-    let rare = WAYS
-        .iter()
-        .find(|way| way.one_in > 1 && number % way.one_in == way.one_in - 1);
-    let common = || WAYS.iter().filter(|way| way.one_in == 1).nth(number % many);
-    rare.or_else(common).unwrap_or(&WAYS[0])
+/// The client `number`, to its end.
+async fn one(ground: &Ground, number: usize) -> Result<(), String> {
+    let (way, turn) = way_of(number);
+    let server = &SERVERS[turn % SERVERS.len()];
+    let visit = Visit {
+        ground,
+        server,
+        number,
+    };
+    let why = match tokio::time::timeout(PATIENCE, (way.go)(visit)).await {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(why)) => why,
+        Err(_) => "it does not end".to_owned(),
+    };
+    let why: String = why.chars().take(LONGEST).collect();
+    Err(format!("{}, {}: {why}", way.name, server.name))
+}
+
+/// What is said of a client that meets what it should not.
+const LONGEST: usize = 600;
+
+/// More than any client takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The way of the client `number`, and how many went it before: those that take a process or a while come once in
+/// many.
+fn way_of(number: usize) -> (&'static Way, usize) {
+    let mut rare = ways::all().filter(|way| way.one_in > 1);
+    if let Some(way) = rare.find(|way| number % way.one_in == way.one_in - 1) {
+        return (way, number / way.one_in);
+    }
+    let common: Vec<_> = ways::all().filter(|way| way.one_in == 1).collect();
+    (common[number % common.len()], number / common.len())
 }
 
 fn table(clients: usize, took: Duration, before: &Look, after: &Look) -> String {
@@ -186,8 +206,8 @@ fn table(clients: usize, took: Duration, before: &Look, after: &Look) -> String 
         table.push_str(&format!("| {name} | {before} | {after} |\n"));
     }
     table.push_str("\n| how they come and go | clients |\n|---|---|\n");
-    for way in WAYS {
-        let of_this = (0..clients).filter(|number| way_of(*number).name == way.name);
+    for way in ways::all() {
+        let of_this = (0..clients).filter(|number| way_of(*number).0.name == way.name);
         table.push_str(&format!("| {} | {} |\n", way.name, of_this.count()));
     }
     table

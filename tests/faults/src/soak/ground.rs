@@ -1,0 +1,189 @@
+//! What clients meet: four servers, of either era on either transport, and Vary in front of all of them.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, ChildStdout};
+
+use super::SoakPrograms;
+use crate::gateway::Gateway;
+use crate::process::{self, until};
+
+/// A server behind.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) name: &'static str,
+    pub(super) is_modern: bool,
+    is_http: bool,
+}
+
+/// All of them; clients go to each in turn.
+pub(super) const SERVERS: [Server; 4] = [
+    server("stdio-legacy", false, false),
+    server("http-legacy", false, true),
+    server("stdio-modern", true, false),
+    server("http-modern", true, true),
+];
+
+const fn server(name: &'static str, is_modern: bool, is_http: bool) -> Server {
+    Server {
+        name,
+        is_modern,
+        is_http,
+    }
+}
+
+impl Server {
+    /// Its resources have its name for their scheme: of two with one URI only the first would be there.
+    fn arguments(&self) -> [&'static str; 4] {
+        let era = if self.is_modern { "modern" } else { "legacy" };
+        ["--era", era, "--scheme", self.name]
+    }
+}
+
+/// What clients meet.
+pub(super) struct Ground {
+    /// HOST:PORT.
+    pub(super) address: String,
+    pub(super) vary: PathBuf,
+    /// The configuration of clients on stdio.
+    pub(super) config: PathBuf,
+}
+
+/// What is looked at.
+pub(super) struct Watched {
+    pub(super) gateway: Gateway,
+    /// HOST:PORT of its status.
+    pub(super) admin: String,
+    pub(super) port: u16,
+    /// The servers over HTTP, which end with this.
+    pub(super) endpoints: Vec<Endpoint>,
+    /// Processes of servers are known by this path.
+    pub(super) mark: String,
+}
+
+/// A server over HTTP.
+pub(super) struct Endpoint {
+    pub(super) process: u32,
+    url: String,
+    _child: (Child, BufReader<ChildStdout>),
+}
+
+impl Endpoint {
+    async fn start(program: &Path, server: &Server) -> Result<Self, String> {
+        let mut command = process::command(program);
+        command.args(["--http", "127.0.0.1:0"]);
+        command.args(server.arguments());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut child = command.spawn().map_err(|error| error.to_string())?;
+        let process = child.id().ok_or("it ended at once")?;
+        let mut output = BufReader::new(child.stdout.take().ok_or("no output")?);
+        let mut line = String::new();
+        let read = output.read_line(&mut line).await;
+        read.map_err(|error| error.to_string())?;
+        let url = line.trim().strip_prefix("listening on ");
+        let url = url.ok_or_else(|| format!("a server says: {line}"))?;
+        Ok(Self {
+            process,
+            url: url.to_owned(),
+            _child: (child, output),
+        })
+    }
+}
+
+/// Starts everything.
+pub(super) async fn start(programs: &SoakPrograms) -> Result<(Ground, Watched), String> {
+    let scratch = &programs.scratch;
+    let _ = fs::remove_dir_all(scratch);
+    fs::create_dir_all(scratch).map_err(|error| error.to_string())?;
+    let program = scratch.join("soaked-server");
+    symlink(&programs.server, &program).map_err(|error| error.to_string())?;
+    let mut endpoints = Vec::new();
+    for server in SERVERS.iter().filter(|server| server.is_http) {
+        // Under its own name, since these are no children of Vary.
+        endpoints.push(Endpoint::start(&programs.server, server).await?);
+    }
+    let servers = entries(&program, &endpoints);
+    let (config, piped) = (scratch.join("http.json"), scratch.join("stdio.json"));
+    write(&config, &servers, Some("127.0.0.1:0"))?;
+    write(&piped, &servers, None)?;
+    let arguments = ["--config".to_owned(), config.display().to_string()];
+    let mut gateway = Gateway::on_http(&programs.vary, &arguments)?;
+    let url = gateway.url().await?;
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+    let port = address
+        .rsplit(':')
+        .next()
+        .and_then(|port| port.parse().ok());
+    let ground = Ground {
+        address: address.to_owned(),
+        vary: programs.vary.clone(),
+        config: piped,
+    };
+    let watched = Watched {
+        admin: admin(&gateway).await?,
+        gateway,
+        port: port.ok_or("it serves on no port")?,
+        endpoints,
+        mark: program.display().to_string(),
+    };
+    Ok((ground, watched))
+}
+
+fn entries(program: &Path, endpoints: &[Endpoint]) -> Map<String, Value> {
+    let mut endpoints = endpoints.iter();
+    let entry = |server: &Server| {
+        let endpoint = server.is_http.then(|| endpoints.next()).flatten();
+        let mut entry = match endpoint {
+            Some(endpoint) => json!({"url": endpoint.url}),
+            None => {
+                let arguments = ["--stdio"].into_iter().chain(server.arguments());
+                json!({"command": program, "args": arguments.collect::<Vec<_>>()})
+            }
+        };
+        entry["unused"] = json!("1s");
+        (server.name.to_owned(), entry)
+    };
+    SERVERS.iter().map(entry).collect()
+}
+
+/// Stalled writes to a client end its connection after this long.
+pub(super) const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Limits that give up soon what the defaults keep for minutes, so that the end can be waited for.
+fn write(path: &Path, servers: &Map<String, Value>, admin: Option<&str>) -> Result<(), String> {
+    let mut config = json!({
+        "servers": servers,
+        "session-lifetime": "20s",
+        "limits": {
+            "kept-events-for": "1s", "kept-for": "1s", "ask-timeout": "30s",
+            "held-calls-per-principal": 256, "sessions": 2000, "body": "64 KiB",
+            "read-timeout": "5s", "write-timeout": format!("{}s", WRITE_TIMEOUT.as_secs()),
+        },
+    });
+    if let Some(admin) = admin {
+        config["admin"] = admin.into();
+    }
+    fs::write(path, config.to_string()).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Where the status is, which it says when it begins.
+async fn admin(gateway: &Gateway) -> Result<String, String> {
+    until(|| {
+        let said = gateway.said();
+        let found = said
+            .split_once("vary status ")
+            .and_then(|(_, rest)| rest.split_once('\n'));
+        let found = found.map(|(address, _)| address.to_owned());
+        found.ok_or_else(|| format!("vary says no address of its status; it says: {said}"))
+    })
+    .await
+}
