@@ -15,6 +15,7 @@ pub(crate) struct Shared(Arc<State>);
 struct State {
     tasks: TaskManager,
     cancelled: watch::Sender<u64>,
+    released: watch::Sender<()>,
     added: Mutex<BTreeSet<String>>,
     audience: Audience,
 }
@@ -24,6 +25,7 @@ impl Shared {
         Self(Arc::new(State {
             tasks: TaskManager::new(),
             cancelled: watch::Sender::new(0),
+            released: watch::Sender::new(()),
             added: Mutex::default(),
             audience: Audience::default(),
         }))
@@ -36,6 +38,11 @@ impl Shared {
     /// How many calls were cancelled so far; can be waited on.
     pub(crate) fn cancelled(&self) -> &watch::Sender<u64> {
         &self.0.cancelled
+    }
+
+    /// Changes when calls that wait for it may come to their end.
+    pub(crate) fn released(&self) -> &watch::Sender<()> {
+        &self.0.released
     }
 
     /// The names of the tools that clients added, in alphabetical order.

@@ -17,7 +17,7 @@ use crate::rounds::{self, Relay, Round, Subject};
 use crate::route::Outcome;
 use crate::running::{Again, Downward, Finish, Progress, Running, Sent, Taken};
 use crate::session::{NO_CLASS, Session};
-use crate::upstream::{Hears, Owner, Request, Upstream};
+use crate::upstream::{Beside, Owner, Request, Upstream};
 use crate::wire;
 
 /// What a method found out: where its request goes, and what is known of the way back.
@@ -89,11 +89,21 @@ impl Call<'_> {
         request.name = forwarding.name;
         request.param_headers = forwarding.headers;
         request.owner = Some(Owner(self.client.id));
-        request.hears = self.client.session.as_ref().map(|session| {
-            let session: Weak<Session> = Arc::downgrade(session);
-            session as Weak<dyn Hears>
-        });
+        request.beside = self.beside(finish.client.log_level);
         request
+    }
+
+    /// Who hears what the server says beside the call, which is what it logs: a session as long as it lasts, other
+    /// clients until the answer, if they want to.
+    fn beside(&self, log_level: Option<u8>) -> Beside {
+        match (&self.client.session, log_level) {
+            (Some(session), _) => {
+                let session: Weak<Session> = Arc::downgrade(session);
+                Beside::Client(session)
+            }
+            (None, Some(_)) => Beside::Call,
+            (None, None) => Beside::Nobody,
+        }
     }
 
     /// What a server of `era` is told with the request of what the client can do, where that may be more than it

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::asking::ServerRequest;
 use super::error::UpstreamError;
-use super::message::{Answer, Message};
+use super::message::{Answer, Hears, Message};
 
 /// What all mailboxes of one connection may hold together, in bytes.
 #[derive(Debug)]
@@ -192,6 +192,12 @@ impl Mailbox {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Hears for Mailbox {
+    fn hear(&self, message: &Bytes) {
+        self.post(message);
     }
 }
 

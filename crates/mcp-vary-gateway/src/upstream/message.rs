@@ -34,7 +34,17 @@ pub struct Request {
     /// Whom the call is made for.
     pub owner: Option<Owner>,
     /// Who hears what the server says beside the call, where that cannot be for anybody else.
-    pub(crate) hears: Option<Weak<dyn Hears>>,
+    pub(crate) beside: Beside,
+}
+
+/// Who hears what names no call.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Beside {
+    #[default]
+    Nobody,
+    /// Who waits for the call: it comes among what belongs to it.
+    Call,
+    Client(Weak<dyn Hears>),
 }
 
 /// Somebody who hears what names no call.
@@ -53,7 +63,7 @@ impl Request {
             name: None,
             param_headers: Vec::new(),
             owner: None,
-            hears: None,
+            beside: Beside::Nobody,
         }
     }
 

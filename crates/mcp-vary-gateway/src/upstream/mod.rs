@@ -36,10 +36,10 @@ pub(crate) use self::level::UpstreamLevel;
 use self::life::{Life, Running};
 pub use self::line::{Line, State};
 pub(crate) use self::line::{Places, Refused, Subscription};
-pub(crate) use self::message::Hears;
 use self::message::Purpose;
 pub(crate) use self::message::TASK_STATUS;
 pub use self::message::{Answer, Event, Kind, Message, Owner, Request, header_value};
+pub(crate) use self::message::{Beside, Hears};
 use crate::revision::Era;
 
 /// A connection to a server that is ready.

@@ -34,6 +34,10 @@ pub(crate) async fn answer(call: &Call<'_>) -> Option<Result<CallToolResponse, E
         "remove_tool" => remove_tool(call).await,
         "progress" => progress(call).await,
         "log" => log(call).await,
+        "release" => {
+            call.fixture.shared.released().send_replace(());
+            Ok(says("released"))
+        }
         _ => return None,
     };
     Some(answer.map(Into::into))
@@ -104,8 +108,13 @@ async fn progress(call: &Call<'_>) -> Result<CallToolResult, ErrorData> {
 /// Goes through the levels from the lowest up, again and again.
 async fn log(call: &Call<'_>) -> Result<CallToolResult, ErrorData> {
     let count = call.number("count")?;
+    let mut released = call.fixture.shared.released().subscribe();
     for (number, level) in (0..count).zip(LEVELS.iter().cycle()) {
         send_log(call, *level, json!({ "number": number })).await;
+    }
+    if call.argument("hold") == Some(&Value::Bool(true)) {
+        // Nobody sends it but who is here, so it lasts.
+        let _ = released.changed().await;
     }
     Ok(says(&format!("had {count} messages")))
 }

@@ -15,7 +15,7 @@ async fn lists_are_whole_in_one_page_or_many() {
             let client = &connection.client;
             let tools = client.list_all_tools().await.unwrap();
             let names: BTreeSet<_> = tools.iter().map(|tool| &tool.name).collect();
-            assert_eq!((tools.len(), names.len()), (52, 52), "{era:?} {wire:?}");
+            assert_eq!((tools.len(), names.len()), (53, 53), "{era:?} {wire:?}");
             assert_eq!(client.list_all_resources().await.unwrap().len(), 3);
             assert_eq!(client.list_all_resource_templates().await.unwrap().len(), 2);
             assert_eq!(client.list_all_prompts().await.unwrap().len(), 5);

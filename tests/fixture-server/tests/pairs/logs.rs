@@ -20,7 +20,7 @@ pub(crate) async fn from_warning(pair: Arc<Pair>) -> String {
     let mut client = pair.client().await;
     let meta = named(&mut client, "warning").await;
     calm(&pair).await;
-    levels(&pair, &mut client, meta).await
+    levels_at_work(&pair, &mut client, meta).await
 }
 
 /// Those of a client that named a higher level than somebody else.
@@ -31,7 +31,7 @@ pub(crate) async fn of_several(pair: Arc<Pair>) -> String {
     let mut client = pair.client().await;
     let meta = named(&mut client, "alert").await;
     calm(&pair).await;
-    levels(&pair, &mut client, meta).await
+    levels_at_work(&pair, &mut client, meta).await
 }
 
 /// Those of a call while another client's is under way.
@@ -87,6 +87,27 @@ async fn levels(pair: &Pair, client: &mut Client, meta: Value) -> String {
         [] => "nothing".to_owned(),
         levels => levels.join(" "),
     }
+}
+
+/// The same, of a call that does not end before its messages arrive.
+async fn levels_at_work(pair: &Pair, client: &mut Client, meta: Value) -> String {
+    if pair.server != ASIDE || client.era == Era::Legacy {
+        return levels(pair, client, meta).await;
+    }
+    let arguments = json!({"count": 8, "hold": true});
+    let params = json!({"name": "log", "arguments": arguments, "_meta": meta});
+    let mut call = client.send("tools/call", params).await;
+    let mut levels = Vec::new();
+    while levels.last().is_none_or(|level| level != "emergency") {
+        let message = client.hear(&mut call).await.expect("it goes on");
+        let level = message["params"]["level"]
+            .as_str()
+            .expect("only messages come");
+        levels.push(level.to_owned());
+    }
+    pair.client().await.call("release", json!({})).await;
+    client.finish(&mut call).await;
+    levels.join(" ")
 }
 
 /// What comes beside the requests until something comes that the server says later.

@@ -93,13 +93,11 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
             ('u', "nothing"),
             ('q', "nothing"),
         ]},
-        Row { about: "from `warning` on",                        cells: "==== ==== w=== w===", look: look!(logs::from_warning), sees: &[
+        Row { about: "from `warning` on",                        cells: "==== ==== ==== ====", look: look!(logs::from_warning), sees: &[
             ('=', "warning error critical alert emergency"),
-            ('w', "nothing"),
         ]},
-        Row { about: "from `alert` on, when another client hears all", cells: "==== ==== w=== w===", look: look!(logs::of_several), sees: &[
+        Row { about: "from `alert` on, when another client hears all", cells: "==== ==== ==== ====", look: look!(logs::of_several), sees: &[
             ('=', "alert emergency"),
-            ('w', "nothing"),
         ]},
         Row { about: "while another client's call is at work",   cells: "dd=d dd=d dd=d dd=d", look: look!(logs::beside_another), sees: &[
             ('=', "alert emergency"),
@@ -225,9 +223,5 @@ pub(crate) const WHY: &[(char, &str)] = &[
     (
         'v',
         "The error is Vary's. The server's result asks for what its client did not declare, which it must not.",
-    ),
-    (
-        'w',
-        "Nothing arrives. The server logs on the stream of no request, and a client of 2026-07-28 hears only on that of its own.",
     ),
 ];

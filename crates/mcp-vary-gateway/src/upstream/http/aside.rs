@@ -4,7 +4,7 @@
 //! call it is about; what is asked or logged there on a connection that one client has alone is for a call of that client.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
 use mcp_vary::json::Members;
@@ -12,6 +12,7 @@ use mcp_vary::json::Members;
 use crate::upstream::asking::ServerRequest;
 use crate::upstream::frame::canonical;
 use crate::upstream::mailbox::{Budget, Mailbox};
+use crate::upstream::message::Hears;
 
 /// The calls in flight that something may come for.
 #[derive(Debug, Default)]
@@ -33,16 +34,39 @@ pub(super) struct Aside {
     pub(super) mailbox: Arc<Mailbox>,
 }
 
+/// What may come for a call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Expected<'a> {
+    /// Progress with this token.
+    pub(super) progress: Option<&'a str>,
+    /// Requests, of the call with this number.
+    pub(super) asked: Option<u64>,
+    /// What somebody else says is for it.
+    pub(super) more: bool,
+}
+
+impl Aside {
+    /// Puts what it hears among what belongs to the call.
+    pub(super) fn hears(&self) -> Weak<dyn Hears> {
+        let mailbox: Weak<Mailbox> = Arc::downgrade(&self.mailbox);
+        mailbox
+    }
+}
+
 impl Asides {
-    /// Collects what comes for `token`, and what is asked of the call `asked`: at most `limit` bytes at a time and what
-    /// `budget` allows. `None` where nothing can come.
+    /// Collects what is `expected`: at most `limit` bytes at a time and what `budget` allows. `None` where that is
+    /// nothing.
     pub(super) fn open(
         self: &Arc<Self>,
-        token: Option<&str>,
-        asked: Option<u64>,
+        expected: Expected<'_>,
         (limit, budget): (usize, &Arc<Budget>),
     ) -> Option<Aside> {
-        if token.is_none() && asked.is_none() {
+        let Expected {
+            progress: token,
+            asked,
+            more,
+        } = expected;
+        if token.is_none() && asked.is_none() && !more {
             return None;
         }
         let mailbox = Arc::new(Mailbox::new(limit, Arc::clone(budget)));

@@ -30,12 +30,12 @@ use super::hello::Hello;
 use super::level::UpstreamLevel;
 use super::life::Life;
 use super::mailbox::Budget;
-use super::message::{Event, Purpose, Request, header_value};
+use super::message::{Beside, Event, Purpose, Request, header_value};
 use super::text::excerpt;
 use crate::mcp_header::{MCP_METHOD, MCP_NAME, name_key};
 use crate::revision::Era;
 
-use self::aside::Asides;
+use self::aside::{Aside, Asides, Expected};
 use self::callers::Callers;
 pub(super) use self::connect::connect;
 use self::exchange::Call;
@@ -123,11 +123,24 @@ impl Connection {
         let may_be_asked = self.by_turns && request.owner.is_some();
         let asked = may_be_asked.then_some(id);
         let room = (self.limits.line, &self.budget);
-        let aside = self.asides.open(token.as_deref(), asked, room);
         // What names no call comes by a stream of its own, and only where there is one.
         let hears_more = session.era == Era::Legacy && *self.hearings.borrow() > 0;
         let shared = request.owner.filter(|_| hears_more && !self.is_held);
-        let flight = shared.map(|owner| self.callers.open(id, owner, request.hears));
+        let collects = shared.is_some() && matches!(request.beside, Beside::Call);
+        let expected = Expected {
+            progress: token.as_deref(),
+            asked,
+            more: collects,
+        };
+        let aside = self.asides.open(expected, room);
+        let flight = shared.map(|owner| {
+            let hears = match request.beside {
+                Beside::Client(client) => Some(client),
+                Beside::Call => aside.as_ref().map(Aside::hears),
+                Beside::Nobody => None,
+            };
+            self.callers.open(id, owner, hears)
+        });
         let exchange = Exchange::send(Arc::clone(self), session, call);
         Ok(exchange.with_aside(aside).with_flight(flight))
     }
