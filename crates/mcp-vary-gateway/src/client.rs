@@ -62,7 +62,7 @@ pub(crate) struct Client {
     pub(crate) manner: Manner,
     /// The features that rules take it to have declared.
     pub(crate) presumed: Option<Arc<Features>>,
-    /// The names of the MCP capabilities that it declared.
+    /// The names of the MCP capabilities that it declared, and of what they have: `elicitation`, `elicitation/url`.
     pub(crate) capabilities: Arc<BTreeSet<String>>,
     /// The class whose connections it uses; `None` when it can do nothing particular.
     pub(crate) class: Option<ClassKey>,

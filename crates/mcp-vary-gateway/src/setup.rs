@@ -51,7 +51,7 @@ pub(crate) struct Known {
     pub(crate) features: Option<Arc<Features>>,
     /// What a ranking is found by.
     hints: HintsDigest,
-    /// The names of the capabilities.
+    /// The names of the capabilities, and of what they have: `elicitation`, `elicitation/url`.
     pub(crate) capabilities: Arc<BTreeSet<String>>,
     /// What servers may know of them, JSON text.
     pub(crate) mirrored: Arc<str>,
@@ -144,8 +144,7 @@ impl Setup {
     pub(crate) fn know(&self, capabilities: &str) -> Arc<Known> {
         self.known.get_or_read(capabilities, |text| {
             let value: Value = serde_json::from_str(text).unwrap_or_default();
-            let names = value.as_object().into_iter().flat_map(Map::keys);
-            let names = names.cloned().collect();
+            let names = names(&value);
             let declared = Declared::read(&value, &self.lasting.ignorings);
             let lacks = self.lacking(&value, &declared);
             let known = self.knowledge_of(declared, names, self.classes.mirror(&value));
@@ -223,4 +222,15 @@ impl Setup {
             ids.iter().map(|id| self.variant_index(id)).collect()
         })
     }
+}
+
+/// The names of capabilities, and of what each has.
+fn names(capabilities: &Value) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for (name, settings) in capabilities.as_object().into_iter().flatten() {
+        let inner = settings.as_object().into_iter().flat_map(Map::keys);
+        names.extend(inner.map(|inner| format!("{name}/{inner}")));
+        names.insert(name.clone());
+    }
+    names
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use mcp_vary::json::Members;
+use serde_json::{Map, Value};
 
 use super::Finish;
 use crate::lasting::Lasting;
@@ -95,11 +95,15 @@ impl Finish {
         let missing = failure
             .data()
             .and_then(|data| splice::get(data, "requiredCapabilities"));
-        let missing = missing.and_then(|missing| Members::parse(missing).ok());
+        let missing: Option<Map<String, Value>> =
+            missing.and_then(|missing| serde_json::from_str(missing).ok());
+        let declares = |name: &str| self.client.capabilities.contains(name);
         missing.is_some_and(|missing| {
-            missing
-                .iter()
-                .all(|(name, _)| self.client.capabilities.contains(name))
+            missing.iter().all(|(name, settings)| {
+                let inner = settings.as_object().into_iter().flat_map(Map::keys);
+                let mut inner = inner.map(|inner| format!("{name}/{inner}"));
+                declares(name) && inner.all(|inner| declares(&inner))
+            })
         })
     }
 }

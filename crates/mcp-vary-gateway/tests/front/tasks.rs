@@ -17,6 +17,7 @@ use crate::support::{
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
 const OTHER: &str = "com.example/ledger";
+const NEGOTIATION: &str = "io.modelcontextprotocol/content-negotiation";
 const RELATED: &str = "io.modelcontextprotocol/related-task";
 
 /// A server whose tool `job` becomes a task where the client can and wants it.
@@ -298,6 +299,44 @@ async fn a_task_of_the_extension_goes_back_to_its_server() {
     }
     for asked in two.of("tasks/get") {
         assert_eq!(asked.header("mcp-name"), Some("two-7"));
+    }
+}
+
+/// A server that misses what the client has not declared is right; one that misses what it has, and the gateway does
+/// not carry, refuses the gateway.
+#[tokio::test]
+async fn a_capability_is_missing_that_the_client_has_not_declared_with_all_that_is_asked_of_it() {
+    let peer = Peer::start(|seen| match seen.method() {
+        "tools/call" => {
+            let data = json!({"requiredCapabilities": seen.body["params"]["arguments"]});
+            let error = json!({"code": -32021, "message": "no", "data": data});
+            let message = json!({"jsonrpc": "2.0", "id": seen.id(), "error": error});
+            Some(Reply::json(400, &message))
+        }
+        _ => answer("one", Era::Modern, seen),
+    })
+    .await;
+    let house = House::behind_one(peer, |config| config).await;
+    let extension = |id: &str| json!({"extensions": {id: {}}});
+    for (required, declared, code) in [
+        (extension(OTHER), extension(NEGOTIATION), -32021),
+        (extension(OTHER), extension(OTHER), -32603),
+        (
+            json!({"sampling": {"tools": {}}}),
+            json!({"sampling": {}}),
+            -32021,
+        ),
+        (
+            json!({"sampling": {}}),
+            json!({"sampling": {"tools": {}}}),
+            -32603,
+        ),
+    ] {
+        let call = json!({"name": "job", "arguments": required});
+        let answer = Way::HttpModern
+            .ask(&house, &declared, "tools/call", call)
+            .await;
+        assert_eq!(answer["error"]["code"], code, "{required}: {answer}");
     }
 }
 
