@@ -154,7 +154,7 @@ impl Client {
             Era::Modern => {
                 headers.push(("MCP-Protocol-Version", "2026-07-28".to_owned()));
                 headers.push(("Mcp-Method", text(&message["method"])));
-                let named = ["name", "uri"].map(|key| text(&message["params"][key]));
+                let named = ["name", "uri", "taskId"].map(|key| text(&message["params"][key]));
                 let named = named.into_iter().find(|name| !name.is_empty());
                 headers.extend(named.map(|name| ("Mcp-Name", name)));
             }

@@ -14,6 +14,7 @@ mod logs;
 mod page;
 mod pair;
 mod table;
+mod tasks;
 mod wire;
 
 use std::collections::BTreeMap;

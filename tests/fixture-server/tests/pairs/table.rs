@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use crate::pair::Pair;
-use crate::{asks, calls, changes, contents, discovery, ends, errors, lists, logs};
+use crate::{asks, calls, changes, contents, discovery, ends, errors, lists, logs, tasks};
 
 /// One thing that a client does, and what it sees then.
 pub(crate) struct Row {
@@ -177,6 +177,17 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
         Row { about: "of a client that cannot be asked",         cells: "==vv ==vv ==vv ==vv", look: look!(asks::nothing), sees: &[
             ('=', r#"-32603 "the client did not answer: Mcp error: -32601: there is no client on this connection, so `elicitation/create` cannot be answered""#),
             ('v', r#"-32603 "server `fixture` asks for `elicitation/create`: the client declared no `elicitation`""#),
+        ]},
+    ]),
+    ("Tasks", &[
+        Row { about: "to the result",                            cells: "==== ==== ==== ====", look: look!(tasks::result), sees: &[
+            ('=', r#""computed it""#),
+        ]},
+        Row { about: "with a question on the way",               cells: "==== ==== ==== ====", look: look!(tasks::question), sees: &[
+            ('=', r#""deleted a""#),
+        ]},
+        Row { about: "cancelled",                                cells: "==== ==== ==== ====", look: look!(tasks::cancellation), sees: &[
+            ('=', "the server stops"),
         ]},
     ]),
     ("What changes", &[
