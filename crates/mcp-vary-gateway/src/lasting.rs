@@ -82,7 +82,7 @@ impl Lasting {
             sessions: Sessions::new(config, session_keys.collect()),
             cursor_keys: cursor_keys.with_previous(previous),
             links: Arc::default(),
-            audience,
+            audience: Arc::clone(&audience),
             deprecations: Deprecations::default(),
             ignorings: Ignorings::default(),
             opened: (config.outside.now)(),
@@ -102,7 +102,7 @@ impl Lasting {
             own: OwnLines::new(
                 config.limits.own_connections,
                 Arc::clone(&questions),
-                Arc::clone(&made),
+                (Arc::clone(&made), Arc::clone(&audience)),
                 tasks.clone(),
             ),
             made,

@@ -20,7 +20,9 @@ use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
 use crate::bridge;
+use crate::catalog::source::Updates;
 use crate::log_level::is_logged_from;
+use crate::notify::{Audience, SourceId, line_id};
 use crate::questions::{Question, Questions};
 use crate::reply::Failure;
 use crate::session::{ClientId, Session};
@@ -38,6 +40,7 @@ pub(crate) struct OwnLines {
     next: AtomicUsize,
     questions: Arc<Questions>,
     made: Arc<Made>,
+    audience: Arc<Audience>,
     tasks: TaskTracker,
 }
 
@@ -73,6 +76,8 @@ struct Own {
     /// The session, as whoever used it last had it.
     session: watch::Sender<Weak<Session>>,
     running: AtomicUsize,
+    /// How many want it to stay open without anything running on it.
+    kept: AtomicUsize,
     used: Mutex<Instant>,
     /// Ends the listening to what belongs to no call.
     _listening: DropGuard,
@@ -92,7 +97,7 @@ impl OwnLines {
     pub(crate) fn new(
         limit: usize,
         questions: Arc<Questions>,
-        made: Arc<Made>,
+        (made, audience): (Arc<Made>, Arc<Audience>),
         tasks: TaskTracker,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -101,6 +106,7 @@ impl OwnLines {
             next: AtomicUsize::new(0),
             questions,
             made,
+            audience,
             tasks,
         })
     }
@@ -239,6 +245,7 @@ impl OwnLines {
                 session: session.subscribe(),
                 questions: Arc::clone(&self.questions),
                 made: Arc::clone(&self.made),
+                audience: (!is_adopted).then(|| (Arc::clone(&self.audience), line_id(&line))),
                 tasks: self.tasks.clone(),
                 stop: stop.clone(),
             };
@@ -258,6 +265,7 @@ impl OwnLines {
             is_adopted,
             session,
             running: AtomicUsize::new(0),
+            kept: AtomicUsize::new(0),
             used: Mutex::new(Instant::now()),
             _listening: stop.drop_guard(),
         })
@@ -330,7 +338,7 @@ fn make_room(all: &mut BTreeMap<Key, Arc<Own>>, may: impl Fn(&Key) -> bool) {
 
 impl Own {
     fn is_used(&self) -> bool {
-        self.running.load(Ordering::Relaxed) > 0
+        self.running.load(Ordering::Relaxed) > 0 || self.kept.load(Ordering::Relaxed) > 0
     }
 
     fn can(&self, capabilities: &str) -> bool {
@@ -355,6 +363,11 @@ impl Held {
         line.ready().await
     }
 
+    /// Lets it stay open after the call.
+    pub(crate) fn keep(&self) -> Kept {
+        Kept::new(&self.own)
+    }
+
     /// Whether other calls of the client run on it.
     pub(crate) fn has_others(&self) -> bool {
         self.own.running.load(Ordering::Relaxed) > 1
@@ -377,6 +390,34 @@ impl Drop for Held {
     }
 }
 
+/// Keeps a connection of one's own open, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Kept(Arc<Own>);
+
+impl Kept {
+    fn new(own: &Arc<Own>) -> Self {
+        own.kept.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(own))
+    }
+
+    pub(crate) fn line(&self) -> &Arc<Line> {
+        &self.0.line
+    }
+}
+
+impl Clone for Kept {
+    fn clone(&self) -> Self {
+        Self::new(&self.0)
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        *lock(&self.0.used) = Instant::now();
+        self.0.kept.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// What hears what belongs to no call on a session's connection, for the session.
 #[derive(Clone, Debug)]
 struct Listener {
@@ -384,6 +425,9 @@ struct Listener {
     session: watch::Receiver<Weak<Session>>,
     questions: Arc<Questions>,
     made: Arc<Made>,
+    /// Who hears of its resources, and what the connection is called there. Of one that others use, too, that is
+    /// told anyway.
+    audience: Option<(Arc<Audience>, SourceId)>,
     tasks: TaskTracker,
     stop: CancellationToken,
 }
@@ -398,12 +442,22 @@ impl Listener {
                     self.tasks.spawn(stop.run_until_cancelled_owned(asking));
                 }
                 Ok(Event::Told(message)) => self.tell(message),
+                Ok(Event::ResourceUpdated { uri, params }) => {
+                    self.tell_updated(&Updates::Some([(uri, params)].into()));
+                }
                 Ok(_) => {}
                 Err(RecvError::Lagged(missed)) => {
+                    self.tell_updated(&Updates::Any);
                     warn!(server = %self.server, missed, "messages of the server were missed");
                 }
                 Err(RecvError::Closed) => return,
             }
+        }
+    }
+
+    fn tell_updated(&self, updates: &Updates) {
+        if let Some((audience, line)) = &self.audience {
+            audience.resources_changed_on(*line, updates);
         }
     }
 

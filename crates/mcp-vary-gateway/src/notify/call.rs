@@ -11,6 +11,7 @@ use super::filter::Filter;
 use super::listener::{Membership, open};
 use super::{Audience, Bound, Ear, Member, Place};
 use crate::call::Call;
+use crate::own::Kept;
 use crate::reply::{Failure, INVALID_PARAMS, RESOURCE_NOT_FOUND};
 use crate::route::{Outcome, unknown};
 use crate::session::Session;
@@ -28,7 +29,8 @@ impl Call<'_> {
         self.gateway.admit(session).await;
         if self.may_bind(session, &uri, view)? {
             self.class.sources()[server].line.ready().await?;
-            let bound = self.bound(view, (server, &own));
+            let alone = self.kept_alone(server).await?;
+            let bound = self.bound(view, (server, &own), alone);
             self.settled(&bound, &uri).await?;
             self.bind(session, uri, bound)?;
         }
@@ -99,7 +101,7 @@ impl Call<'_> {
         };
         let honoured = uris.into_iter().map(|uri| async move {
             let (server, own) = self.located(view, &uri).await.ok()?;
-            let bound = self.bound(view, (server, &own));
+            let bound = self.bound(view, (server, &own), None);
             self.is_honoured(&bound).await.then_some((uri, bound))
         });
         let honoured: Vec<_> = join_all(honoured).await.into_iter().flatten().collect();
@@ -153,15 +155,27 @@ impl Call<'_> {
         })
     }
 
-    fn bound(&self, view: usize, (server, own): (usize, &str)) -> Bound {
+    /// The connection that the session has alone: what its calls change there a server may tell of there only.
+    async fn kept_alone(&self, server: usize) -> Result<Option<Kept>, Failure> {
+        let shared = &self.class.sources()[server].line;
+        let alone = self.alone(server).await?;
+        // Where sessions share nothing it is the same one.
+        let alone = alone.filter(|alone| !Arc::ptr_eq(alone.line(), shared));
+        Ok(alone.map(|alone| alone.keep()))
+    }
+
+    fn bound(&self, view: usize, (server, own): (usize, &str), alone: Option<Kept>) -> Bound {
         let source = &self.class.sources()[server];
+        let line = alone.as_ref().map_or(&source.line, Kept::line);
+        let subscription = line.subscribe(own);
         let catalog = self.class.catalog.current();
         Bound {
             variant: self.variant_shown_by(view),
             view,
             manner: self.client.manner,
             source: Arc::clone(source),
-            subscription: source.line.subscribe(own),
+            alone,
+            subscription,
             was_listed: catalog.resource(view, own).is_some(),
         }
     }

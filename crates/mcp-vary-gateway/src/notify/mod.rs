@@ -24,11 +24,12 @@ use crate::catalog::face::Faces;
 use crate::catalog::source::{Source, Updates};
 use crate::catalog::{Catalog, Changed, LiveCatalog};
 use crate::class::{Class, ClassKey};
+use crate::own::Kept;
 use crate::reply::Failure;
 use crate::rules::Manner;
 use crate::session::{ClientId, Session};
 use crate::setup::Setup;
-use crate::upstream::{Kind, Subscription};
+use crate::upstream::{Kind, Line, Subscription};
 
 /// Everybody who hears of changes.
 #[derive(Debug, Default)]
@@ -57,6 +58,11 @@ pub(crate) type SourceId = usize;
 
 pub(crate) fn source_id(source: &Arc<Source>) -> SourceId {
     Arc::as_ptr(source).addr()
+}
+
+/// Likewise a connection that one session has alone.
+pub(crate) fn line_id(line: &Arc<Line>) -> SourceId {
+    Arc::as_ptr(line).addr()
 }
 
 /// One who hears of changes.
@@ -105,12 +111,23 @@ struct Bound {
     view: usize,
     manner: Manner,
     source: Arc<Source>,
+    /// The connection that its session has alone, where it is subscribed on that.
+    alone: Option<Kept>,
     subscription: Subscription,
     /// Whether the view was seen to list it, or to have a template for it; so that it can be missed.
     was_listed: bool,
 }
 
 impl Bound {
+    /// Who tells of the resource, and what the server calls it.
+    fn resource(&self) -> (SourceId, Arc<str>) {
+        let teller = match &self.alone {
+            Some(alone) => line_id(alone.line()),
+            None => source_id(&self.source),
+        };
+        (teller, Arc::clone(&self.subscription.uri))
+    }
+
     /// Whether its view lists it, or has a template for it.
     fn is_listed(&self, catalog: &Catalog) -> bool {
         let own = &self.subscription.uri;
@@ -222,9 +239,7 @@ impl Members {
     }
 
     fn bind(&mut self, number: u64, uri: Arc<str>, bound: Bound) {
-        let own = Arc::clone(&bound.subscription.uri);
-        let resource = (source_id(&bound.source), own);
-        let subscribers = self.resources.entry(resource).or_default();
+        let subscribers = self.resources.entry(bound.resource()).or_default();
         subscribers.insert((number, Arc::clone(&uri)));
         if let Some(member) = self.all.get_mut(&number) {
             member.bound.insert(uri, bound);
@@ -239,10 +254,7 @@ impl Members {
     }
 
     fn unlist(&mut self, number: u64, uri: &str, bound: &Bound) {
-        let resource = (
-            source_id(&bound.source),
-            Arc::clone(&bound.subscription.uri),
-        );
+        let resource = bound.resource();
         if let Some(subscribers) = self.resources.get_mut(&resource) {
             subscribers.remove(&(number, Arc::from(uri)));
             if subscribers.is_empty() {
@@ -324,7 +336,11 @@ impl Audience {
 
     /// Tells whoever is subscribed to them that resources of `source` changed.
     pub(crate) fn resources_changed(&self, source: &Arc<Source>, updates: &Updates) {
-        let id = source_id(source);
+        self.resources_changed_on(source_id(source), updates);
+    }
+
+    /// Tells whoever is subscribed to them there that resources of the source or line `id` changed.
+    pub(crate) fn resources_changed_on(&self, id: SourceId, updates: &Updates) {
         let mut members = self.lock();
         let mut gone = BTreeSet::new();
         let mut told = Vec::new();

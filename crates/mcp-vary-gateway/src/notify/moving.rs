@@ -9,6 +9,7 @@ use super::{Audience, Bound, Ear, Member, Notices, Place};
 use crate::catalog::Catalog;
 use crate::catalog::listing::ListKind;
 use crate::class::Class;
+use crate::own::Kept;
 use crate::setup::Setup;
 use crate::upstream::Kind;
 
@@ -135,12 +136,18 @@ fn bound_anew(uri: &Arc<str>, old: &Bound, place: &Place, after: &Setup) -> Opti
     };
     let server = listed.or_else(|| same().filter(|_| !old.was_listed))?;
     let source = sources.get(server)?;
+    // Who keeps the server keeps the connection to it.
+    let alone = old.alone.clone();
+    let alone = alone.filter(|_| Arc::ptr_eq(source, &old.source));
+    let line = alone.as_ref().map_or(&source.line, Kept::line);
+    let subscription = line.subscribe_again(&own);
     Some(Bound {
         variant,
         view,
         manner: old.manner,
         source: Arc::clone(source),
-        subscription: source.line.subscribe_again(&own),
+        alone,
+        subscription,
         was_listed: listed.is_some(),
     })
 }

@@ -786,3 +786,73 @@ async fn an_endpoint_asks_beside_the_call_of_a_client_without_a_session() {
     let answer = http.ask(&Post::modern(&call(again))).await.json();
     assert_eq!(answer["result"]["said"]["result"], roots);
 }
+
+/// What a session's calls change, a server may tell of on the connection of those calls alone.
+#[tokio::test]
+async fn a_session_with_a_connection_of_its_own_is_subscribed_there() {
+    let own = Mutex::new(None::<UnboundedSender<Bytes>>);
+    let peer = Peer::start(move |seen| {
+        let is_own = seen.header("mcp-session-id") == Some("s-2");
+        match seen.method() {
+            "initialize" => {
+                let capabilities = &seen.body["params"]["capabilities"];
+                let is_askable = capabilities["roots"].is_object();
+                let result = json!({
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": {"tools": {}, "resources": {"subscribe": true}},
+                    "serverInfo": {"name": "peer", "version": "1"},
+                });
+                let id = if is_askable { "s-2" } else { "s-1" };
+                Some(seen.answer(&result).with_header("mcp-session-id", id))
+            }
+            "tools/list" => {
+                let tools = json!([{"name": "x", "inputSchema": {"type": "object"}}]);
+                Some(seen.answer(&json!({"tools": tools})))
+            }
+            "resources/list" => {
+                let resources = json!([{"uri": "a:1", "name": "one"}]);
+                Some(seen.answer(&json!({"resources": resources})))
+            }
+            "GET" if is_own => {
+                let (sender, reply) = Reply::stream();
+                *own.lock().unwrap() = Some(sender);
+                Some(reply)
+            }
+            "resources/subscribe" | "resources/unsubscribe" => Some(seen.answer(&json!({}))),
+            "tools/call" if is_own => {
+                let params = json!({"uri": "a:1"});
+                let updated = "notifications/resources/updated";
+                let updated = json!({"jsonrpc": "2.0", "method": updated, "params": params});
+                // Before there is a stream nobody is told.
+                if let Some(own) = &*own.lock().unwrap() {
+                    own.send(event(&updated).into()).unwrap();
+                }
+                Some(seen.answer(&json!({"content": []})))
+            }
+            _ => None,
+        }
+    })
+    .await;
+    let house = House::behind_one(peer, |config| config).await;
+    let mut client = Client::open(house.address, &json!({"roots": {}})).await;
+    let subscribed = client
+        .legacy
+        .ask("resources/subscribe", json!({"uri": "a:1"}));
+    assert_eq!(subscribed.await.json()["result"], json!({}));
+    let told = async {
+        loop {
+            client.called(tool("x")).await;
+            let told = tokio::time::timeout(Duration::from_millis(200), next(&mut client.stream));
+            if let Ok(told) = told.await {
+                return told;
+            }
+        }
+    };
+    let told = soon(told).await;
+    assert_eq!(told["method"], "notifications/resources/updated");
+    assert_eq!(told["params"]["uri"], "a:1");
+    let asked = house.peer.of("resources/subscribe");
+    let sessions = asked.iter().map(|seen| seen.header("mcp-session-id"));
+    let sessions: Vec<_> = sessions.collect();
+    assert_eq!(sessions, [Some("s-2")], "nowhere else");
+}
