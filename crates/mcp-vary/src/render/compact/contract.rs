@@ -1,0 +1,89 @@
+//! What a shorter structured value must meet.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::META_LEFT_OUT;
+use crate::json::Json;
+use crate::render::schema::{Bound, admits_marker};
+
+/// What a shorter structured value must meet.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::render::Contract;
+/// use serde_json::{Value, json};
+///
+/// let schema = json!({"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]});
+/// // Its author knows what it says; else only what is plain to see may change.
+/// let accepts = |value: &Value| value.get("a").or(value.get("b")).is_some();
+/// let contract = Contract::of(&schema).accepted_by(&accepts);
+/// assert!(!contract.is_free() && Contract::default().is_free());
+/// ```
+#[derive(Clone, Copy, Default)]
+pub struct Contract<'c> {
+    schema: Option<&'c Value>,
+    accepts: Option<&'c dyn Fn(&Value) -> bool>,
+}
+
+impl<'c> Contract<'c> {
+    /// What this `outputSchema` says, as far as it can be followed without a validator.
+    #[must_use]
+    pub fn of(schema: &'c Value) -> Self {
+        Self {
+            schema: Some(schema),
+            accepts: None,
+        }
+    }
+
+    /// Asks a validator of the schema: what it accepts may go out, whatever the schema says.
+    #[must_use]
+    pub fn accepted_by(mut self, accepts: &'c dyn Fn(&Value) -> bool) -> Self {
+        self.accepts = Some(accepts);
+        self
+    }
+
+    /// Whether anything goes.
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        self.schema.is_none() && self.accepts.is_none()
+    }
+
+    /// What may guide a compaction, the one that leaves out most first.
+    pub(super) fn bounds(&self) -> Vec<Bound<'c>> {
+        let guided = self.schema.map(Bound::new);
+        let is_tried = self.accepts.is_some() || guided.is_none();
+        is_tried
+            .then_some(Bound::Free)
+            .into_iter()
+            .chain(guided)
+            .collect()
+    }
+
+    pub(super) fn accepts(&self, value: &Json<'_>) -> bool {
+        self.accepts.is_none_or(|accepts| {
+            serde_json::from_str(&value.to_json()).is_ok_and(|value| accepts(&value))
+        })
+    }
+
+    /// Whether an object may have a member that no schema declares.
+    pub(super) fn admits_marker(&self) -> bool {
+        // A validator is asked about the value with the member in it.
+        let is_asked = self.accepts.is_some();
+        let declares = |schema: &Value| schema["properties"].get(META_LEFT_OUT).is_some();
+        self.schema.is_none_or(|schema| {
+            admits_marker(schema, META_LEFT_OUT) || is_asked && !declares(schema)
+        })
+    }
+}
+
+impl fmt::Debug for Contract<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Contract")
+            .field("schema", &self.schema)
+            .field("accepts", &self.accepts.is_some())
+            .finish()
+    }
+}
