@@ -34,6 +34,13 @@ pub(crate) async fn of_several(pair: Arc<Pair>) -> String {
     levels_at_work(&pair, &mut client, meta).await
 }
 
+/// Those of a client that has a connection to a legacy server alone, since it can be asked.
+pub(crate) async fn of_one_who_can_be_asked(pair: Arc<Pair>) -> String {
+    let mut client = pair.client_that_can(json!({"elicitation": {}})).await;
+    let meta = named(&mut client, "warning").await;
+    levels_at_work(&pair, &mut client, meta).await
+}
+
 /// Those of a call while another client's is under way.
 pub(crate) async fn beside_another(pair: Arc<Pair>) -> String {
     let mut other = pair.client().await;

@@ -99,6 +99,9 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
         Row { about: "from `alert` on, when another client hears all", cells: "==== ==== ==== ====", look: look!(logs::of_several), sees: &[
             ('=', "alert emergency"),
         ]},
+        Row { about: "from `warning` on, of a client that can be asked", cells: "==== ==== ==== ====", look: look!(logs::of_one_who_can_be_asked), sees: &[
+            ('=', "warning error critical alert emergency"),
+        ]},
         Row { about: "while another client's call is at work",   cells: "dd=d dd=d dd=d dd=d", look: look!(logs::beside_another), sees: &[
             ('=', "alert emergency"),
             ('d', "nothing"),
