@@ -204,38 +204,15 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
 ];
 
 /// What each sign but `=` means, and why it is so.
+#[rustfmt::skip]
 pub(crate) const WHY: &[(char, &str)] = &[
-    (
-        'c',
-        "The server's work is cancelled. A client of 2026-07-28 that hangs up has cancelled.",
-    ),
-    (
-        'd',
-        "Nothing arrives. The message names no request, and what may be another client's is not shown ([0004](decisions/0004-one-log-level.md)).",
-    ),
-    (
-        'e',
-        "The server's work is cancelled. Who closes the pipes has ended everything that ran on them.",
-    ),
-    (
-        'm',
-        "The code is -32602, which 2026-07-28 has for this instead of -32002.",
-    ),
-    (
-        'q',
-        "Nothing arrives. Since 2026-07-28 a request that names no level wants no messages.",
-    ),
+    ('c', "The server's work is cancelled. A client of 2026-07-28 that hangs up has cancelled."),
+    ('d', "Nothing arrives. The message names no request, and what may be another client's is not shown ([0004](decisions/0004-one-log-level.md))."),
+    ('e', "The server's work is cancelled. Who closes the pipes has ended everything that ran on them."),
+    ('m', "The code is -32602, which 2026-07-28 has for this instead of -32002."),
+    ('q', "Nothing arrives. Since 2026-07-28 a request that names no level wants no messages."),
     ('r', "The error is -32601. 2026-07-28 has no such method."),
-    (
-        't',
-        "The text arrives, and the structure does not. Clients of 2025-11-25 know structures that are objects, no others.",
-    ),
-    (
-        'u',
-        "Nothing arrives. Servers of 2026-07-28 log nothing for a request that names no level, and a client that has not called `logging/setLevel` names none.",
-    ),
-    (
-        'v',
-        "The error is Vary's. The server's result asks for what its client did not declare, which it must not.",
-    ),
+    ('t', "The text arrives, and the structure does not. Clients of 2025-11-25 know structures that are objects, no others."),
+    ('u', "Nothing arrives. Servers of 2026-07-28 log nothing for a request that names no level, and a client that has not called `logging/setLevel` names none."),
+    ('v', "The error is Vary's. The server's result asks for what its client did not declare, which it must not."),
 ];
