@@ -1,0 +1,191 @@
+//! What a structure holds, held against prose.
+
+use std::collections::BTreeMap;
+
+use super::numbers::{Number, digits, magnitudes, numbers};
+use super::{Finding, LONGEST_COMPARED, Said, plain, step};
+use crate::ignored::shown;
+use crate::json::Json;
+
+/// What a structure holds, for the questions that prose raises.
+pub(super) struct Held<'v, 'a> {
+    /// The numbers, sorted, without their signs.
+    numbers: Vec<f64>,
+    /// The value that each key names, by the words of the key; none where it names several.
+    labels: BTreeMap<String, Option<Labelled<'v, 'a>>>,
+}
+
+struct Labelled<'v, 'a> {
+    pointer: String,
+    value: &'v Json<'a>,
+}
+
+impl<'v, 'a> Held<'v, 'a> {
+    pub(super) fn of(value: &'v Json<'a>) -> Self {
+        let mut held = Self {
+            numbers: Vec::new(),
+            labels: BTreeMap::new(),
+        };
+        held.collect(value, "", "");
+        held.numbers.sort_unstable_by(f64::total_cmp);
+        held
+    }
+
+    /// Adds what `value` holds; `label` are the words of its key.
+    fn collect(&mut self, value: &'v Json<'a>, label: &str, path: &str) {
+        match value {
+            Json::Object(members) => {
+                for (key, value) in members {
+                    self.numbers.extend(digits(key));
+                    let is_label = key.len() <= LONGEST_COMPARED;
+                    let label = if is_label { words(key) } else { String::new() };
+                    self.collect(value, &label, &step(path, key));
+                }
+                return;
+            }
+            Json::Array(elements) => {
+                self.numbers.push(elements.len() as f64);
+                for (at, value) in elements.iter().enumerate() {
+                    self.collect(value, label, &step(path, &at.to_string()));
+                }
+                return;
+            }
+            Json::Number(spelling) => self.numbers.extend(magnitudes(spelling)),
+            Json::String(text) => {
+                self.numbers.extend(numbers(text).map(|n| n.value));
+                self.numbers.extend(digits(text));
+            }
+            Json::Null | Json::Bool(_) => {}
+        }
+        let labelled = Labelled {
+            pointer: path.to_owned(),
+            value,
+        };
+        self.labels
+            .entry(label.to_owned())
+            .and_modify(|named| *named = None)
+            .or_insert(Some(labelled));
+    }
+
+    /// Compares `prose`, segment by segment.
+    pub(super) fn compare(&self, prose: &str, said: &mut Said) {
+        for line in prose.lines() {
+            let line = without_ordinal(line);
+            for segment in line.split([';', '|']).flat_map(|part| part.split(", ")) {
+                if said.is_full() {
+                    return;
+                }
+                let labelled = segment
+                    .split_once(':')
+                    .and_then(|(label, rest)| Some((self.labelled(label)?, rest)));
+                if let Some((labelled, rest)) = labelled
+                    && let Some(other) = says_otherwise(labelled.value, rest)
+                {
+                    said.deny(&labelled.pointer, &other, &plain(labelled.value));
+                    continue;
+                }
+                for number in numbers(segment).filter(|number| !self.holds(number)) {
+                    said.add(Finding::Added {
+                        said: shown(number.spelling),
+                    });
+                }
+            }
+        }
+    }
+
+    /// The one value that `label` names: by its key, or by the first words of its key
+    /// (`temperature` of `temperature_c`).
+    fn labelled(&self, label: &str) -> Option<&Labelled<'v, 'a>> {
+        if label.len() > LONGEST_COMPARED {
+            return None;
+        }
+        let label = words(label);
+        if label.is_empty() {
+            return None;
+        }
+        if let Some(named) = self.labels.get(&label) {
+            return named.as_ref();
+        }
+        let start = label + " ";
+        let mut keys = self
+            .labels
+            .range(start.clone()..)
+            .take_while(|(key, _)| key.starts_with(&start));
+        let (_, named) = keys.next()?;
+        named.as_ref().filter(|_| keys.next().is_none())
+    }
+
+    fn holds(&self, number: &Number<'_>) -> bool {
+        let (low, high) = number.bounds();
+        let at = self.numbers.partition_point(|held| *held < low);
+        self.numbers.get(at).is_some_and(|held| *held <= high)
+    }
+}
+
+/// What `rest` says in place of `value`; none when it agrees, or is not understood.
+fn says_otherwise(value: &Json<'_>, rest: &str) -> Option<String> {
+    match value {
+        Json::Number(spelling) if spelling.len() <= LONGEST_COMPARED => {
+            let is_negative = spelling.starts_with('-');
+            let agrees = |number: &Number<'_>| {
+                let (low, high) = number.bounds();
+                let mut held = magnitudes(spelling);
+                // Without a sign it may be "5 below zero".
+                (!number.is_negative || is_negative) && held.any(|x| low <= x && x <= high)
+            };
+            let first = numbers(rest).next()?;
+            let sign = if first.is_negative { "-" } else { "" };
+            (!numbers(rest).any(|number| agrees(&number)))
+                .then(|| format!("{sign}{}", first.spelling))
+        }
+        Json::Bool(holds) => {
+            let words = words(rest);
+            let says = match words.split(' ').next()? {
+                "true" | "yes" => true,
+                "false" | "no" => false,
+                _ => return None,
+            };
+            (says != *holds).then(|| rest.trim().to_owned())
+        }
+        Json::String(text) if text.len() <= LONGEST_COMPARED => {
+            // Only words for a state: a name or a sentence has many forms.
+            let (said, holds) = (words(rest), words(text));
+            let is_state = |words: &str| {
+                !words.is_empty()
+                    && words.split(' ').count() <= 2
+                    && words.chars().all(|c| c.is_ascii_alphabetic() || c == ' ')
+            };
+            let shares = said
+                .split(' ')
+                .any(|word| holds.split(' ').any(|w| w == word));
+            (is_state(&said) && is_state(&holds) && !shares).then(|| rest.trim().to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// The words of a key or label, in lower case: `defaultBudget`, `default_budget` and
+/// `**Default Budget**` are the same.
+fn words(text: &str) -> String {
+    let mut out = String::new();
+    let mut before = ' ';
+    for c in text.chars() {
+        let begins = !before.is_alphanumeric() || (c.is_uppercase() && before.is_lowercase());
+        if c.is_alphanumeric() {
+            if begins && !out.is_empty() {
+                out.push(' ');
+            }
+            out.extend(c.to_lowercase());
+        }
+        before = c;
+    }
+    out
+}
+
+/// A line without the number that only counts it.
+fn without_ordinal(line: &str) -> &str {
+    let line = line.trim_start();
+    let after = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_ordinal = after.starts_with(". ") || after.starts_with(") ");
+    if is_ordinal { &after[1..] } else { line }
+}
