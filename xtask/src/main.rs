@@ -62,6 +62,12 @@ enum Task {
         #[arg(long, conflicts_with = "title")]
         write: bool,
     },
+    /// Print what the official suite finds of Vary before each kind of server
+    Conformance {
+        /// Bring the table in docs/conformance.md up to date
+        #[arg(long)]
+        write: bool,
+    },
     Bench(bench::Bench),
     /// Let clients come and go in every way there is, and print what they leave in the gateway
     Soak {
@@ -94,6 +100,7 @@ fn main() -> ExitCode {
     match Arguments::parse().task {
         Task::Test { phases } => phases::run(&workspace, &phases),
         Task::Faults { title, write } => said(faults::faults(&workspace, &title, write)),
+        Task::Conformance { write } => said(conformance::conformance(&workspace, write)),
         Task::Bench(options) => said(bench::bench(&workspace, &options)),
         Task::Soak { clients, write } => said(soak::soak(&workspace, clients, write)),
         Task::TestExtra { phases, options } => said(extra::run(&workspace, &phases, &options)),

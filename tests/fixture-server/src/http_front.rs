@@ -1,4 +1,4 @@
-//! Streamable HTTP at `/mcp`, with the Host and Origin of a browser checked.
+//! Streamable HTTP at `/mcp`, with the Host and Origin of a browser checked unless the options say otherwise.
 
 use std::convert::Infallible;
 use std::io;
@@ -54,8 +54,12 @@ fn service(options: Options, stop: CancellationToken) -> Service {
     let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(!options.stateless)
         .with_json_response(options.json_response)
-        .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"])
         .with_cancellation_token(stop);
+    let config = if options.any_host {
+        config.disable_allowed_hosts().disable_allowed_origins()
+    } else {
+        config.with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"])
+    };
     let shared = Shared::new();
     StreamableHttpService::new(
         move || Ok(Fixture::new(options.clone(), shared.clone())),

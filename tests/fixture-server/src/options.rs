@@ -25,6 +25,9 @@ pub struct Options {
     /// What the listed resources have in the place of `test:`, so that those of several servers differ.
     #[arg(long, value_name = "SCHEME")]
     pub scheme: Option<String>,
+    /// HTTP: whatever `Host` and `Origin` say, as careless servers do.
+    #[arg(long)]
+    pub any_host: bool,
 }
 
 impl Options {

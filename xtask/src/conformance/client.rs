@@ -1,0 +1,170 @@
+//! A client that passes the suite's scenarios of clients, directly and with Vary between.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Mutex;
+use std::thread;
+
+use super::judge::Results;
+use super::suite::{SUITES, Suite};
+use super::target::Programs;
+use crate::npm;
+use crate::workspace::Workspace;
+
+/// What stands for the server behind Vary in the file of expected failures: each scenario has its own.
+pub(super) const SCENARIOS: &str = "scenarios";
+
+/// The same with a client of the other era than the scenario's server.
+pub(super) const MIXED: &str = "scenarios-mixed";
+
+/// Stands beside the suite's own checks of a scenario: that its client got the answers that it should.
+const CONTENT: &str = "the-client-is-content";
+
+/// Most of a scenario is waiting for programs to start and stop.
+const AT_ONCE: usize = 2;
+
+/// How the client reaches the server of a scenario.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) enum Way {
+    Direct,
+    Through,
+    /// Through Vary, in the other era.
+    Mixed,
+}
+
+/// A scenario with a way.
+struct Job<'a> {
+    suite: &'a Suite,
+    scenario: &'a str,
+    way: Way,
+}
+
+/// What the scenarios found in each way.
+///
+/// # Errors
+///
+/// When the suite has other scenarios than we know: what is new would be left out.
+pub(super) fn found(
+    workspace: &Workspace,
+    programs: &Programs<'_>,
+) -> Result<BTreeMap<Way, Results>, String> {
+    for suite in SUITES.iter().filter(|suite| !suite.of_clients.is_empty()) {
+        is_known(suite, &suite.listed(workspace)?)?;
+    }
+    let jobs = Mutex::new(jobs());
+    let ended = thread::scope(|scope| {
+        let workers = (0..AT_ONCE).map(|_| scope.spawn(|| work(workspace, programs, &jobs)));
+        let workers: Vec<_> = workers.collect();
+        let joined = workers.into_iter().map(|worker| {
+            let panicked = |_| Err("a scenario panicked, see above".to_owned());
+            worker.join().unwrap_or_else(panicked)
+        });
+        joined.collect::<Result<Vec<_>, String>>()
+    })?;
+    let mut found = BTreeMap::new();
+    for (way, results) in ended.into_iter().flatten() {
+        found
+            .entry(way)
+            .or_insert_with(Results::new)
+            .extend(results);
+    }
+    Ok(found)
+}
+
+fn is_known(suite: &Suite, listed: &[String]) -> Result<(), String> {
+    let known = suite.of_clients;
+    if listed.iter().eq(known) {
+        return Ok(());
+    }
+    Err(format!(
+        "the suite's scenarios of clients for {} are {listed:?}, but {known:?} are known; teach \
+         tests/interop/scenarios.mjs the others",
+        suite.name
+    ))
+}
+
+fn jobs() -> VecDeque<Job<'static>> {
+    let scenarios = SUITES.iter().flat_map(|suite| {
+        let scenarios = suite.of_clients.iter();
+        scenarios.map(move |scenario| (suite, *scenario))
+    });
+    let jobs = scenarios.flat_map(|(suite, scenario)| {
+        [Way::Direct, Way::Through, Way::Mixed].map(|way| Job {
+            suite,
+            scenario,
+            way,
+        })
+    });
+    jobs.collect()
+}
+
+fn work(
+    workspace: &Workspace,
+    programs: &Programs<'_>,
+    jobs: &Mutex<VecDeque<Job<'_>>>,
+) -> Result<Vec<(Way, Results)>, String> {
+    let mut found = Vec::new();
+    loop {
+        let job = jobs.lock().map_err(|error| error.to_string())?.pop_front();
+        let Some(job) = job else {
+            return Ok(found);
+        };
+        found.push((job.way, job.run(workspace, programs)?));
+    }
+}
+
+impl Job<'_> {
+    fn run(&self, workspace: &Workspace, programs: &Programs<'_>) -> Result<Results, String> {
+        let Self {
+            suite,
+            scenario,
+            way,
+        } = self;
+        let name = format!("client-{scenario}-{way:?}").to_lowercase();
+        let client = self.client(workspace, programs);
+        let (mut results, status) = suite.client_scenario(workspace, scenario, &name, &client)?;
+        let key = (suite.name.to_owned(), format!("{scenario}/{CONTENT}"));
+        let log = format!("see target/xtask/conformance/{}-{name}.log", suite.name);
+        let (status, message) = match status.success() {
+            true => ("SUCCESS", None),
+            false => ("FAILURE", Some(log)),
+        };
+        results.entry(key).or_default().count(status, message);
+        Ok(results)
+    }
+
+    /// The command of the client; the suite gives it to a shell.
+    fn client(&self, workspace: &Workspace, programs: &Programs<'_>) -> String {
+        let script = workspace.path(npm::DIRECTORY).join("scenarios.mjs");
+        let mut words = vec!["node".to_owned(), quoted(&script.to_string_lossy())];
+        if self.way != Way::Direct {
+            words.push("--vary".to_owned());
+            words.push(quoted(&programs.vary.to_string_lossy()));
+        }
+        if self.way == Way::Mixed {
+            words.extend(["--era", self.suite.other_era()].map(str::to_owned));
+        }
+        words.join(" ")
+    }
+}
+
+/// `word` for a shell. The suite takes the command apart at spaces and puts it together again, so that several in a
+/// row would become one; no path has those.
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_that_nobody_knows_is_named() {
+        let suite = &SUITES[0];
+        let mut listed: Vec<String> = suite.of_clients.iter().map(ToString::to_string).collect();
+        assert_eq!(is_known(suite, &listed), Ok(()));
+        listed.push("dancing".to_owned());
+        let error = is_known(suite, &listed).unwrap_err();
+        assert!(error.contains("dancing"), "{error}");
+        assert!(is_known(suite, &[]).is_err());
+    }
+}

@@ -1,0 +1,130 @@
+//! The page that tells what the suite finds.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::client::{MIXED, SCENARIOS};
+use super::judge::{Entry, Results};
+use super::suite::SUITES;
+
+pub(super) const PAGE: &str = "docs/conformance.md";
+pub(super) const MARKS: [&str; 2] = [
+    "<!-- what `cargo xtask conformance --write` prints begins here -->",
+    "<!-- and ends here -->",
+];
+
+/// What one suite found of one pair.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) struct Pair {
+    suite: String,
+    behind: &'static str,
+    checks: usize,
+    worse: usize,
+}
+
+/// What each suite found of Vary before `behind`.
+pub(super) fn pairs(behind: &'static str, direct: &Results, through: &Results) -> Vec<Pair> {
+    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for ((suite, check), tally) in direct {
+        let count = counts.entry(suite).or_default();
+        count.0 += 1;
+        let now = through.get(&(suite.clone(), check.clone()));
+        count.1 += usize::from(now.cloned().unwrap_or_default().is_worse_than(tally));
+    }
+    let pairs = counts.into_iter().map(|(suite, (checks, worse))| Pair {
+        suite: suite.to_owned(),
+        behind,
+        checks,
+        worse,
+    });
+    pairs.collect()
+}
+
+/// A row for each pair in the order of the suites, then what is worse and why.
+pub(super) fn table(pairs: &[Pair], entries: &[Entry]) -> String {
+    let mut table =
+        "| suite | behind Vary | checks | worse than without it |\n|---|---|--:|--:|\n".to_owned();
+    for suite in SUITES {
+        for pair in pairs.iter().filter(|pair| pair.suite == suite.name) {
+            let Pair {
+                checks,
+                worse,
+                suite,
+                ..
+            } = pair;
+            let behind = shown(pair.behind);
+            let _ = writeln!(table, "| {suite} | {behind} | {checks} | {worse} |");
+        }
+    }
+    table.push_str("\n| scenario | suites | behind Vary | checks | why |\n|---|---|---|--:|---|\n");
+    for entry in entries {
+        let behind: Vec<_> = entry.through.iter().map(|name| shown(name)).collect();
+        let _ = writeln!(
+            table,
+            "| `{}` | {} | {} | {} | {} |",
+            entry.scenario,
+            entry.suites.join(", "),
+            behind.join("; "),
+            entry.checks.len(),
+            entry.reason
+        );
+    }
+    table.push('\n');
+    table
+}
+
+/// `legacy-http` as people say it.
+fn shown(behind: &str) -> String {
+    match (behind, behind.split_once('-')) {
+        (SCENARIOS, _) => "the suite's own servers".to_owned(),
+        (MIXED, _) => "the suite's own servers, client of the other era".to_owned(),
+        (_, Some((era, "http"))) => format!("{era}, HTTP"),
+        (_, Some((era, transport))) => format!("{era}, {transport}"),
+        (_, None) => behind.to_owned(),
+    }
+}
+
+/// Whether `page` holds `table`.
+pub(super) fn is_current(page: &str, table: &str) -> Result<(), String> {
+    let [begin, end] = MARKS;
+    if page.contains(&format!("{begin}\n\n{table}{end}")) {
+        return Ok(());
+    }
+    Err(format!(
+        "{PAGE} says something else than what was found; cargo xtask conformance --write\n{table}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::judge::{self, Tally};
+
+    fn results(status: &str) -> Results {
+        let mut tally = Tally::default();
+        tally.count(status, None);
+        Results::from([(("2025-11-25".to_owned(), "ping/ping".to_owned()), tally)])
+    }
+
+    #[test]
+    fn a_pair_is_a_row_and_what_is_worse_has_a_reason() {
+        let pairs = pairs("legacy-http", &results("SUCCESS"), &results("FAILURE"));
+        let entries = judge::entries(
+            "- {scenario: ping, through: [legacy-http, scenarios], suites: [2025-11-25], checks: [ping], reason: rain}",
+        );
+        let table = table(&pairs, &entries.unwrap());
+        assert_eq!(
+            table,
+            "| suite | behind Vary | checks | worse than without it |\n\
+             |---|---|--:|--:|\n\
+             | 2025-11-25 | legacy, HTTP | 1 | 1 |\n\n\
+             | scenario | suites | behind Vary | checks | why |\n\
+             |---|---|---|--:|---|\n\
+             | `ping` | 2025-11-25 | legacy, HTTP; the suite's own servers | 1 | rain |\n\n"
+        );
+        let [begin, end] = MARKS;
+        let page = format!("# Page\n\n{begin}\n\n{table}{end}\n");
+        assert_eq!(is_current(&page, &table), Ok(()));
+        assert!(is_current(&page, "| other |\n").is_err());
+    }
+}

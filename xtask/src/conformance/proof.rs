@@ -1,0 +1,86 @@
+//! That the runs show what they are meant to show.
+
+use std::fs;
+
+use super::judge::{self, Results};
+use super::suite::{Declares, SUITES};
+use super::target::Programs;
+use crate::phases::Outcome;
+use crate::workspace::Workspace;
+
+/// The check that a server fails which answers whatever `Host` says.
+pub(super) const HOST: (&str, &str) = (
+    "dns-rebinding-protection",
+    "localhost-host-rebinding-rejected",
+);
+
+/// A scenario that every server passes with a client that it answers.
+const ANY: (&str, &str) = ("tools-call-simple-text", "tools-call-simple-text");
+
+/// What the suite says of the fixture without its check of `Host`, as it stands behind Vary: that it fails.
+pub(super) fn careless(workspace: &Workspace, programs: &Programs<'_>) -> Result<Outcome, String> {
+    let server = programs.careless("careless-fixture", "both")?;
+    let mut outcome = Outcome::default();
+    for suite in SUITES {
+        let name = "careless-fixture";
+        let (url, nothing) = (&server.url, Declares::Nothing);
+        let results = suite.server_scenario(workspace, HOST.0, name, url, nothing)?;
+        outcome.add(&told(!judge::holds(&results, suite.name, HOST), || {
+            format!(
+                "{name}: {}: the fixture checks `Host` with --any-host, too",
+                suite.name
+            )
+        }));
+    }
+    Ok(outcome)
+}
+
+/// Whether Vary refuses the foreign `Host` that the servers behind it would not, by each suite.
+pub(super) fn refuses_foreign_hosts(name: &str, results: &Results) -> Outcome {
+    let mut outcome = Outcome::default();
+    for suite in SUITES {
+        outcome.add(&told(judge::holds(results, suite.name, HOST), || {
+            format!("{name}: {}: Vary answers whatever `Host` says", suite.name)
+        }));
+    }
+    outcome
+}
+
+/// That what the suites declare arrives: before a Vary that requires both extensions they pass, and fail without.
+pub(super) fn declared(workspace: &Workspace, programs: &Programs<'_>) -> Result<Outcome, String> {
+    let server = programs.careless("requiring-fixture", "both")?;
+    let config = workspace.scratch("conformance/requiring.yaml")?;
+    let text = format!(
+        "servers: {{fixture: {{url: '{}'}}}}\nrequire: [{}]\n",
+        server.url,
+        EXTENSIONS.join(", ")
+    );
+    fs::write(&config, text).map_err(|error| format!("{}: {error}", config.display()))?;
+    let vary = programs.configured("requiring", &config)?;
+    let mut outcome = Outcome::default();
+    for suite in SUITES {
+        for (declares, name) in [
+            (Declares::Both, "declaring"),
+            (Declares::Nothing, "declaring-nothing"),
+        ] {
+            let results = suite.server_scenario(workspace, ANY.0, name, &vary.url, declares)?;
+            let is_answered = judge::holds(&results, suite.name, ANY);
+            outcome.add(&told(is_answered == (declares == Declares::Both), || {
+                format!(
+                    "{name}: {}: answered by a Vary that requires both extensions: {is_answered}",
+                    suite.name
+                )
+            }));
+        }
+    }
+    Ok(outcome)
+}
+
+fn told(holds: bool, otherwise: impl FnOnce() -> String) -> Outcome {
+    Outcome::of(if holds { Ok(()) } else { Err(otherwise()) })
+}
+
+const EXTENSIONS: [&str; 2] = [
+    "io.modelcontextprotocol/content-negotiation",
+    "io.modelcontextprotocol/server-variants",
+];

@@ -1,0 +1,242 @@
+//! The releases of the official suite, and how one is run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::judge::Results;
+use crate::workspace::Workspace;
+use crate::{npm, process};
+
+const LIMIT: Duration = Duration::from_secs(10 * 60);
+
+/// A release of the suite, and the revision that its client speaks.
+pub(super) struct Suite {
+    pub(super) name: &'static str,
+    script: &'static str,
+    /// What it is asked to run of servers.
+    of_servers: &'static [&'static str],
+    revision: &'static str,
+    /// Its scenarios of clients, but for those about authorization.
+    pub(super) of_clients: &'static [&'static str],
+}
+
+pub(super) const SUITES: &[Suite] = &[
+    Suite {
+        name: "2025-11-25",
+        script: CURRENT,
+        of_servers: &["--requirements", "2025-11-25"],
+        revision: "2025-11-25",
+        of_clients: &[
+            "initialize",
+            "tools_call",
+            "elicitation-sep1034-client-defaults",
+            "sse-retry",
+            "json-schema-2020-12-preservation",
+        ],
+    },
+    Suite {
+        name: "0.1.16",
+        script: "node_modules/conformance-2025/dist/index.js",
+        of_servers: &["--suite", "all", "--spec-version", "2025-11-25"],
+        revision: "2025-11-25",
+        // The same as those of its successor.
+        of_clients: &[],
+    },
+    // The last one: it hangs up on calls, and what a server on stdio may still log about those keeps Vary
+    // from telling whose the log messages of other clients' calls are.
+    Suite {
+        name: "2026-07-28",
+        script: CURRENT,
+        of_servers: &["--requirements", "2026-07-28"],
+        revision: "2026-07-28",
+        of_clients: &[
+            "tools_call",
+            "request-metadata",
+            "sep-2322-client-request-state",
+            "http-standard-headers",
+            "http-custom-headers",
+            "http-invalid-tool-headers",
+            "json-schema-ref-no-deref",
+            "json-schema-2020-12-preservation",
+        ],
+    },
+];
+
+const CURRENT: &str = "node_modules/@modelcontextprotocol/conformance/dist/index.js";
+
+/// Whether the suite's own client declares both extensions.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(super) enum Declares {
+    Nothing,
+    Both,
+}
+
+impl Suite {
+    /// The era that its revision is not of.
+    pub(super) fn other_era(&self) -> &'static str {
+        match self.revision {
+            "2026-07-28" => "legacy",
+            _ => "modern",
+        }
+    }
+
+    fn command(&self, workspace: &Workspace, declares: Declares) -> Result<Command, String> {
+        let mut command = npm::node(workspace)?;
+        if declares == Declares::Both {
+            command.args(["--import", "./declare.mjs"]);
+        }
+        command.arg(self.script);
+        Ok(command)
+    }
+
+    /// Everything that it asks of servers, of the one at `url`; `name` is that of the log.
+    pub(super) fn server(
+        &self,
+        workspace: &Workspace,
+        name: &str,
+        url: &str,
+        declares: Declares,
+    ) -> Result<Results, String> {
+        let mut command = self.command(workspace, declares)?;
+        command.args(["server", "--url", url]).args(self.of_servers);
+        // It fails when one check does; what counts is the comparison.
+        self.run(workspace, name, command)
+            .map(|(results, _)| results)
+    }
+
+    /// One scenario of servers.
+    pub(super) fn server_scenario(
+        &self,
+        workspace: &Workspace,
+        scenario: &str,
+        name: &str,
+        url: &str,
+        declares: Declares,
+    ) -> Result<Results, String> {
+        let mut command = self.command(workspace, declares)?;
+        command.args(["server", "--url", url, "--scenario", scenario]);
+        command.args(["--spec-version", self.revision]);
+        self.run(workspace, name, command)
+            .map(|(results, _)| results)
+    }
+
+    /// One scenario of clients; its server's URL is appended to `client`. Also how it ended: the checks are the
+    /// server's, that the client was content is seen there alone.
+    pub(super) fn client_scenario(
+        &self,
+        workspace: &Workspace,
+        scenario: &str,
+        name: &str,
+        client: &str,
+    ) -> Result<(Results, ExitStatus), String> {
+        let mut command = self.command(workspace, Declares::Nothing)?;
+        command.args(["client", "--command", client, "--scenario", scenario]);
+        command.args(["--spec-version", self.revision]);
+        // It would end the shell alone; the client ends itself before.
+        command.args(["--timeout", "120000"]);
+        self.run(workspace, name, command)
+    }
+
+    /// The scenarios of clients that it says it has, but for those about authorization.
+    pub(super) fn listed(&self, workspace: &Workspace) -> Result<Vec<String>, String> {
+        let mut command = self.command(workspace, Declares::Nothing)?;
+        command.args(["list", "--client", "--spec-version", self.revision]);
+        let text = process::output(&mut command, LIMIT)?;
+        Ok(scenarios(&text).map(str::to_owned).collect())
+    }
+
+    fn run(
+        &self,
+        workspace: &Workspace,
+        name: &str,
+        mut command: Command,
+    ) -> Result<(Results, ExitStatus), String> {
+        let log = workspace.scratch(&format!("conformance/{}-{name}.log", self.name))?;
+        let directory = log.with_extension("results");
+        if directory.exists() {
+            fs::remove_dir_all(&directory).map_err(|error| error.to_string())?;
+        }
+        command.arg("--output-dir").arg(&directory);
+        let status = process::status(&mut command, &log, LIMIT)?;
+        Ok((self.collect(&directory)?, status))
+    }
+
+    /// Reads every `<scenario>-<time>/checks.json` below `directory`.
+    fn collect(&self, directory: &Path) -> Result<Results, String> {
+        let entries = fs::read_dir(directory).map_err(|error| {
+            format!(
+                "the suite left no results in {}: {error}",
+                directory.display()
+            )
+        })?;
+        let mut paths: Vec<PathBuf> = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .collect();
+        paths.sort();
+        let mut results = Results::new();
+        for path in paths {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let file = path.join("checks.json");
+            let text = fs::read_to_string(&file).map_err(|error| format!("{name}: {error}"))?;
+            let checks: Vec<Check> =
+                serde_json::from_str(&text).map_err(|error| format!("{name}: {error}"))?;
+            for check in checks {
+                let key = (
+                    self.name.to_owned(),
+                    format!("{}/{}", scenario(&name), check.id),
+                );
+                let tally = results.entry(key).or_default();
+                tally.count(&check.status, check.error_message);
+            }
+        }
+        Ok(results)
+    }
+}
+
+/// One entry of a `checks.json`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Check {
+    id: String,
+    status: String,
+    #[serde(default)]
+    error_message: Option<String>,
+}
+
+/// The scenario in a directory's name, `server-<scenario>-2026-11-20T05-46-53-309Z`, or without `server-`.
+fn scenario(directory: &str) -> &str {
+    const TIME: usize = "-2026-11-20T05-46-53-309Z".len();
+    let name = directory.strip_prefix("server-").unwrap_or(directory);
+    let end = name.len().saturating_sub(TIME);
+    name.get(..end).unwrap_or(name)
+}
+
+/// The names in `  - <scenario> [<revisions>]`, one a line.
+fn scenarios(listed: &str) -> impl Iterator<Item = &str> {
+    let lines = listed.lines().filter_map(|line| line.strip_prefix("  - "));
+    let names = lines.filter_map(|line| line.split(' ').next());
+    names.filter(|name| !name.starts_with("auth/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scenario_is_what_stands_before_the_time() {
+        for directory in ["server-tools-list", "tools-list"] {
+            let directory = format!("{directory}-2026-11-20T05-46-53-309Z");
+            assert_eq!(scenario(&directory), "tools-list");
+        }
+    }
+
+    #[test]
+    fn scenarios_about_authorization_are_left_out() {
+        let listed = "Client scenarios (test against a client):\n  - initialize [2025-06-18]\n  - auth/a [x]\n";
+        assert!(scenarios(listed).eq(["initialize"]));
+    }
+}

@@ -1,0 +1,138 @@
+//! The servers that are asked: the fixture itself, and Vary before it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::process;
+use crate::server::Server;
+use crate::workspace::Workspace;
+
+/// What the others are compared with: the fixture in both eras, asked without Vary.
+pub(super) const DIRECT: &str = "direct";
+
+/// A server behind Vary, by its era and transport.
+pub(super) struct Behind {
+    pub(super) name: &'static str,
+    era: &'static str,
+    transport: Transport,
+}
+
+#[derive(Clone, Copy)]
+enum Transport {
+    Http,
+    Stdio,
+}
+
+pub(super) const BEHIND: &[Behind] = &[
+    Behind {
+        name: "legacy-http",
+        era: "legacy",
+        transport: Transport::Http,
+    },
+    Behind {
+        name: "legacy-stdio",
+        era: "legacy",
+        transport: Transport::Stdio,
+    },
+    Behind {
+        name: "modern-http",
+        era: "modern",
+        transport: Transport::Http,
+    },
+    Behind {
+        name: "modern-stdio",
+        era: "modern",
+        transport: Transport::Stdio,
+    },
+];
+
+/// A server that the suites are run against.
+pub(super) struct Target {
+    pub(super) name: &'static str,
+    /// The one that is asked.
+    pub(super) front: Server,
+    /// What it needs behind it.
+    _behind: Option<Server>,
+}
+
+/// The programs that targets are made of.
+pub(super) struct Programs<'a> {
+    workspace: &'a Workspace,
+    fixture: PathBuf,
+    pub(super) vary: PathBuf,
+}
+
+impl<'a> Programs<'a> {
+    pub(super) fn built(workspace: &'a Workspace) -> Result<Self, String> {
+        Ok(Self {
+            workspace,
+            fixture: workspace.binary("fixture-server")?,
+            vary: workspace.binary("vary")?,
+        })
+    }
+
+    /// The fixture alone.
+    pub(super) fn direct(&self) -> Result<Target, String> {
+        Ok(Target {
+            name: DIRECT,
+            front: self.fixture(DIRECT, &["--era", "both"])?,
+            _behind: None,
+        })
+    }
+
+    /// The fixture as a server that answers whatever `Host` says.
+    pub(super) fn careless(&self, name: &str, era: &str) -> Result<Server, String> {
+        self.fixture(name, &["--era", era, "--any-host"])
+    }
+
+    /// Vary before the fixture; one on HTTP does not look at `Host`, so that whoever does is Vary.
+    pub(super) fn through(&self, behind: &Behind) -> Result<Target, String> {
+        let Behind {
+            name,
+            era,
+            transport,
+        } = *behind;
+        let mut command = self.serve();
+        let server = match transport {
+            Transport::Http => {
+                let server = self.careless(&format!("{name}-fixture"), era)?;
+                command.args(["--url", &server.url]);
+                Some(server)
+            }
+            Transport::Stdio => {
+                command.arg("--").arg(&self.fixture);
+                command.args(["--stdio", "--era", era]);
+                None
+            }
+        };
+        Ok(Target {
+            name,
+            front: self.start(name, &mut command)?,
+            _behind: server,
+        })
+    }
+
+    /// Vary with a configuration.
+    pub(super) fn configured(&self, name: &str, config: &Path) -> Result<Server, String> {
+        let mut command = self.serve();
+        command.arg("--config").arg(config);
+        self.start(name, &mut command)
+    }
+
+    fn serve(&self) -> Command {
+        let mut command = process::command(&self.vary);
+        command.args(["serve", "--listen", "127.0.0.1:0"]);
+        command
+    }
+
+    fn fixture(&self, name: &str, options: &[&str]) -> Result<Server, String> {
+        let mut command = process::command(&self.fixture);
+        command.args(["--http", "127.0.0.1:0"]).args(options);
+        self.start(name, &mut command)
+    }
+
+    fn start(&self, name: &str, command: &mut Command) -> Result<Server, String> {
+        let log = self.workspace.scratch(&format!("conformance/{name}.log"))?;
+        Server::start(command, &log)
+    }
+}
