@@ -55,6 +55,8 @@ impl Declared {
 pub(crate) struct Client {
     pub(crate) revision: Revision,
     pub(crate) id: ClientId,
+    /// The same where it is that of a connection that nobody else uses.
+    pub(crate) connection: Option<ClientId>,
     pub(crate) features: Option<Arc<Features>>,
     /// The variants that there are for it.
     pub(crate) offers: Offers,
@@ -131,6 +133,7 @@ impl Setup {
         Ok(Client {
             revision: session.fixed.revision,
             id: session.client,
+            connection: Some(session.client),
             features: session.fixed.features.clone(),
             offers: self.chosen(&order, told, params, || None)?,
             manner: said.manner,
@@ -173,6 +176,7 @@ impl Setup {
         Ok(Client {
             revision,
             id: self.lasting.sessions.new_client(),
+            connection: None,
             features: known.features.clone(),
             offers: self.chosen(&self.ordered(&known).order, told, params, || {
                 self.ruled(said.variant.as_ref())

@@ -68,10 +68,12 @@ impl Lasting {
         let previous = config.previous_keys.iter();
         let previous = previous.map(|key| derived_key(key, "cursor"));
         let cursor_keys = CursorKeys::new(derived_key(&config.key, "cursor"));
+        let number = u64::from_le_bytes(random(config.outside));
         let questions = Arc::new(Questions::new(
             config.limits.questions,
             config.limits.ask_timeout,
             config.outside,
+            number,
         ));
         let tasks = TaskTracker::new();
         let audience = Arc::<Audience>::default();
@@ -92,7 +94,7 @@ impl Lasting {
                 config.outside,
             )),
             held: HeldCalls::default(),
-            number: u64::from_le_bytes(random(config.outside)),
+            number,
             outside: config.outside,
             streams: Streams::new(&config.limits, config.outside),
             // Some servers take 0 for no token.

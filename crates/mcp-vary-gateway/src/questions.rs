@@ -13,7 +13,7 @@ use bytes::Bytes;
 use mcp_vary::json;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tracing::debug;
+use tracing::{debug, warn};
 
 use crate::asking::Askable;
 use crate::bridge::PROGRESS_TOKEN;
@@ -27,11 +27,13 @@ use crate::upstream::ServerRequest;
 /// The questions that are open.
 #[derive(Debug)]
 pub(crate) struct Questions {
-    next: AtomicU64,
+    ids: Ids,
     open: Mutex<BTreeMap<(ClientId, u64), Open>>,
     limit: usize,
     patience: Duration,
     outside: Outside,
+    /// Responses to what this gateway has not asked.
+    strays: AtomicU64,
 }
 
 /// A question that waits for the client.
@@ -64,14 +66,15 @@ pub(crate) struct Question {
 
 impl Questions {
     /// None yet, and at most `limit` at once; a client has so much time to answer one.
-    pub(crate) fn new(limit: usize, patience: Duration, outside: Outside) -> Self {
+    /// `gateway` tells this one from others that share its sessions.
+    pub(crate) fn new(limit: usize, patience: Duration, outside: Outside, gateway: u64) -> Self {
         Self {
-            // Some clients take 0 for no id.
-            next: AtomicU64::new(1),
+            ids: Ids::of(gateway),
             open: Mutex::default(),
             limit,
             patience,
             outside,
+            strays: AtomicU64::new(0),
         }
     }
 
@@ -114,7 +117,7 @@ impl Questions {
         request: &ServerRequest,
         names: &dyn Fn(&str) -> Option<String>,
     ) -> Result<(Question, Bytes), Failure> {
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let id = self.ids.next();
         let token = request.params().and_then(progress_token);
         let params = request.params().map(|params| {
             let params = without_wish(params);
@@ -144,7 +147,7 @@ impl Questions {
         session: &Session,
         (method, params): (&str, Option<&str>),
     ) -> Result<(Question, Bytes, oneshot::Receiver<Answered>), Failure> {
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let id = self.ids.next();
         let (sender, answer) = oneshot::channel();
         let open = Open {
             progress: None,
@@ -203,10 +206,9 @@ impl Questions {
         }
     }
 
-    /// Takes a response of the client; whether it answers a question that is open.
+    /// Takes a response of the client; `false` when nobody here asked.
     ///
-    /// One that comes late, or to no question at all, is ignored: a question may be withdrawn while its answer is
-    /// on its way. What the client calls its tasks is put into the server's words by `names`.
+    /// One that comes late is ignored: a question may be withdrawn while its answer is on its way. What the client calls its tasks is put into the server's words by `names`.
     pub(crate) fn answer(
         &self,
         client: ClientId,
@@ -214,11 +216,10 @@ impl Questions {
         outcome: Result<&str, &str>,
         names: &dyn Fn(&str) -> Option<String>,
     ) -> bool {
-        let open = id.parse().ok();
-        let open = open.and_then(|id| self.lock().remove(&(client, id)));
+        let id = id.parse().ok();
+        let open = id.and_then(|id| self.lock().remove(&(client, id)));
         let Some(open) = open else {
-            debug!(id, "response to no open question ignored");
-            return false;
+            return self.was_asked(id);
         };
         match (open.whose, checked(outcome)) {
             (Whose::Server(request), Ok(outcome)) => {
@@ -233,6 +234,22 @@ impl Questions {
             (Whose::Gateway(sender), Err(why)) => drop(sender.send(Err(error(&why)))),
         }
         true
+    }
+
+    /// Whether a response to no open question is to one of before. One to none at all is most likely meant for
+    /// another gateway that shares the session, where somebody waits for it.
+    fn was_asked(&self, id: Option<u64>) -> bool {
+        let was_asked = id.is_some_and(|id| self.ids.were(id));
+        if was_asked {
+            debug!(id, "response to a question that is over ignored");
+        } else {
+            let count = self.strays.fetch_add(1, Ordering::Relaxed) + 1;
+            warn!(
+                id,
+                count, "response to a question that this gateway has not asked refused"
+            );
+        }
+        was_asked
     }
 
     /// Passes on to the server how far the client has got with what it was asked; whether that was to anybody.
@@ -309,6 +326,41 @@ impl Drop for Question {
     }
 }
 
+/// The ids of questions.
+///
+/// # Properties
+///
+/// None is 0, which some clients take for no id, and all are smaller than 2³¹. Those of two gateways are rarely the
+/// same.
+#[derive(Debug)]
+struct Ids {
+    first: u64,
+    count: AtomicU64,
+}
+
+impl Ids {
+    /// How many there are of one gateway, before they come again.
+    const MOST: u64 = 1 << 20;
+
+    fn of(gateway: u64) -> Self {
+        Self {
+            first: (1 + gateway % 2047) * Self::MOST,
+            count: AtomicU64::new(0),
+        }
+    }
+
+    fn next(&self) -> u64 {
+        let count = self.count.fetch_add(1, Ordering::Relaxed);
+        self.first + count % Self::MOST
+    }
+
+    /// Whether `id` was one of them.
+    fn were(&self, id: u64) -> bool {
+        let count = self.count.load(Ordering::Relaxed).min(Self::MOST);
+        (self.first..self.first + count).contains(&id)
+    }
+}
+
 /// The client's response, if it can be one.
 fn checked<'a>(outcome: Result<&'a str, &'a str>) -> Result<Result<&'a str, &'a str>, Failure> {
     let (Ok(text) | Err(text)) = outcome;
@@ -367,4 +419,22 @@ fn message(id: u64, method: &str, params: Option<&str>) -> Bytes {
     Bytes::from(format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":{method}{params}}}"#
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_says_whether_it_was_given_here() {
+        let (here, there) = (Ids::of(7), Ids::of(8));
+        let ids = [here.next(), here.next()];
+        assert!(ids.iter().all(|id| here.were(*id) && !there.were(*id)));
+        assert!(!here.were(ids[1] + 1) && !here.were(0));
+        assert!(Ids::of(u64::MAX).next() > 0);
+        here.count.store(Ids::MOST, Ordering::Relaxed);
+        assert_eq!(here.next(), ids[0], "they come again");
+        assert!(here.were(ids[0] + Ids::MOST - 1) && ids[0] + Ids::MOST < 1 << 31);
+        assert!((0..u64::from(u16::MAX)).all(|n| Ids::of(n).first + Ids::MOST <= 1 << 31));
+    }
 }

@@ -246,7 +246,7 @@ is cancelled",
     },
     Setting {
         key: "held-calls-per-principal",
-        about: "of them those of one principal; clients that nobody knows are one",
+        about: "of them those of one principal; of clients that nobody knows those on stdio are one each, all others one together",
         default: "64",
         takes: Takes::Count(1..=MOST, |limits| &mut limits.held_calls_per_principal),
     },

@@ -136,7 +136,8 @@ async fn request(
         Err(failure) => return message.id.map(|id| failure.to_bytes(Some(id))),
     };
     let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
-        heard(&gateway, session, message, &params);
+        // A member without an answer has no status either: what nobody asked is in the log.
+        let _ = heard(&gateway, session, message, &params);
         if let Some(method) = message.method.as_deref()
             && let Ok(client) = gateway.legacy_client(session, told, &params)
         {

@@ -37,12 +37,16 @@ pub(crate) fn begin(gateway: &Setup, session: &Arc<Session>, id: &str) -> Result
 }
 
 /// Acts on a notification or a response; what is unknown is ignored, as JSON-RPC says.
+///
+/// # Errors
+///
+/// When a response answers what nobody here asked.
 pub(crate) fn heard(
     gateway: &Setup,
     session: &Session,
     message: &Message<'_>,
     params: &Params<'_>,
-) {
+) -> Result<(), Failure> {
     let lasting = &gateway.lasting;
     let names = |sealed: &str| tasks::own_id(&lasting.cursor_keys, sealed);
     match (message.method.as_deref(), message.id) {
@@ -51,9 +55,13 @@ pub(crate) fn heard(
                 (Some(result), _) => Ok(result),
                 (None, error) => Err(error.unwrap_or_default()),
             };
-            lasting
-                .questions
-                .answer(session.client, id, outcome, &names);
+            let questions = &lasting.questions;
+            if !questions.answer(session.client, id, outcome, &names) {
+                return Err(Failure::invalid_request(
+                    "this gateway has not asked that; if several share the sessions, send what belongs to one \
+                     session to the same",
+                ));
+            }
         }
         (Some("notifications/cancelled"), _) => {
             if let Some(id) = params.members.get("requestId") {
@@ -71,4 +79,5 @@ pub(crate) fn heard(
         }
         _ => {}
     }
+    Ok(())
 }

@@ -152,7 +152,13 @@ async fn legacy(
     params: Params<'_>,
 ) -> Result<Begun, Reply> {
     let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
-        heard(gateway, session, message, &params);
+        // > If the server cannot accept the input, it MUST return an HTTP error status code (e.g., 400 Bad Request).
+        // > The HTTP response body MAY comprise a JSON-RPC error response that has no `id`.
+        // > (MCP 2025-11-25, basic/transports, "Sending Messages to the Server")
+        heard(gateway, session, message, &params).map_err(|failure| Reply {
+            status: StatusCode::BAD_REQUEST,
+            ..failure.reply(None, Era::Legacy)
+        })?;
         if let Some(method) = message
             .method
             .as_deref()

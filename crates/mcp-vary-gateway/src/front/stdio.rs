@@ -191,7 +191,8 @@ impl Connection {
         let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
             let setup = self.gateway.current();
             for session in self.sessions() {
-                heard(&setup, session, message, &params);
+                // Nobody else could have asked on these pipes: it is a mistake of the client, and in the log.
+                let _ = heard(&setup, session, message, &params);
             }
             let method = message.method.as_deref();
             if let Some(method) = method.filter(|method| is_of_an_extension(method)) {
@@ -223,6 +224,7 @@ impl Connection {
         let Ok(mut client) = client else { return };
         if params.is_modern() {
             client.id = self.modern.client;
+            client.connection = Some(client.id);
         }
         let (method, written) = (method.to_owned(), written.map(str::to_owned));
         let carried = self.carrying.get_or_init(|| {
@@ -277,6 +279,7 @@ impl Connection {
         if params.is_modern() {
             let mut client = setup.modern_client(method, &Told::default(), params)?;
             client.id = self.modern.client;
+            client.connection = Some(client.id);
             return Ok((client, Arc::clone(&self.modern)));
         }
         if let Some(session) = self.session(setup).await? {

@@ -11,6 +11,7 @@ use super::required::without_elicitation_id;
 use crate::lasting::Lasting;
 use crate::reply::Failure;
 use crate::running::Taken;
+use crate::session::ClientId;
 use crate::upstream::{Exchange, ServerRequest};
 
 /// The calls that wait.
@@ -26,9 +27,13 @@ pub(crate) struct HeldCalls {
 
 #[derive(Debug)]
 struct Waiting {
-    principal: &'static str,
+    whose: Whose,
     call: HeldCall,
 }
+
+/// Whose calls count together: those of a principal, and where nobody is told apart those of one connection, or all
+/// that come without any.
+pub(crate) type Whose = (&'static str, Option<ClientId>);
 
 /// A call that the server works on, and what it asks for it.
 #[derive(Debug)]
@@ -65,13 +70,13 @@ impl HeldCalls {
     pub(crate) fn put(
         &self,
         call: HeldCall,
-        principal: &'static str,
+        whose: Whose,
         bounds: Bounds,
         lasting: &Arc<Lasting>,
     ) -> Result<u64, Failure> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let mut all = self.lock();
-        let of_one = all.values().filter(|it| it.principal == principal).count();
+        let of_one = all.values().filter(|it| it.whose == whose).count();
         if all.len() >= bounds.in_all || of_one >= bounds.per_principal {
             drop(all);
             call.cancel("too many calls wait for input");
@@ -79,7 +84,7 @@ impl HeldCalls {
                 "the server asks for input, and too many calls wait for some already; try again later",
             ));
         }
-        all.insert(id, Waiting { principal, call });
+        all.insert(id, Waiting { whose, call });
         drop(all);
         let lasting_on = Arc::clone(lasting);
         let patience = lasting.questions.patience();

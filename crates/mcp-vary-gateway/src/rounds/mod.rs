@@ -89,6 +89,7 @@ impl Call<'_> {
             variant: gateway.variant_id(variant).clone(),
             method: self.action.in_rounds()?,
             principal: self.client.principal(),
+            whose: (self.client.principal(), self.client.connection),
             subject: subject?,
             server: self.server_name(server),
             lifetime: limits.state_lifetime,
@@ -293,9 +294,7 @@ pub(crate) fn hold(
     lasting: &std::sync::Arc<Lasting>,
 ) -> Result<String, Failure> {
     let (gateway, asked) = (lasting.number, call.input.to_json());
-    let call = lasting
-        .held
-        .put(call, seal.principal, seal.bounds, lasting)?;
+    let call = lasting.held.put(call, seal.whose, seal.bounds, lasting)?;
     let state = seal.seal(lasting, &State::Held { gateway, call });
     let state = json::string(&state);
     Ok(format!(

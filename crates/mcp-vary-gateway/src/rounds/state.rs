@@ -10,7 +10,7 @@ use mcp_vary::variant::VariantId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::held::Bounds;
+use super::held::{Bounds, Whose};
 use crate::lasting::Lasting;
 use crate::reply::Failure;
 
@@ -65,6 +65,8 @@ pub(crate) struct Seal {
     pub(super) variant: VariantId,
     pub(super) method: &'static str,
     pub(super) principal: &'static str,
+    /// Whose calls wait together.
+    pub(super) whose: Whose,
     pub(super) subject: Subject,
     /// The server that is asked.
     pub(super) server: Arc<str>,

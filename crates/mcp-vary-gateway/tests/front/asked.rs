@@ -856,3 +856,36 @@ async fn a_session_with_a_connection_of_its_own_is_subscribed_there() {
     let sessions: Vec<_> = sessions.collect();
     assert_eq!(sessions, [Some("s-2")], "nowhere else");
 }
+
+/// > If the server cannot accept the input, it MUST return an HTTP error status code (e.g., 400 Bad Request).
+/// > (MCP 2025-11-25, basic/transports, "Sending Messages to the Server")
+#[tokio::test]
+async fn an_answer_that_reaches_another_gateway_is_refused_there() {
+    let (key, elicits) = ([7; 32], json!({"elicitation": {}}));
+    let (_here, address) = before(asking().with_key(key)).await;
+    let (_there, other) = before(asking().with_key(key)).await;
+    let mut client = Client::open(address, &elicits).await;
+    let mut call = client.asking_call("ask").await;
+    assert_eq!(call.head().await.status, 200);
+    let question = next(&mut call).await;
+    let answer = answer_to(&question, json!({"action": "decline"}));
+    let unasked = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
+    for (address, message) in [(other, &answer), (address, &unasked)] {
+        let post = client.legacy.post(message);
+        let refused = Http::connect(address).await.ask(&post).await;
+        assert_eq!(refused.status, 400, "{}", refused.text());
+        let error = refused.json();
+        assert!(error.get("id").is_none_or(Value::is_null), "{error}");
+        let why = error["error"]["message"].as_str().unwrap();
+        assert!(why.starts_with("this gateway has not asked that"), "{why}");
+    }
+    // The call waits all the same; and what comes twice is only late.
+    client.say(&answer).await;
+    let answered = next(&mut call).await;
+    assert_eq!(
+        answered["result"]["reply"]["result"],
+        json!({"action": "decline"}),
+        "{answered}"
+    );
+    client.say(&answer).await;
+}

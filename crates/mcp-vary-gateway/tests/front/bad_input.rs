@@ -254,7 +254,7 @@ async fn ids_are_echoed_as_they_were_written() {
 }
 
 #[tokio::test]
-async fn notifications_and_responses_are_taken_without_an_answer() {
+async fn notifications_are_taken_without_an_answer_and_responses_are_refused() {
     let house = House::start().await;
     let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
     for message in [
@@ -264,9 +264,6 @@ async fn notifications_and_responses_are_taken_without_an_answer() {
         notification("notifications/cancelled", json!({"requestId": {"a": 1}})),
         notification("notifications/cancelled", json!({})),
         notification("tools/call", tool("odd")),
-        json!({"jsonrpc": "2.0", "id": 7, "result": {}}),
-        json!({"jsonrpc": "2.0", "id": 7, "error": {"code": 1, "message": "no"}}),
-        json!({"jsonrpc": "2.0", "id": 7, "result": [1]}),
     ] {
         let answer = client.http.ask(&client.post(&message)).await;
         assert_eq!(
@@ -274,6 +271,14 @@ async fn notifications_and_responses_are_taken_without_an_answer() {
             (202, ""),
             "{message}"
         );
+    }
+    for message in [
+        json!({"jsonrpc": "2.0", "id": 7, "result": {}}),
+        json!({"jsonrpc": "2.0", "id": "7", "error": {"code": 1, "message": "no"}}),
+        json!({"jsonrpc": "2.0", "id": 7, "result": [1]}),
+    ] {
+        let answer = client.http.ask(&client.post(&message)).await;
+        assert_eq!(answer.refusal(), (400, -32600, Value::Null), "{message}");
     }
     assert!(house.peer.of("tools/call").is_empty());
     house.is_unharmed(&mut client.http, "notifications").await;

@@ -472,3 +472,24 @@ async fn a_legacy_server_hears_of_no_rounds() {
         assert_eq!(params.get("inputResponses"), None, "{params}");
     }
 }
+
+/// Whoever has a connection alone is not held up by those who come without one.
+#[tokio::test]
+async fn what_waits_for_others_is_not_counted_for_a_process() {
+    let house = house(|mut config| {
+        config.limits.held_calls_per_principal = 1;
+        config
+    })
+    .await;
+    let asked = Way::HttpModern
+        .ask(&house, &forms(), "tools/call", asking("ask"))
+        .await;
+    assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+    for _ in 0..2 {
+        let mut pipe = Pipe::open(&house.gateway);
+        let call = |id: u64| modern(json!(id), "tools/call", asking("ask"), &forms());
+        let asked = pipe.ask(&call(1)).await;
+        assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+        is_refused(&pipe.ask(&call(2)).await, -32603, "too many calls wait");
+    }
+}
