@@ -56,6 +56,8 @@ fn has_apps() -> Value {
     json!({"extensions": {UI: {"mimeTypes": ["text/html;profile=mcp-app"]}}})
 }
 
+/// SV-12: what the variant does not list does not exist for apps either.
+///
 /// > Tool is callable by the app from the same server connection only (MCP Apps, 2026-01-26)
 #[tokio::test]
 async fn an_app_calls_a_tool_by_its_servers_name() {
@@ -95,6 +97,8 @@ async fn an_app_calls_a_tool_by_its_servers_name() {
     }
 }
 
+/// SV-14: an interface exists where a tool that has it is visible.
+///
 /// > Servers MAY omit UI-only resources from `resources/list` (MCP Apps, 2026-01-26)
 #[tokio::test]
 async fn the_interface_of_a_tool_is_read_from_its_server() {

@@ -831,7 +831,7 @@ async fn the_order_of_changes_is_kept() {
     }
 }
 
-/// A server that is connected to anew since its entry is another: what its resources did in between is taken for a
+/// SV-14: of a server that is connected to anew since its entry is another: what its resources did in between is taken for a
 /// change.
 #[tokio::test]
 async fn a_resource_of_a_server_with_another_entry_is_told_once_more() {

@@ -399,7 +399,7 @@ async fn a_stream_tells_of_the_tasks_that_it_listens_to() {
     }
 }
 
-/// CN-19: what a task has come to is told as `tasks/get` would tell it, and what it points to can be read.
+/// CN-19, SV-28: what a task has come to is told as `tasks/get` would tell it, and what it points to can be read.
 #[tokio::test]
 async fn the_result_in_a_status_is_that_of_the_task() {
     for era in [Era::Modern, Era::Legacy] {
@@ -426,7 +426,7 @@ async fn the_result_in_a_status_is_that_of_the_task() {
     }
 }
 
-/// The same for what is asked for: a link in the result of a task is one of its tool.
+/// SV-14: the same for what is asked for: a link in the result of a task is one of its tool.
 #[tokio::test]
 async fn what_the_result_of_a_task_points_to_can_be_read() {
     let jobs = Jobs::new(Era::Modern, Form::Extension);
@@ -500,7 +500,7 @@ async fn a_process_hears_of_tasks_too() {
     assert_eq!(told["params"]["taskId"], id.as_str());
 }
 
-/// A stream goes on when the gateway is configured anew: its server is asked once more where it is connected to anew,
+/// SV-15: a stream goes on when the gateway is configured anew: its server is asked once more where it is connected to anew,
 /// and says nothing more where it is gone.
 #[tokio::test]
 async fn a_stream_of_tasks_outlives_a_configuration() {

@@ -240,7 +240,7 @@ async fn the_status_of_a_task_reaches_nobody_else() {
     }
 }
 
-/// SEP-2663: the server decides; only clients that declare the extension get a task, or may ask for one.
+/// SEP-2663, SV-28: the server decides; only clients that declare the extension get a task, or may ask for one.
 #[tokio::test]
 async fn a_task_of_the_extension_goes_back_to_its_server() {
     let (house, two) = two(Era::Modern).await;
@@ -613,7 +613,7 @@ async fn made_in_a_session(client: &mut Legacy, name: &str) -> String {
     id.unwrap_or_else(|| panic!("{made}")).to_owned()
 }
 
-/// Whoever asks for a task whose server is gone learns which server that was.
+/// SV-28: whoever asks for a task whose server is gone learns which server that was.
 #[tokio::test]
 async fn a_task_whose_server_is_gone_is_told_so() {
     let (house, two) = two(Era::Legacy).await;
