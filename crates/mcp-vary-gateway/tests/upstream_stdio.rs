@@ -625,6 +625,11 @@ async fn of_what_belongs_to_no_call_changes_are_told() {
         assert!(matches!(event, Ok(Event::ListChanged(Kind::Tools))));
         let event = events.recv().await;
         assert!(matches!(event, Ok(Event::ResourceUpdated { uri, .. }) if &*uri == "a:b"));
+        // Of a task in either form.
+        for _ in 0..2 {
+            let event = events.recv().await;
+            assert!(matches!(event, Ok(Event::TaskChanged { id, .. }) if &*id == "t-1"));
+        }
     }
     assert!(events.is_empty());
 }

@@ -140,6 +140,8 @@ def call(request):
     elif name == "change":
         say({"method": "notifications/tools/list_changed"})
         say({"method": "notifications/resources/updated", "params": {"uri": "a:b"}})
+        for method in ["notifications/tasks/status", "notifications/tasks"]:
+            say({"method": method, "params": {"taskId": "t-1", "status": "working"}})
         answer(request, {"content": []})
     elif name == "die":
         sys.stderr.write("out of \x1b[31mluck\n")
