@@ -164,7 +164,7 @@ fn write(path: &Path, servers: &Map<String, Value>, admin: Option<&str>) -> Resu
         "servers": servers,
         "session-lifetime": "20s",
         "limits": {
-            "kept-events-for": "1s", "kept-for": "1s", "ask-timeout": "30s",
+            "kept-events-for": "15s", "kept-for": "1s", "ask-timeout": "30s",
             "held-calls-per-principal": 256, "sessions": 2000, "body": "64 KiB",
             "read-timeout": "5s", "write-timeout": format!("{}s", WRITE_TIMEOUT.as_secs()),
         },

@@ -132,8 +132,8 @@ where
     }
 }
 
-/// Looks until nothing is there that belongs to a client, and nothing has changed for as long as `calm`; what is seen
-/// when that does not come about in time.
+/// Looks until nothing is there that belongs to a client, for as long as `calm`, and nothing changes from one look to
+/// the next; what is seen when that does not come about in time.
 pub(super) async fn settled_for<F>(calm: Duration, look: impl Fn() -> F) -> Result<Look, String>
 where
     F: Future<Output = Result<Look, String>>,
@@ -144,10 +144,10 @@ where
     loop {
         tokio::time::sleep(PAUSE).await;
         let now = look().await?;
-        if !now.is_empty() || now.counts != last.counts {
+        if !now.is_empty() {
             since = Instant::now();
         }
-        let is_calm = since.elapsed() >= calm.max(PAUSE);
+        let is_calm = since.elapsed() >= calm && now.is_empty() && now.counts == last.counts;
         if is_calm || begun.elapsed() > SETTLES {
             return Ok(now);
         }

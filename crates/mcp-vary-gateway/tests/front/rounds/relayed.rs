@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::told;
 use crate::http_peer::Peer;
-use crate::support::{House, Http, Legacy, Pipe, notification, request, soon, tool};
+use crate::support::{House, Http, Legacy, Pipe, Post, notification, request, soon, tool};
 
 async fn house(adapt: impl FnOnce(Config) -> Config) -> House {
     House::behind_one(Peer::start(told::answer).await, adapt).await
@@ -200,6 +200,31 @@ async fn a_client_that_does_not_answer_is_not_waited_for() {
         let answer = client.hear().await;
         let message = answer["error"]["message"].as_str().unwrap();
         assert!(message.contains("did not answer in time"), "{message}");
+    }
+}
+
+/// A client that is gone is not waited for at all: one whose session has ended hears that, one on stdio what became of
+/// its request.
+#[tokio::test]
+async fn a_client_that_is_gone_is_not_waited_for() {
+    let house = house(|config| config).await;
+    for mut client in Client::each(&house).await {
+        let (method, params) = told::subjects().into_iter().next().unwrap();
+        let question = client.ask(method, params).await;
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        match client {
+            Client::Http(mut legacy, mut calls) => {
+                let delete = Post::of(&legacy.session, "").line("DELETE /mcp HTTP/1.1");
+                assert_eq!(legacy.http.ask(&delete).await.status, 200);
+                let answer = soon(calls.event()).await.expect("an answer");
+                assert_eq!(answer["error"]["code"], -32001, "{answer}");
+            }
+            Client::Stdio(pipe) => {
+                let rest = pipe.close().await.join("\n");
+                assert!(rest.contains("the client is gone"), "{rest}");
+            }
+        }
+        assert_eq!(house.gateway.status().questions, 0);
     }
 }
 
