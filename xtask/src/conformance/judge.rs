@@ -39,6 +39,11 @@ impl Tally {
         }
     }
 
+    /// Whether it broke, be it once.
+    pub(super) fn is_broken(&self) -> bool {
+        self.broken > 0
+    }
+
     /// Whether `self` is worse than `direct`: a check that was only skipped is, too.
     pub(super) fn is_worse_than(&self, direct: &Self) -> bool {
         self.held < direct.held || self.broken > direct.broken
