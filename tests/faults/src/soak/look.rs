@@ -157,10 +157,10 @@ where
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_secs(2);
-/// How long a socket to a server waits for its next request, and a little.
-pub(super) const POOLED: Duration = Duration::from_secs(65);
+/// How long a socket to a server waits for its next request at most: a minute, and another until that is looked for.
+pub(super) const POOLED: Duration = Duration::from_secs(125);
 /// More than the longest call and all that is kept for a while take, and then [`POOLED`].
-const SETTLES: Duration = Duration::from_secs(240);
+const SETTLES: Duration = Duration::from_secs(300);
 
 /// The sockets of a process, by their numbers.
 fn sockets(process: u32) -> Result<BTreeSet<u64>, String> {

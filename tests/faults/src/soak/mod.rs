@@ -12,7 +12,7 @@ mod ways;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -49,8 +49,10 @@ pub struct Soak {
 
 /// Clients at once.
 const AT_ONCE: usize = 16;
-/// As many come before the first look, if many come at all: each way to each server at least once.
+/// As many come before the first look at least, if many come at all.
 const FIRST: usize = 500;
+/// For so long they come then: longer than anything of a client is kept.
+const WARM: Duration = Duration::from_secs(40);
 /// Memory that may be more after than before, in KiB: an allocator gives little back.
 const MORE: usize = 8 << 10;
 
@@ -71,15 +73,18 @@ async fn run(programs: &SoakPrograms, clients: usize) -> Result<Soak, String> {
     let (ground, watched) = ground::start(programs).await?;
     let ground = Arc::new(ground);
     let look = || Look::at(&watched);
+    let begun = Instant::now();
     let mut failed = come_and_go(&ground, FIRST.min(clients)).await;
-    // Sockets to servers wait a minute for their next request; many clients wait for the end of that.
-    let calm = if clients > FIRST {
-        look::POOLED
-    } else {
-        Duration::ZERO
-    };
+    let mut calm = Duration::ZERO;
+    if clients > FIRST {
+        // As much as is ever kept at once has been kept once, and what sockets wait for has come.
+        while begun.elapsed() < WARM {
+            failed.extend(come_and_go(&ground, FIRST).await);
+        }
+        calm = look::POOLED;
+    }
     let before = look::settled_for(calm, look).await?;
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     failed.extend(come_and_go(&ground, clients).await);
     let took = begun.elapsed();
     let after = look::settled_as(&before, look).await?;
