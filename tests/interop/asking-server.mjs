@@ -1,9 +1,13 @@
 // A server of 2025-11-25 that asks its client for what server-everything does not: samples with tools, and
-// addresses to visit whose visit it says has ended.
+// addresses to visit, before or in the middle of a call, whose visit it says has ended.
 
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
-import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
+import {
+  CallToolRequestSchema,
+  ListToolsRequestSchema,
+  UrlElicitationRequiredError,
+} from "@modelcontextprotocol/sdk/types.js";
 
 const server = new Server({ name: "asking-server", version: "1.0.0" }, { capabilities: { tools: {} } });
 
@@ -32,14 +36,26 @@ async function visit(related) {
   return action;
 }
 
-const TOOLS = { weather, visit };
+const admitted = new Set();
+
+/** Does nothing before an address was visited, and says later that it was. */
+async function enter(_related, { who }) {
+  if (admitted.has(who)) return `welcome ${who}`;
+  admitted.add(who);
+  const elicitationId = `ticket-${who}`;
+  setTimeout(server.createElicitationCompletionNotifier(elicitationId), 50);
+  const url = "https://example.org/ticket";
+  throw new UrlElicitationRequiredError([{ mode: "url", url, message: "Get a ticket.", elicitationId }]);
+}
+
+const TOOLS = { weather, visit, enter };
 
 server.setRequestHandler(ListToolsRequestSchema, () => ({
   tools: Object.keys(TOOLS).map((name) => ({ name, inputSchema: { type: "object" } })),
 }));
 
 server.setRequestHandler(CallToolRequestSchema, async ({ params }, { requestId }) => {
-  const text = await TOOLS[params.name]({ relatedRequestId: requestId });
+  const text = await TOOLS[params.name]({ relatedRequestId: requestId }, params.arguments);
   return { content: [{ type: "text", text }] };
 });
 

@@ -2,9 +2,9 @@
 
 import * as types from "@modelcontextprotocol/sdk/types.js";
 
-import { SDKS, same, told } from "./sdks.mjs";
+import { SDKS, lacks, same, told } from "./sdks.mjs";
 
-const { everything, asking, fixture, way, era, client: name } = JSON.parse(process.argv[2]);
+const { way, era, client: name, ...servers } = JSON.parse(process.argv[2]);
 const sdk = SDKS[name];
 
 const CAPABILITIES = {
@@ -13,21 +13,16 @@ const CAPABILITIES = {
   roots: { listChanged: true },
 };
 
-/** Has `answer` answer `method`, however the SDK names it. */
-function handle(client, method, answer) {
-  const schemas = {
-    "elicitation/create": types.ElicitRequestSchema,
-    "sampling/createMessage": types.CreateMessageRequestSchema,
-    "roots/list": types.ListRootsRequestSchema,
-    "notifications/elicitation/complete": types.ElicitationCompleteNotificationSchema,
-  };
-  const key = name === "typescript-1" ? schemas[method] : method;
-  if (method.startsWith("notifications/")) client.setNotificationHandler(key, answer);
-  else client.setRequestHandler(key, answer);
-}
+const ASKED = {
+  "elicitation/create": types.ElicitRequestSchema,
+  "sampling/createMessage": types.CreateMessageRequestSchema,
+  "roots/list": types.ListRootsRequestSchema,
+};
+const ENDED = "notifications/elicitation/complete";
 
-/** A client of one server that answers as `answers` says. */
-async function connected({ url, command }, answers) {
+/** A client of one server that answers as `answers` says at the time. */
+async function connected(server, answers) {
+  const { url, command } = servers[server];
   const [program, ...args] = command;
   const transport =
     way === "http"
@@ -40,20 +35,22 @@ async function connected({ url, command }, answers) {
       versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" },
     },
   );
-  for (const [method, answer] of Object.entries(answers)) handle(client, method, answer);
+  // The SDKs name what is handled differently.
+  const key = (method, schema) => (name === "typescript-1" ? schema : method);
+  for (const [method, schema] of Object.entries(ASKED)) {
+    client.setRequestHandler(key(method, schema), (request) => answers[method](request));
+  }
+  client.setNotificationHandler(key(ENDED, types.ElicitationCompleteNotificationSchema), ({ params }) =>
+    answers[ENDED]?.(params.elicitationId),
+  );
   await client.connect(transport);
   same(sdk.eraOf(client), era);
   return client;
 }
 
-/** Calls a tool while requests are answered so; the text of its result. */
-async function called(server, answers, tool, args = {}) {
-  const client = await connected(server, answers);
-  try {
-    return text(await client.callTool({ name: tool, arguments: args }));
-  } finally {
-    await client.close();
-  }
+/** The text of the result of a tool. */
+async function called(client, tool, args = {}) {
+  return text(await client.callTool({ name: tool, arguments: args }));
 }
 
 function text({ content }) {
@@ -67,132 +64,165 @@ function holds(found, ...parts) {
 }
 
 /** What only clients with a session are told, or can say. */
-async function inSessions(name, check) {
-  if (era === "legacy") await told(name, check);
+async function inSessions(name, check, server) {
+  if (era === "legacy") await told(name, check, server);
+  else lacks(name, "2026-07-28 has no such message", server);
 }
 
 const accepts = (content) => () => ({ action: "accept", content });
-const noRoots = { "roots/list": () => ({ roots: [] }) };
+const ROOTS = [{ uri: "file:///one", name: "one" }];
+const shows = (roots) => () => ({ roots });
 
-await told("fills in a form", async () => {
-  const answers = { ...noRoots, "elicitation/create": accepts({ name: "Ada", check: true }) };
-  holds(await called(everything, answers, "trigger-elicitation-request"), "Ada");
-});
+/** A message with what was said to the model. */
+function sampled({ params }) {
+  const { text } = [params.messages[0].content].flat()[0];
+  return { role: "assistant", model: "m", content: { type: "text", text: `so ${text}` } };
+}
 
-await told("declines a form", async () => {
-  const answers = { ...noRoots, "elicitation/create": () => ({ action: "decline" }) };
-  holds(await called(everything, answers, "trigger-elicitation-request"), "declined");
-});
+/** A message that calls the first tool. */
+function used({ params }) {
+  const use = { type: "tool_use", id: "1", name: params.tools[0].name, input: {} };
+  return { role: "assistant", model: "m", stopReason: "toolUse", content: [use] };
+}
 
-await told("samples", async () => {
-  const answer = ({ params }) => {
-    const { text } = params.messages[0].content;
-    return { role: "assistant", model: "m", content: { type: "text", text: `so ${text}` } };
+/** The tools of the servers that ask for something, their arguments, and what they say when they got it. */
+const OF_EVERYTHING = {
+  form: ["trigger-elicitation-request", {}, "Ada", "declined"],
+  sample: ["trigger-sampling-request", { prompt: "what" }, "so Resource"],
+  visit: ["trigger-url-elicitation", { url: "https://example.org/visit" }, "completed"],
+  roots: ["get-roots-list", {}, "file:///one"],
+};
+const OF_FIXTURE = {
+  form: ["test_input_required_result_elicitation", {}, "Ada", "nothing"],
+  sample: ["test_input_required_result_sampling", {}, "so What is"],
+  use: ["test_input_required_result_sampling_tools", {}, "look-out"],
+  visit: ["test_input_required_result_url", {}, "accept"],
+  roots: ["test_input_required_result_list_roots", {}, "file:///one"],
+};
+/** Asks everything that a server asks, of one client. */
+async function all(server, { form, sample, use, visit, roots }) {
+  const answers = { "roots/list": shows(ROOTS) };
+  const client = await connected(server, answers);
+  /** Calls a tool while `method` is answered so, and holds its text against `part`. */
+  const asks = async (method, answer, [tool, args], part) => {
+    answers[method] = answer;
+    holds(await called(client, tool, args), part);
   };
-  const answers = { ...noRoots, "sampling/createMessage": answer };
-  const found = await called(everything, answers, "trigger-sampling-request", { prompt: "what" });
-  holds(found, "context: what", "so Resource");
-});
+  if (form) {
+    const fill = accepts({ name: "Ada", check: true });
+    await told("fills in a form", () => asks("elicitation/create", fill, form, form[2]), server);
+    const decline = () => ({ action: "decline" });
+    await told("declines a form", () => asks("elicitation/create", decline, form, form[3]), server);
+  }
+  if (sample) {
+    await told("samples", () => asks("sampling/createMessage", sampled, sample, sample[2]), server);
+  }
+  if (use) {
+    await told("samples with tools", () => asks("sampling/createMessage", used, use, use[2]), server);
+  }
+  if (visit) {
+    await told("visits an address", async () => {
+      const seen = [];
+      const accept = ({ params }) => {
+        seen.push(params.mode, params.url);
+        return { action: "accept" };
+      };
+      await asks("elicitation/create", accept, visit, visit[2]);
+      same(seen, ["url", "https://example.org/visit"]);
+    }, server);
+  }
+  if (roots) {
+    await told("shows its roots", () => asks("roots/list", shows(ROOTS), roots, roots[2]), server);
+  }
+  return { client, answers };
+}
 
-await told("samples with tools", async () => {
-  const answer = ({ params }) => ({
-    role: "assistant",
-    model: "m",
-    stopReason: "toolUse",
-    content: [{ type: "tool_use", id: "1", name: params.tools[0].name, input: {} }],
-  });
-  same(await called(asking, { "sampling/createMessage": answer }, "weather"), "tool_use look-out");
-});
-
-await told("visits an address", async () => {
-  const seen = [];
-  const visit = ({ params }) => {
-    seen.push(params.mode, params.url);
-    return { action: "accept" };
-  };
-  const url = "https://example.org/a";
-  const answers = { ...noRoots, "elicitation/create": visit };
-  holds(await called(everything, answers, "trigger-url-elicitation", { url }), "completed", url);
-  same(seen, ["url", url]);
-});
-
-await inSessions("is told that a visit has ended", async () => {
-  let ended;
-  const end = new Promise((resolve) => (ended = resolve));
-  const answers = {
-    "elicitation/create": accepts(),
-    "notifications/elicitation/complete": ({ params }) => ended(params.elicitationId),
-  };
-  const client = await connected(asking, answers);
-  same(text(await client.callTool({ name: "visit", arguments: {} })), "accept");
-  same(await end, "visit-1");
-  await client.close();
-});
-
-await inSessions("is told which address to visit first", async () => {
-  const answers = { ...noRoots, "elicitation/create": accepts() };
-  const args = { url: "https://example.org/b", errorPath: true };
-  const error = await called(everything, answers, "trigger-url-elicitation", args).then(
-    (found) => Promise.reject(new Error(`no error but ${found}`)),
+/** What `client` is told to visit before a call of `tool` can be answered. */
+async function refused(client, tool, args) {
+  const error = await client.callTool({ name: tool, arguments: args }).then(
+    (found) => Promise.reject(new Error(`no error but ${JSON.stringify(found)}`)),
     (error) => error,
   );
   same(error.code, -32042);
-  same(error.data.elicitations[0].url, "https://modelcontextprotocol.io");
-});
+  return error.data.elicitations[0].url;
+}
 
-await told("shows its roots", async () => {
-  const roots = [{ uri: "file:///one", name: "one" }];
-  holds(await called(everything, { "roots/list": () => ({ roots }) }, "get-roots-list"), "file:///one");
-});
+// Over stdio each client has a gateway and servers of its own, and what is behind that is the same.
+for (const server of way === "http" ? ["everything", "everything-http"] : ["everything"]) {
+  const { client, answers } = await all(server, OF_EVERYTHING);
 
-await inSessions("shows its roots, and others when they have changed", async () => {
-  let roots = [{ uri: "file:///one", name: "one" }];
-  const client = await connected(everything, { "roots/list": () => ({ roots }) });
-  const listed = async () => text(await client.callTool({ name: "get-roots-list", arguments: {} }));
-  holds(await listed(), "file:///one");
-  roots = [{ uri: "file:///two", name: "two" }];
-  await client.sendRootsListChanged();
-  // The server asks once more in its own time.
-  while (!(await listed()).includes("file:///two"));
+  await inSessions("is told which address to visit first", async () => {
+    const args = { url: "https://example.org/b", errorPath: true };
+    same(await refused(client, "trigger-url-elicitation", args), "https://modelcontextprotocol.io");
+  }, server);
+
+  await inSessions("shows other roots when they have changed", async () => {
+    answers["roots/list"] = shows([{ uri: "file:///two", name: "two" }]);
+    await client.sendRootsListChanged();
+    // The server asks once more in its own time.
+    while (!(await called(client, "get-roots-list")).includes("file:///two"));
+  }, server);
+
+  await told("two clients at once are each asked their own", async () => {
+    const other = await connected(server, {
+      "roots/list": shows([]),
+      "elicitation/create": accepts({ name: "Grace" }),
+    });
+    answers["elicitation/create"] = accepts({ name: "Ada" });
+    for (let round = 0; round < 5; round += 1) {
+      const both = [client, other].map((each) => called(each, "trigger-elicitation-request"));
+      const [one, two] = await Promise.all(both);
+      holds(one, "Ada");
+      holds(two, "Grace");
+    }
+    await other.close();
+  }, server);
   await client.close();
-});
+}
 
-await told("two clients at once are each asked their own", async () => {
-  const clients = await Promise.all(
-    ["Ada", "Grace"].map(async (who) => {
-      const answers = { ...noRoots, "elicitation/create": accepts({ name: who }) };
-      return [who, await connected(everything, answers)];
-    }),
-  );
-  for (let round = 0; round < 5; round += 1) {
-    await Promise.all(
-      clients.map(async ([who, client]) => {
-        const result = await client.callTool({ name: "trigger-elicitation-request", arguments: {} });
-        holds(text(result), who);
-      }),
-    );
-  }
-  for (const [, client] of clients) await client.close();
-});
+for (const server of ["fixture", "modern"]) {
+  const { client, answers } = await all(server, OF_FIXTURE);
+  await told("is asked in as many rounds as the server wants", async () => {
+    answers["elicitation/create"] = ({ params }) => {
+      const names = Object.keys(params.requestedSchema.properties);
+      return { action: "accept", content: Object.fromEntries(names.map((name) => [name, "Ada"])) };
+    };
+    answers["sampling/createMessage"] = sampled;
+    holds(await called(client, "test_input_required_result_multi_round"), "all rounds are done");
+    holds(await called(client, "test_input_required_result_multiple_inputs"), "got all three");
+  }, server);
+  await client.close();
+}
 
-await told("is asked in as many rounds as a modern server wants", async () => {
-  const filled = ({ params }) => {
-    const names = Object.keys(params.requestedSchema.properties);
-    return { action: "accept", content: Object.fromEntries(names.map((name) => [name, "Ada"])) };
+const { client, answers } = await all("asking", { use: ["weather", {}, "tool_use look-out"] });
+const ended = new Set();
+let wake = () => {};
+answers[ENDED] = (id) => {
+  ended.add(id);
+  wake();
+};
+const ends = async (id) => {
+  while (!ended.has(id)) await new Promise((resolve) => (wake = resolve));
+};
+
+await inSessions("is told that a visit has ended", async () => {
+  answers["elicitation/create"] = accepts();
+  same(await called(client, "visit"), "accept");
+  await ends("visit-1");
+}, "asking");
+
+await told("visits an address before its call is answered", async () => {
+  const seen = new Set();
+  answers["elicitation/create"] = ({ params }) => {
+    seen.add(params.url);
+    return { action: "accept" };
   };
-  const sampled = () => ({ role: "assistant", model: "m", content: { type: "text", text: "Paris" } });
-  const answers = {
-    "roots/list": () => ({ roots: [{ uri: "file:///one", name: "one" }] }),
-    "elicitation/create": filled,
-    "sampling/createMessage": sampled,
-  };
-  for (const [tool, part] of [
-    ["elicitation", "Hello, Ada!"],
-    ["sampling", "Paris"],
-    ["list_roots", "file:///one"],
-    ["multi_round", "all rounds are done"],
-    ["multiple_inputs", "got all three"],
-  ]) {
-    holds(await called(fixture, answers, `test_input_required_result_${tool}`), part);
+  const who = `${name}-${way}-${era}`;
+  if (era === "legacy") {
+    seen.add(await refused(client, "enter", { who }));
+    await ends(`ticket-${who}`);
   }
-});
+  same(await called(client, "enter", { who }), `welcome ${who}`);
+  same([...seen], ["https://example.org/ticket"]);
+}, "asking");
+await client.close();

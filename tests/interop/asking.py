@@ -4,15 +4,19 @@ import asyncio
 import json
 import os
 import sys
+import warnings
 
 import mcp_types as types
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
-from library import said, same
+from library import same
+from telling import lacks, told
 
 JOB = json.loads(sys.argv[1])
+IS_LEGACY = JOB["era"] == "legacy"
+ROOTS = ["file:///one"]
 
 
 def holds(found, *parts):
@@ -21,169 +25,236 @@ def holds(found, *parts):
             raise AssertionError(f"no {part} in {found}")
 
 
-def text(result):
-    return "\n".join(block.text for block in result.content)
+class Answers:
+    """What a client answers at the time, and what it was told of visits."""
+
+    def __init__(self, **forms):
+        self.elicit = accepts(**forms)
+        self.sample = sampled
+        self.roots = ROOTS
+        self.ended = set()
+        self.news = asyncio.Event()
+
+    async def on_elicit(self, context, params):
+        return self.elicit(params)
+
+    async def on_sample(self, context, params):
+        return self.sample(params)
+
+    async def on_roots(self, context):
+        return types.ListRootsResult(roots=[types.Root(uri=uri, name=uri) for uri in self.roots])
+
+    async def on_message(self, message):
+        if getattr(message, "method", "") == "notifications/elicitation/complete":
+            self.ended.add(message.params.elicitation_id)
+            self.news.set()
+
+    async def ends(self, visit):
+        """Waits until a visit is said to have ended."""
+        while visit not in self.ended:
+            self.news.clear()
+            await asyncio.wait_for(self.news.wait(), 60)
 
 
-def client(server, **callbacks):
-    """A client of one of the job's servers that answers by `callbacks`."""
+def client(server, answers):
+    """A client of one of the job's servers that answers as `answers` says."""
     target = JOB[server]["url"]
     if JOB["way"] == "stdio":
         program, *args = JOB[server]["command"]
         target = StdioServerParameters(command=program, args=args, env=dict(os.environ))
-    mode = "auto" if JOB["era"] == "modern" else "legacy"
     return Client(
         target,
-        mode=mode,
+        mode="legacy" if IS_LEGACY else "auto",
         read_timeout_seconds=60,
         sampling_capabilities=types.SamplingCapability(tools=types.SamplingToolsCapability()),
-        **{"list_roots_callback": no_roots, **callbacks},
+        elicitation_callback=answers.on_elicit,
+        sampling_callback=answers.on_sample,
+        list_roots_callback=answers.on_roots,
+        message_handler=answers.on_message,
     )
 
 
 async def called(session, tool, arguments=None):
-    return text(await session.call_tool(tool, arguments or {}))
-
-
-async def no_roots(context):
-    return types.ListRootsResult(roots=[])
+    result = await session.call_tool(tool, arguments or {})
+    return "\n".join(block.text for block in result.content)
 
 
 def accepts(**content):
-    async def answer(context, params):
-        return types.ElicitResult(action="accept", content=content or None)
-
-    return answer
+    return lambda params: types.ElicitResult(action="accept", content=content or None)
 
 
-async def declines(context, params):
+def declines(params):
     return types.ElicitResult(action="decline")
 
 
-async def fills_in_a_form():
-    async with client("everything", elicitation_callback=accepts(name="Ada", check=True)) as session:
-        holds(await called(session, "trigger-elicitation-request"), "Ada")
+def sampled(params):
+    """A message with what was said to the model."""
+    content = params.messages[0].content
+    block = content[0] if isinstance(content, list) else content
+    said = types.TextContent(type="text", text=f"so {block.text}")
+    return types.CreateMessageResult(role="assistant", model="m", content=said)
 
 
-async def declines_a_form():
-    async with client("everything", elicitation_callback=declines) as session:
-        holds(await called(session, "trigger-elicitation-request"), "declined")
+def used(params):
+    """A message that calls the first tool."""
+    use = types.ToolUseContent(type="tool_use", id="1", name=params.tools[0].name, input={})
+    return types.CreateMessageResultWithTools(role="assistant", model="m", stop_reason="toolUse", content=use)
 
 
-async def samples():
-    async def answer(context, params):
-        said = types.TextContent(type="text", text=f"so {params.messages[0].content.text}")
-        return types.CreateMessageResult(role="assistant", model="m", content=said)
-
-    async with client("everything", sampling_callback=answer) as session:
-        found = await called(session, "trigger-sampling-request", {"prompt": "what"})
-        holds(found, "context: what", "so Resource")
-
-
-async def samples_with_tools():
-    async def answer(context, params):
-        use = types.ToolUseContent(type="tool_use", id="1", name=params.tools[0].name, input={})
-        return types.CreateMessageResultWithTools(
-            role="assistant", model="m", stop_reason="toolUse", content=use
-        )
-
-    async with client("asking", sampling_callback=answer) as session:
-        same(await called(session, "weather"), "tool_use look-out")
+# The tools of the servers that ask for something, their arguments, and what they say when they got it.
+OF_EVERYTHING = {
+    "form": ("trigger-elicitation-request", {}, "Ada", "declined"),
+    "sample": ("trigger-sampling-request", {"prompt": "what"}, "so Resource"),
+    "visit": ("trigger-url-elicitation", {"url": "https://example.org/visit"}, "completed"),
+    "roots": ("get-roots-list", {}, "file:///one"),
+}
+OF_FIXTURE = {
+    "form": ("test_input_required_result_elicitation", {}, "Ada", "nothing"),
+    "sample": ("test_input_required_result_sampling", {}, "so What is"),
+    "use": ("test_input_required_result_sampling_tools", {}, "look-out"),
+    "visit": ("test_input_required_result_url", {}, "accept"),
+    "roots": ("test_input_required_result_list_roots", {}, "file:///one"),
+}
+OF_ASKING = {"use": ("weather", {}, "tool_use look-out")}
 
 
-async def visits_an_address():
-    seen = []
+async def all_of(server, session, answers, tools):
+    """Asks everything that a server asks, of one client."""
 
-    async def visit(context, params):
-        seen.extend([params.mode, params.url])
-        return types.ElicitResult(action="accept")
+    def asks(kind, part=2, **changed):
+        async def check():
+            vars(answers).update(changed)
+            tool, arguments, *parts = tools[kind]
+            holds(await called(session, tool, arguments), parts[part - 2])
 
-    url = "https://example.org/a"
-    async with client("everything", elicitation_callback=visit) as session:
-        holds(await called(session, "trigger-url-elicitation", {"url": url}), "completed", url)
-    same(seen, ["url", url])
+        return check
 
+    async def visits():
+        seen = []
 
-async def is_told_that_a_visit_has_ended():
-    ended = asyncio.Event()
+        def visit(params):
+            seen.extend([params.mode, params.url])
+            return types.ElicitResult(action="accept")
 
-    async def hear(message):
-        if getattr(message, "method", "") == "notifications/elicitation/complete":
-            same(message.params.elicitation_id, "visit-1")
-            ended.set()
+        await asks("visit", elicit=visit)()
+        same(seen, ["url", "https://example.org/visit"])
 
-    callbacks = {"elicitation_callback": accepts(), "message_handler": hear}
-    async with client("asking", **callbacks) as session:
-        same(await called(session, "visit"), "accept")
-        await asyncio.wait_for(ended.wait(), 60)
-
-
-async def is_told_which_address_to_visit_first():
-    arguments = {"url": "https://example.org/c", "errorPath": True}
-    async with client("everything", elicitation_callback=accepts()) as session:
-        try:
-            raise AssertionError(await called(session, "trigger-url-elicitation", arguments))
-        except MCPError as error:
-            same(error.error.code, -32042)
-            first = error.error.data["elicitations"][0]
-            same(first["url"], "https://modelcontextprotocol.io")
+    if "form" in tools:
+        await told("fills in a form", asks("form", elicit=accepts(name="Ada", check=True)), server)
+        await told("declines a form", asks("form", 3, elicit=declines), server)
+    if "sample" in tools:
+        await told("samples", asks("sample", sample=sampled), server)
+    if "use" in tools:
+        await told("samples with tools", asks("use", sample=used), server)
+    if "visit" in tools:
+        await told("visits an address", visits, server)
+    if "roots" in tools:
+        await told("shows its roots", asks("roots"), server)
 
 
-def showing(roots):
-    async def show(context):
-        return types.ListRootsResult(roots=[types.Root(uri=uri, name=uri) for uri in roots])
-
-    return show
-
-
-async def shows_its_roots():
-    async with client("everything", list_roots_callback=showing(["file:///one"])) as session:
-        holds(await called(session, "get-roots-list"), "file:///one")
+async def in_sessions(name, action, server):
+    """What only clients with a session are told, or can say."""
+    if IS_LEGACY:
+        await told(name, action, server)
+    else:
+        lacks(name, "2026-07-28 has no such message", server)
 
 
-async def shows_others_when_they_have_changed():
-    roots = ["file:///one"]
-    async with client("everything", list_roots_callback=showing(roots)) as session:
-        holds(await called(session, "get-roots-list"), "file:///one")
-        roots[:] = ["file:///two"]
-        await session.send_roots_list_changed()
-        # The server asks once more in its own time.
-        while "file:///two" not in await called(session, "get-roots-list"):
-            pass
-
-
-async def two_are_each_asked_their_own():
-    async def asked(who):
-        async with client("everything", elicitation_callback=accepts(name=who)) as session:
-            for _ in range(5):
-                holds(await called(session, "trigger-elicitation-request"), who)
-
-    await asyncio.gather(asked("Ada"), asked("Grace"))
-
-
-async def told(name, action):
-    """Does `action`, and prints how it went."""
-    line = {"name": name, "ok": True}
+async def refused(session, tool, arguments):
+    """What the client is told to visit before a call of `tool` can be answered."""
     try:
-        await action()
-    except Exception as error:
-        line |= {"ok": False, "detail": said(error)}
-    print(json.dumps(line, ensure_ascii=False), flush=True)
+        raise AssertionError(f"no error but {await called(session, tool, arguments)}")
+    except MCPError as error:
+        same(error.error.code, -32042)
+        return error.error.data["elicitations"][0]["url"]
+
+
+async def everything(server):
+    answers = Answers()
+    async with client(server, answers) as session:
+        await all_of(server, session, answers, OF_EVERYTHING)
+
+        async def is_told_where_first():
+            arguments = {"url": "https://example.org/b", "errorPath": True}
+            first = await refused(session, "trigger-url-elicitation", arguments)
+            same(first, "https://modelcontextprotocol.io")
+
+        async def shows_others():
+            answers.roots = ["file:///two"]
+            await session.send_roots_list_changed()
+            # The server asks once more in its own time.
+            while "file:///two" not in await called(session, "get-roots-list"):
+                pass
+
+        async def are_asked_their_own():
+            answers.elicit = accepts(name="Ada")
+            async with client(server, Answers(name="Grace")) as other:
+                for _ in range(5):
+                    both = [called(each, "trigger-elicitation-request") for each in (session, other)]
+                    one, two = await asyncio.gather(*both)
+                    holds(one, "Ada")
+                    holds(two, "Grace")
+
+        await in_sessions("is told which address to visit first", is_told_where_first, server)
+        await in_sessions("shows other roots when they have changed", shows_others, server)
+        await told("two clients at once are each asked their own", are_asked_their_own, server)
+
+
+async def fixture(server):
+    answers = Answers()
+    async with client(server, answers) as session:
+        await all_of(server, session, answers, OF_FIXTURE)
+
+        async def is_asked_in_rounds():
+            def fill(params):
+                content = dict.fromkeys(params.requested_schema["properties"], "Ada")
+                return types.ElicitResult(action="accept", content=content)
+
+            answers.elicit, answers.sample = fill, sampled
+            holds(await called(session, "test_input_required_result_multi_round"), "all rounds are done")
+            holds(await called(session, "test_input_required_result_multiple_inputs"), "got all three")
+
+        await told("is asked in as many rounds as the server wants", is_asked_in_rounds, server)
+
+
+async def asking(server):
+    answers = Answers()
+    async with client(server, answers) as session:
+        await all_of(server, session, answers, OF_ASKING)
+
+        async def is_told_of_the_end():
+            answers.elicit = accepts()
+            same(await called(session, "visit"), "accept")
+            await answers.ends("visit-1")
+
+        async def visits_before_the_answer():
+            seen = set()
+
+            def visit(params):
+                seen.add(params.url)
+                return types.ElicitResult(action="accept")
+
+            answers.elicit = visit
+            who = f"python-{JOB['way']}-{JOB['era']}"
+            if IS_LEGACY:
+                seen.add(await refused(session, "enter", {"who": who}))
+                await answers.ends(f"ticket-{who}")
+            same(await called(session, "enter", {"who": who}), f"welcome {who}")
+            same(seen, {"https://example.org/ticket"})
+
+        await in_sessions("is told that a visit has ended", is_told_of_the_end, server)
+        await told("visits an address before its call is answered", visits_before_the_answer, server)
 
 
 async def main():
-    await told("fills in a form", fills_in_a_form)
-    await told("declines a form", declines_a_form)
-    await told("samples", samples)
-    await told("samples with tools", samples_with_tools)
-    await told("visits an address", visits_an_address)
-    await told("shows its roots", shows_its_roots)
-    await told("two clients at once are each asked their own", two_are_each_asked_their_own)
-    if JOB["era"] == "legacy":
-        # Clients of 2026-07-28 are told nothing beside their requests, and of no error that asks for a visit.
-        await told("is told that a visit has ended", is_told_that_a_visit_has_ended)
-        await told("is told which address to visit first", is_told_which_address_to_visit_first)
-        await told("shows others when they have changed", shows_others_when_they_have_changed)
+    # Over stdio each client has a gateway and servers of its own, and what is behind that is the same.
+    for server in ["everything", "everything-http"] if JOB["way"] == "http" else ["everything"]:
+        await everything(server)
+    for server in ["fixture", "modern"]:
+        await fixture(server)
+    await asking("asking")
 
 
+# The SDK says of what sessions have that it is on its way out.
+warnings.simplefilter("ignore")
 asyncio.run(main())

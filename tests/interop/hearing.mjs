@@ -3,20 +3,24 @@
 import * as types from "@modelcontextprotocol/sdk/types.js";
 
 import { VARIANT } from "./checks.mjs";
-import { SDKS, same, told } from "./sdks.mjs";
+import { SDKS, lacks, same, told } from "./sdks.mjs";
 
-const { fixture, everything, way, era, client: name } = JSON.parse(process.argv[2]);
+const { way, era, client: name, ...servers } = JSON.parse(process.argv[2]);
 const sdk = SDKS[name];
 
 const SCHEMAS = {
   "notifications/tools/list_changed": types.ToolListChangedNotificationSchema,
   "notifications/resources/updated": types.ResourceUpdatedNotificationSchema,
 };
+const HEARS = "hears of a resource when the server says that it changed";
+const APART =
+  "Vary has each call of such a client made in a session that nothing else is in, and the server tells only that of what it changes";
 const WATCHED = "test://watched-resource";
 const OTHER = "test://static-text";
 
-/** A client of one server, and what it has heard. */
-async function connected({ url, command }) {
+/** A client of one server that can do this, and what it has heard. */
+async function connected(server, capabilities = {}) {
+  const { url, command } = servers[server];
   const [program, ...args] = command;
   const transport =
     way === "http"
@@ -24,7 +28,7 @@ async function connected({ url, command }) {
       : new sdk.Stdio({ command: program, args, env: process.env, stderr: "inherit" });
   const client = new sdk.Client(
     { name: "interop-hearing", version: "1.0.0" },
-    { versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" } },
+    { capabilities, versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" } },
   );
   const heard = [];
   let wake = () => {};
@@ -54,43 +58,53 @@ async function connected({ url, command }) {
 
 const call = (client, tool, args) => client.callTool({ name: tool, arguments: args });
 
-await told("hears that a list changed, and of which variant", async () => {
-  const { client, hear } = await connected(fixture);
-  const stream = era === "modern" && (await client.listen({ toolsListChanged: true }));
-  const tool = `added-by-${name}-${way}-${era}`;
-  const change = async () => {
-    await call(client, "add_tool", { name: tool });
-    await call(client, "remove_tool", { name: tool });
-  };
-  const [, params] = await hear(change, ([method]) => method.endsWith("tools/list_changed"));
-  same(params._meta[VARIANT], "standard");
-  await stream?.close?.();
-  await client.close();
-});
+/** Subscribes to a resource; what ends that. */
+async function subscribed(client, uri) {
+  if (era === "modern") {
+    const stream = await client.listen({ resourceSubscriptions: [uri] });
+    return () => stream.close();
+  }
+  await client.subscribeResource({ uri });
+  return () => client.unsubscribeResource({ uri });
+}
 
-await told("hears of the resource that it asked to hear of, and of no other", async () => {
-  const { client, heard, hear } = await connected(fixture);
-  const stream = era === "modern" && (await client.listen({ resourceSubscriptions: [WATCHED] }));
-  if (era === "legacy") await client.subscribeResource({ uri: WATCHED });
-  const change = async () => {
-    await call(client, "update_resource", { uri: OTHER });
-    await call(client, "update_resource", { uri: WATCHED });
-  };
-  const [, params] = await hear(change, ([method]) => method.endsWith("resources/updated"));
-  same(params.uri, WATCHED);
-  same(params._meta[VARIANT], "standard");
-  if (era === "legacy") await client.unsubscribeResource({ uri: WATCHED });
-  await stream?.close?.();
-  same(heard.some(([, { uri }]) => uri === OTHER), false);
-  await client.close();
-});
+for (const server of ["fixture", "modern"]) {
+  await told("hears that a list changed, and of which variant", async () => {
+    const { client, hear } = await connected(server);
+    const stream = era === "modern" && (await client.listen({ toolsListChanged: true }));
+    const tool = `added-by-${name}-${way}-${era}`;
+    const change = async () => {
+      await call(client, "add_tool", { name: tool });
+      await call(client, "remove_tool", { name: tool });
+    };
+    const [, params] = await hear(change, ([method]) => method.endsWith("tools/list_changed"));
+    same(params._meta[VARIANT], "standard");
+    await stream?.close?.();
+    await client.close();
+  }, server);
+
+  await told("hears of the resource that it asked to hear of, and of no other", async () => {
+    const { client, heard, hear } = await connected(server);
+    const end = await subscribed(client, WATCHED);
+    const change = async () => {
+      await call(client, "update_resource", { uri: OTHER });
+      await call(client, "update_resource", { uri: WATCHED });
+    };
+    const [, params] = await hear(change, ([method]) => method.endsWith("resources/updated"));
+    same(params.uri, WATCHED);
+    same(params._meta[VARIANT], "standard");
+    await end();
+    same(heard.some(([, { uri }]) => uri === OTHER), false);
+    await client.close();
+  }, server);
+}
 
 await told("a subscription belongs to its variant", async () => {
-  const { client } = await connected(fixture);
+  const { client } = await connected("fixture");
   if (era === "modern") {
     const filter = { toolsListChanged: true, resourceSubscriptions: [WATCHED] };
     const stream = await client.listen(filter);
-    same(stream.honoredFilter ?? stream.acknowledged ?? filter, filter);
+    same(stream.honoredFilter, filter);
     await stream.close();
   } else {
     const under = (variant) => ({ uri: WATCHED, _meta: { [VARIANT]: variant } });
@@ -106,17 +120,27 @@ await told("a subscription belongs to its variant", async () => {
     await client.subscribeResource(under("standard"));
   }
   await client.close();
-});
+}, "fixture");
 
-await told("is subscribed to a resource of another server", async () => {
-  const { client } = await connected(everything);
-  const [{ uri }] = (await client.listResources()).resources;
-  if (era === "modern") {
-    const stream = await client.listen({ resourceSubscriptions: [uri] });
-    await stream.close();
-  } else {
-    await client.subscribeResource({ uri });
-    await client.unsubscribeResource({ uri });
+// Over stdio each client has a gateway and servers of its own, and what is behind that is the same.
+for (const server of way === "http" ? ["everything", "everything-http"] : ["everything"]) {
+  // What can be asked something has its calls made on a connection of its own.
+  for (const [capabilities, can] of [[{}, ""], [{ elicitation: { form: {} } }, ", and can be asked"]]) {
+    await told(`${HEARS}${can}`, async () => {
+      const { client, heard, hear } = await connected(server, capabilities);
+      const [{ uri }] = (await client.listResources()).resources;
+      const end = await subscribed(client, uri);
+      // The first time of two it begins to say so, and says it at once.
+      const change = () => call(client, "toggle-subscriber-updates");
+      const [, params] = await hear(change, ([method]) => method.endsWith("resources/updated"));
+      same(params.uri, uri);
+      await end();
+      same(heard.some(([method, it]) => method.endsWith("resources/updated") && it.uri !== uri), false);
+      await client.close();
+    }, server);
+    if (era === "modern") {
+      lacks(`${HEARS}, and can be asked`, APART, server);
+      break;
+    }
   }
-  await client.close();
-});
+}

@@ -11,10 +11,16 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
-from library import VARIANT, said, same
+from library import VARIANT, same
+from telling import lacks, told
 
 JOB = json.loads(sys.argv[1])
 IS_MODERN = JOB["era"] == "modern"
+HEARS = "hears of a resource when the server says that it changed"
+APART = (
+    "Vary has each call of such a client made in a session that nothing else is in, "
+    "and the server tells only that of what it changes"
+)
 WATCHED = "test://watched-resource"
 OTHER = "test://static-text"
 
@@ -34,13 +40,17 @@ class Ear:
             self.news.set()
 
 
-def client(server, ear=None):
+async def declines(context, params):
+    return types.ElicitResult(action="decline")
+
+
+def client(server, ear=None, **callbacks):
     target = JOB[server]["url"]
     if JOB["way"] == "stdio":
         program, *args = JOB[server]["command"]
         target = StdioServerParameters(command=program, args=args, env=dict(os.environ))
     mode = "auto" if IS_MODERN else "legacy"
-    return Client(target, mode=mode, read_timeout_seconds=60, message_handler=ear)
+    return Client(target, mode=mode, read_timeout_seconds=60, message_handler=ear, **callbacks)
 
 
 async def until(change, wait):
@@ -52,9 +62,9 @@ async def until(change, wait):
     return waiting.result()
 
 
-async def hears_of_a_list():
+async def hears_of_a_list(server):
     ear = Ear(types.ToolListChangedNotification)
-    async with client("fixture", ear) as session:
+    async with client(server, ear) as session:
         tool = f"added-by-python-{JOB['way']}-{JOB['era']}"
 
         async def change():
@@ -69,9 +79,9 @@ async def hears_of_a_list():
             same(ear.heard[0].params.meta[VARIANT], "standard")
 
 
-async def hears_of_a_resource():
+async def hears_of_a_resource(server):
     ear = Ear(types.ResourceUpdatedNotification)
-    async with client("fixture", ear) as session:
+    async with client(server, ear) as session:
 
         async def change():
             await session.call_tool("update_resource", {"uri": OTHER})
@@ -107,32 +117,45 @@ async def belongs_to_its_variant():
         await session.subscribe_resource(WATCHED, meta={VARIANT: "standard"})
 
 
-async def is_subscribed_to_another_server():
-    async with client("everything") as session:
+async def hears_of_the_official_one(server, **callbacks):
+    ear = Ear(types.ResourceUpdatedNotification)
+    async with client(server, ear, **callbacks) as session:
         uri = str((await session.list_resources()).resources[0].uri)
+
+        async def change():
+            # The first time of two it begins to say so, and says it at once.
+            await session.call_tool("toggle-subscriber-updates", {})
+
         if IS_MODERN:
             async with session.listen(resource_subscriptions=[uri]) as stream:
                 same(stream.honored.resource_subscriptions, [uri])
+                event = await until(change, lambda: anext(aiter(stream)))
+                same(str(event.uri), uri)
         else:
             await session.subscribe_resource(uri)
+            await until(change, ear.news.wait)
             await session.unsubscribe_resource(uri)
-
-
-async def told(name, action):
-    """Does `action`, and prints how it went."""
-    line = {"name": name, "ok": True}
-    try:
-        await action()
-    except Exception as error:
-        line |= {"ok": False, "detail": said(error)}
-    print(json.dumps(line, ensure_ascii=False), flush=True)
+            same({str(message.params.uri) for message in ear.heard}, {uri})
 
 
 async def main():
-    await told("hears that a list changed, and of which variant", hears_of_a_list)
-    await told("hears of the resource that it asked to hear of, and of no other", hears_of_a_resource)
-    await told("a subscription belongs to its variant", belongs_to_its_variant)
-    await told("is subscribed to a resource of another server", is_subscribed_to_another_server)
+    for server in ["fixture", "modern"]:
+        await told("hears that a list changed, and of which variant", lambda: hears_of_a_list(server), server)
+        await told(
+            "hears of the resource that it asked to hear of, and of no other",
+            lambda: hears_of_a_resource(server),
+            server,
+        )
+    await told("a subscription belongs to its variant", belongs_to_its_variant, "fixture")
+    # Over stdio each client has a gateway and servers of its own, and what is behind that is the same.
+    for server in ["everything", "everything-http"] if JOB["way"] == "http" else ["everything"]:
+        await told(HEARS, lambda: hears_of_the_official_one(server), server)
+        # What can be asked something has its calls made on a connection of its own.
+        can = f"{HEARS}, and can be asked"
+        if IS_MODERN:
+            lacks(can, APART, server)
+        else:
+            await told(can, lambda: hears_of_the_official_one(server, elicitation_callback=declines), server)
 
 
 # The SDK says of what sessions have that it is on its way out.

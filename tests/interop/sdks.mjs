@@ -97,12 +97,18 @@ export function same(found, wanted) {
   throw new Error(`${JSON.stringify(found)} instead of ${JSON.stringify(wanted)}`);
 }
 
-/** Does `action`, and prints how it went. */
-export async function told(name, action) {
-  const line = await action().then(
-    () => ({ name, ok: true }),
-    (error) => ({ name, ok: false, detail: String(error) }),
+/** Does `action` with `server`, and prints how it went. */
+export async function told(name, action, server) {
+  const limit = new Promise((_, reject) => setTimeout(reject, 60_000, "still not done after a minute").unref());
+  const line = await Promise.race([action(), limit]).then(
+    () => ({ name, server, ok: true }),
+    (error) => ({ name, server, ok: false, detail: String(error) }),
   );
   console.log(JSON.stringify(line));
   return line.ok;
+}
+
+/** Prints what the SDK has no way to do. */
+export function lacks(name, why, server) {
+  console.log(JSON.stringify({ name, server, lacks: why }));
 }

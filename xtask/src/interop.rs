@@ -13,10 +13,11 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::clients::{Came, Table};
 use crate::phases::Outcome;
 use crate::server::Server;
 use crate::workspace::Workspace;
-use crate::{asking, hearing, layout, npm, process, python, shaped};
+use crate::{behind, layout, npm, process, python, shaped};
 
 /// One client against one server; the Inspector starts a process for each of its requests.
 const LIMIT: Duration = Duration::from_secs(5 * 60);
@@ -54,99 +55,11 @@ const CLIENTS: &[Client] = &[
     },
 ];
 
-/// The clients that ask the library's examples, and the script that has them do it.
-const OF_LIBRARY: &[Client] = &[
-    Client {
-        name: "typescript-1",
-        script: "library.mjs",
-        eras: &["legacy"],
-    },
-    Client {
-        name: "typescript-2",
-        script: "library.mjs",
-        eras: &["legacy", "modern"],
-    },
-    Client {
-        name: "python",
-        script: "library.py",
-        eras: &["legacy", "modern"],
-    },
-];
-
-/// The clients that ask the example configurations, and the script that has them do it.
-const OF_EXAMPLES: &[Client] = &[
-    Client {
-        name: "typescript-1",
-        script: "examples.mjs",
-        eras: &["legacy"],
-    },
-    Client {
-        name: "typescript-2",
-        script: "examples.mjs",
-        eras: &["legacy", "modern"],
-    },
-    Client {
-        name: "python",
-        script: "examples.py",
-        eras: &["legacy", "modern"],
-    },
-];
-
-/// The clients that take every shaped result, and the script that has them do it.
-const OF_SHAPED: &[Client] = &[
-    Client {
-        name: "typescript-1",
-        script: "shaped.mjs",
-        eras: &["legacy"],
-    },
-    Client {
-        name: "typescript-2",
-        script: "shaped.mjs",
-        eras: &["legacy", "modern"],
-    },
-    Client {
-        name: "python",
-        script: "shaped.py",
-        eras: &["legacy", "modern"],
-    },
-];
-
-/// The clients that are asked something, and the script that has them answer.
-const OF_ASKING: &[Client] = &[
-    Client {
-        name: "typescript-1",
-        script: "asking.mjs",
-        eras: &["legacy"],
-    },
-    Client {
-        name: "typescript-2",
-        script: "asking.mjs",
-        eras: &["legacy", "modern"],
-    },
-    Client {
-        name: "python",
-        script: "asking.py",
-        eras: &["legacy", "modern"],
-    },
-];
-
-/// The clients that hear of changes, and the script that has them listen.
-const OF_HEARING: &[Client] = &[
-    Client {
-        name: "typescript-1",
-        script: "hearing.mjs",
-        eras: &["legacy"],
-    },
-    Client {
-        name: "typescript-2",
-        script: "hearing.mjs",
-        eras: &["legacy", "modern"],
-    },
-    Client {
-        name: "python",
-        script: "hearing.py",
-        eras: &["legacy", "modern"],
-    },
+/// The SDKs whose clients have more to do than every client has, and the eras that they speak.
+const SDKS: &[(&str, &[&str])] = &[
+    ("typescript-1", &["legacy"]),
+    ("typescript-2", &["legacy", "modern"]),
+    ("python", &["legacy", "modern"]),
 ];
 
 /// Where the example configurations are.
@@ -157,7 +70,7 @@ const EXAMPLES: &str = "examples/configurations";
 struct Job {
     /// What the table calls it.
     name: String,
-    script: &'static str,
+    script: String,
     /// What the script is told.
     argument: Value,
 }
@@ -166,9 +79,11 @@ struct Job {
 #[derive(Debug, Deserialize)]
 struct Check {
     name: String,
-    ok: bool,
+    /// With which server, where the table of clients has a row for it.
     #[serde(default)]
-    detail: String,
+    server: Option<String>,
+    #[serde(flatten)]
+    came: Came,
 }
 
 /// Every client against every server through Vary, over HTTP and over stdio.
@@ -207,24 +122,18 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
         running.push(server);
     }
     let programs = vary.parent().unwrap_or(&vary);
-    jobs.extend(of_clients(
-        "library",
-        OF_LIBRARY,
-        &json!({"programs": programs}),
-    ));
+    jobs.extend(of_sdks("library", &json!({"programs": programs})));
     let (targets, examples) = examples(workspace, &vary)?;
     running.extend(examples);
-    let there = json!({"targets": targets});
-    jobs.extend(of_clients("examples", OF_EXAMPLES, &there));
-    let (there, asking) = asking::begun(workspace, &vary)?;
-    running.extend(asking);
-    jobs.extend(of_clients("asking", OF_ASKING, &there));
-    let (there, hearing) = hearing::begun(workspace, &vary)?;
-    running.extend(hearing);
-    jobs.extend(of_clients("hearing", OF_HEARING, &there));
+    jobs.extend(of_sdks("examples", &json!({"targets": targets})));
+    let (there, behind) = behind::begun(workspace, &vary)?;
+    running.extend(behind);
+    for what in ["asking", "hearing", "tasks"] {
+        jobs.extend(of_sdks(what, &there));
+    }
     let (there, server) = shaped::begun(workspace, &vary)?;
     running.push(server);
-    for mut job in of_clients("shaped", OF_SHAPED, &there) {
+    for mut job in of_sdks("shaped", &there) {
         let way = job.argument["way"].as_str().unwrap_or_default();
         job.argument["sets"] = shaped::sets(way).into();
         jobs.push_back(job);
@@ -232,17 +141,18 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
     // The longest comes first.
     jobs.push_front(Job {
         name: "examples page".to_owned(),
-        script: "page.mjs",
+        script: "page.mjs".to_owned(),
         argument: json!({"targets": targets, "vary": vary, "root": workspace.path("")}),
     });
     Ok((jobs, running))
 }
 
-/// Each client and era over each way against what `argument` says.
-fn of_clients(what: &str, clients: &[Client], argument: &Value) -> Vec<Job> {
+/// Each SDK and era over each way against what `argument` says, by the scripts that are named after `what`.
+fn of_sdks(what: &str, argument: &Value) -> Vec<Job> {
     let mut jobs = Vec::new();
     for way in ["http", "stdio"] {
-        for Client { name, script, eras } in clients {
+        for (name, eras) in SDKS {
+            let kind = if *name == "python" { "py" } else { "mjs" };
             for era in *eras {
                 let mut argument = argument.clone();
                 argument["way"] = json!(way);
@@ -250,7 +160,7 @@ fn of_clients(what: &str, clients: &[Client], argument: &Value) -> Vec<Job> {
                 argument["client"] = json!(name);
                 jobs.push(Job {
                     name: format!("{what} {way} {name} {era}"),
-                    script,
+                    script: format!("{what}.{kind}"),
                     argument,
                 });
             }
@@ -317,7 +227,7 @@ fn of_way(server: &str, way: &str, target: &Value, directory: &str) -> Vec<Job> 
             argument["directory"] = json!(directory);
             jobs.push(Job {
                 name: format!("{server} {way} {} {era}", client.name),
-                script: client.script,
+                script: client.script.to_owned(),
                 argument,
             });
         }
@@ -352,23 +262,29 @@ fn files(workspace: &Workspace) -> Result<String, String> {
 /// Runs the jobs, several at once, and prints each when it is done.
 fn run_all(workspace: &Workspace, jobs: VecDeque<Job>) -> Outcome {
     let jobs = Mutex::new(jobs);
-    let outcome = Mutex::new(Outcome::default());
+    let found = Mutex::new((Outcome::default(), Table::default()));
     thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some(job) = next(&jobs) {
-                    let done = run(workspace, &job);
+                    let (done, checks) = run(workspace, &job);
                     println!("  {}", row(&job.name, &done));
-                    if let Ok(mut outcome) = outcome.lock() {
-                        outcome.add(&done);
+                    if let Ok(mut found) = found.lock() {
+                        found.0.add(&done);
+                        for Check { name, server, came } in &checks {
+                            found.1.note(&job.name, (name, server.as_deref()), came);
+                        }
                     }
                 }
             });
         }
     });
+    let Ok((mut outcome, table)) = found.into_inner() else {
+        return Outcome::failure("a worker panicked, see above");
+    };
+    let documented = table.held_against_the_document(workspace);
+    outcome.add(&documented.unwrap_or_else(Outcome::failure));
     outcome
-        .into_inner()
-        .unwrap_or_else(|_| Outcome::failure("a worker panicked, see above"))
 }
 
 fn next(jobs: &Mutex<VecDeque<Job>>) -> Option<Job> {
@@ -391,20 +307,24 @@ fn row(name: &str, done: &Outcome) -> String {
 }
 
 /// Runs one job; its checks are the lines it prints.
-fn run(workspace: &Workspace, job: &Job) -> Outcome {
+fn run(workspace: &Workspace, job: &Job) -> (Outcome, Vec<Check>) {
     let name = &job.name;
-    let result = output(workspace, job);
-    let (text, end) = match result {
+    let (text, end) = match output(workspace, job) {
         Ok(ended) => ended,
-        Err(error) => return Outcome::failure(format!("{name}: {error}")),
+        Err(error) => return (Outcome::failure(format!("{name}: {error}")), Vec::new()),
     };
+    let checks: Vec<Check> = text.lines().filter_map(parsed).collect();
     let mut outcome = Outcome::default();
-    for check in text.lines().filter_map(parsed) {
-        if check.ok {
-            outcome.passed += 1;
-        } else {
-            outcome.failed += 1;
-            let _ = writeln!(outcome.report, "{name}: {}: {}", check.name, check.detail);
+    for check in &checks {
+        match &check.came {
+            Came::To { ok: true, .. } => outcome.passed += 1,
+            Came::To { ok: false, detail } => {
+                outcome.failed += 1;
+                let server = check.server.as_deref().unwrap_or("it");
+                let what = &check.name;
+                let _ = writeln!(outcome.report, "{name}: {what}, with {server}: {detail}");
+            }
+            Came::Lacks { .. } => {}
         }
     }
     if let Err(error) = end {
@@ -413,15 +333,15 @@ fn run(workspace: &Workspace, job: &Job) -> Outcome {
     if outcome.passed + outcome.failed == 0 {
         outcome.add(&Outcome::failure(format!("{name}: not one check ran")));
     }
-    outcome
+    (outcome, checks)
 }
 
 /// What the script printed, and whether it ended well.
 fn output(workspace: &Workspace, job: &Job) -> Result<(String, Result<(), String>), String> {
     let log = workspace.scratch(&format!("interop/{}.log", job.name.replace(' ', "-")))?;
-    let mut command = interpreter(workspace, job.script)?;
+    let mut command = interpreter(workspace, &job.script)?;
     command
-        .arg(workspace.path(npm::DIRECTORY).join(job.script))
+        .arg(workspace.path(npm::DIRECTORY).join(&job.script))
         .arg(job.argument.to_string());
     let end = process::run(&mut command, &log, LIMIT);
     let text = fs::read_to_string(&log).map_err(|error| error.to_string())?;
@@ -468,7 +388,7 @@ mod tests {
 
     #[test]
     fn what_a_script_asks_is_asked_in_each_way_and_era() {
-        let jobs = of_clients("library", OF_LIBRARY, &json!({"programs": "p"}));
+        let jobs = of_sdks("library", &json!({"programs": "p"}));
         assert_eq!(jobs.len(), 10);
         assert_eq!(jobs[0].name, "library http typescript-1 legacy");
         assert_eq!(jobs[4].name, "library http python modern");
@@ -573,6 +493,6 @@ mod tests {
     fn what_is_no_check_is_not_counted() {
         assert!(parsed("Starting default (STDIO) server...").is_none());
         assert!(parsed(r#"{"jsonrpc": "2.0"}"#).is_none());
-        assert!(parsed(r#"{"name": "connects", "ok": true}"#).is_some_and(|check| check.ok));
+        assert!(parsed(r#"{"name": "connects", "ok": true}"#).is_some());
     }
 }

@@ -4,14 +4,14 @@
     reason = "automation talks to whoever started it"
 )]
 
-mod asking;
+mod behind;
 mod bench;
 mod cargo;
+mod clients;
 mod conformance;
 mod extra;
 mod faults;
 mod guide;
-mod hearing;
 mod interop;
 mod layout;
 mod npm;

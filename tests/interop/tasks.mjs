@@ -1,0 +1,255 @@
+// Tasks with the TypeScript SDK 1.x and 2.x: those of 2025-11-25, and those of the extension.
+
+import { createTaskSessionFromClient } from "@modelcontextprotocol/ext-tasks/client";
+import { contributeTaskFilterV2 } from "@modelcontextprotocol/ext-tasks/core/v2";
+import * as types from "@modelcontextprotocol/sdk/types.js";
+
+import { SDKS, lacks, same, told } from "./sdks.mjs";
+
+const { way, era, client: name, ...servers } = JSON.parse(process.argv[2]);
+const sdk = SDKS[name];
+
+const INFO = { name: "interop-tasks", version: "1.0.0" };
+const CAPABILITIES = {
+  elicitation: { form: {} },
+  ...(era === "modern" && { extensions: { "io.modelcontextprotocol/tasks": {} } }),
+};
+
+/** A client of one server, its tasks, how they were said to stand, and the forms that it filled in. */
+async function connected(server, form) {
+  const { url, command } = servers[server];
+  const [program, ...args] = command;
+  const transport =
+    way === "http"
+      ? new sdk.Http(new URL(url))
+      : new sdk.Stdio({ command: program, args, env: process.env, stderr: "inherit" });
+  const client = new sdk.Client(INFO, {
+    capabilities: CAPABILITIES,
+    versionNegotiation: { mode: era === "modern" ? "auto" : "legacy" },
+  });
+  const heard = [];
+  const hear = ({ method, params }) => method.startsWith("notifications/tasks") && heard.push(params);
+  const asked = [];
+  const fill = ({ params }) => {
+    asked.push(params);
+    return { action: "accept", content: form };
+  };
+  if (name === "typescript-1") {
+    client.setNotificationHandler(types.TaskStatusNotificationSchema, hear);
+    client.setRequestHandler(types.ElicitRequestSchema, fill);
+  } else {
+    client.fallbackNotificationHandler = hear;
+    client.setRequestHandler("elicitation/create", fill);
+  }
+  await client.connect(transport);
+  same(sdk.eraOf(client), era);
+  // It knows what becomes a task by what is listed.
+  await client.listTools();
+  const tasks = name === "typescript-1" ? tasksOf1(client) : tasksOf2(client, transport, fill);
+  return { client, tasks, heard, asked };
+}
+
+/** The tasks of the SDK 1.x. */
+function tasksOf1(client) {
+  const { tasks } = client.experimental;
+  return {
+    async begin(tool, args) {
+      const messages = tasks.callToolStream({ name: tool, arguments: args }, undefined, { task: { ttl: 60_000 } });
+      const { value } = await messages.next();
+      same(value.type, "taskCreated");
+      const end = async () => {
+        for await (const message of messages) {
+          if (message.type === "result") return message.result;
+          if (message.type === "error") throw message.error;
+        }
+      };
+      return { id: value.task.taskId, end };
+    },
+    status: async (id) => (await tasks.getTask(id)).status,
+    list: async () => (await tasks.listTasks()).tasks.map(({ taskId }) => taskId),
+    cancel: (id) => tasks.cancelTask(id),
+  };
+}
+
+/** The tasks of the SDK 2.x, which are a package of their own. */
+function tasksOf2(client, transport, fill) {
+  const framing = { protocolVersion: "2026-07-28", clientInfo: INFO, clientCapabilities: CAPABILITIES };
+  const session = createTaskSessionFromClient(client, {
+    endpointId: "interop",
+    onInputRequest: fill,
+    ...(era === "modern" && { rawDispatch: rawly(transport), v2RequestFraming: framing }),
+  });
+  return {
+    async begin(tool, args) {
+      const preference = era === "modern" ? "allow" : "require";
+      const execution = await session.callTool(tool, args, { task: { preference } });
+      same(execution.kind, "task");
+      const end = async () => {
+        const { outcome } = await execution.settle();
+        if (outcome.status !== "completed") throw outcome.error ?? new Error(outcome.status);
+        return outcome.result;
+      };
+      return { id: execution.handle.taskId, end };
+    },
+    status: async (id) => (await session.task(id).snapshot()).status,
+    list: async () => (await session.listTasks()).tasks.map(({ taskId }) => taskId),
+    cancel: (id) => session.cancelTask(id),
+  };
+}
+
+/** Sends requests whose answers the SDK does not know; the package leaves that to the application. */
+function rawly(transport) {
+  const waiting = new Map();
+  const others = transport.onmessage;
+  transport.onmessage = (message, extra) => {
+    const wait = waiting.get(message.id);
+    if (!wait || message.method) return others(message, extra);
+    waiting.delete(message.id);
+    wait(message.error ? { kind: "error", error: message.error } : { kind: "result", result: message.result });
+  };
+  let sent = 0;
+  return async (request) => {
+    sent += 1;
+    const id = `task-${sent}`;
+    const answer = new Promise((resolve) => waiting.set(id, resolve));
+    await transport.send({ jsonrpc: "2.0", id, ...request });
+    return answer;
+  };
+}
+
+const text = ({ content }) => content.map(({ text }) => text).join("\n");
+
+function holds(found, part) {
+  if (!found.includes(part)) throw new Error(`no ${part} in ${found}`);
+}
+
+/** Waits until `check` holds. */
+async function until(check) {
+  while (!(await check())) await new Promise((resolve) => setTimeout(resolve, 50));
+}
+
+/** What `promise` fails with. */
+async function failure(promise) {
+  return promise.then(
+    (found) => Promise.reject(new Error(`no error but ${JSON.stringify(found)}`)),
+    (error) => error,
+  );
+}
+
+/** What is asked of servers of 2025-11-25. */
+async function ofSessions(server) {
+  const { client, tasks, heard, asked } = await connected(server, { interpretation: "historical" });
+  const research = (topic, more) => tasks.begin("simulate-research-query", { topic, ...more });
+  // Each takes four seconds.
+  const [one, other, gone] = [await research("a"), await research("b", { ambiguous: true }), await research("c")];
+  await told("lists the tasks that it had made", async () => {
+    same((await tasks.list()).sort(), [one.id, other.id, gone.id].sort());
+  }, server);
+  await told("cancels a task", async () => {
+    await tasks.cancel(gone.id);
+    same(await tasks.status(gone.id), "cancelled");
+  }, server);
+  await told("gets what a task came to", async () => {
+    same(await tasks.status(one.id), "working");
+    holds(text(await one.end()), "Research Report: a");
+    same(await tasks.status(one.id), "completed");
+  }, server);
+  await told("hears how a task stands", () => {
+    const ends = ({ taskId, status }) => taskId === one.id && status === "completed";
+    return until(() => heard.some(ends));
+  }, server);
+  if (name === "typescript-2") {
+    lacks("is asked by a task", "`ext-tasks` 0.2.2 never gets to what the task asks, without Vary neither", server);
+  } else {
+    await told("is asked by a task", async () => {
+      holds(text(await other.end()), "Research Report: b (historical)");
+      same(asked.length, 1);
+    }, server);
+  }
+  await client.close();
+}
+
+/** What is asked of servers with the extension. */
+async function ofTheExtension(server) {
+  const { client, tasks } = await connected(server, { name: "Ada", confirm: true, value: "seven" });
+  const comesTo = async (tool, args, part) => holds(text(await (await tasks.begin(tool, args)).end()), part);
+  lacks("lists the tasks that it had made", "the extension has no `tasks/list`", server);
+  lacks("hears how a task stands", "the SDK of the server, rmcp 3.8.0, knows no `taskIds` to listen to", server);
+  // Each of them waits between two looks.
+  await Promise.all([
+    told("cancels a task", async () => {
+      const { id } = await tasks.begin("slow_compute", { seconds: 600 });
+      same(await tasks.status(id), "working");
+      await tasks.cancel(id);
+      await until(async () => (await tasks.status(id)) === "cancelled");
+    }, server),
+    told("gets what a task came to", () => comesTo("slow_compute", { seconds: 0.2, label: "it" }, "computed it"), server),
+    told("is asked by a task", async () => {
+      await comesTo("confirm_delete", { filename: "a.txt" }, "deleted a.txt");
+      await comesTo("multi_input", {}, "seven");
+    }, server),
+    told("is asked before there is a task", () => comesTo("test_tool_with_task", {}, "Hello, Ada!"), server),
+    told("is told that a task has failed", async () => {
+      holds(text(await (await tasks.begin("failing_job", {})).end()), "always fails");
+      const { end } = await tasks.begin("protocol_error_job", {});
+      same((await failure(end())).code, -32603);
+    }, server),
+  ]);
+  await client.close();
+}
+
+/** What a server says of its tasks to whoever listens. */
+async function ofListening(server) {
+  await told("hears how a task stands", async () => {
+    const { client, tasks, heard } = await connected(server);
+    const { id } = await tasks.begin("wait", {});
+    const { notifications } = contributeTaskFilterV2({}, [id]);
+    const stream = await client.listen(notifications);
+    await tasks.cancel(id);
+    await until(() => heard.some(({ taskId, status }) => taskId === id && status === "cancelled"));
+    await stream.close();
+    await client.close();
+  }, server);
+}
+
+const OF_SESSIONS = ["everything", ...(way === "http" ? ["everything-http"] : [])];
+const OF_THE_EXTENSION = ["fixture", "modern"];
+const EVERY = [
+  "lists the tasks that it had made",
+  "cancels a task",
+  "gets what a task came to",
+  "hears how a task stands",
+  "is asked by a task",
+];
+const KNOWN = "the SDK knows tasks of the extension in 2026-07-28 alone";
+const MORE = ["is asked before there is a task", "is told that a task has failed"];
+
+/** Nothing of `names` can be done with `server`. */
+const cannot = (names, why, server) => names.forEach((each) => lacks(each, why, server));
+
+if (era === "legacy") {
+  await Promise.all(OF_SESSIONS.map(ofSessions));
+  for (const server of OF_THE_EXTENSION) {
+    cannot([...EVERY, ...MORE], KNOWN, server);
+    await told(`calls what ${server} could make a task of, of a kind that it does not know`, async () => {
+      const { client } = await connected(server);
+      const result = await client.callTool({ name: "slow_compute", arguments: { seconds: 0, label: "it" } });
+      same(text(result), "computed it");
+      await client.close();
+    });
+  }
+  cannot(["hears how a task stands"], KNOWN, "tasks");
+} else {
+  for (const server of OF_SESSIONS) {
+    cannot(EVERY, "the server makes tasks of 2025-11-25 alone, and they keep their form", server);
+    await told(`calls what ${server} could make a task of, of a kind that it does not know`, async () => {
+      const { client } = await connected(server);
+      const result = await client.callTool({ name: "simulate-research-query", arguments: { topic: "a" } });
+      // The server makes no exception for those who cannot.
+      holds(text(result), "requires task augmentation");
+      await client.close();
+    });
+  }
+  await Promise.all(OF_THE_EXTENSION.map(ofTheExtension));
+  await ofListening("tasks");
+}

@@ -1,0 +1,208 @@
+//! Which official client does what through Vary, as a table that `docs/clients.md` has to hold.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::phases::Outcome;
+use crate::workspace::Workspace;
+
+/// What clients were found to do.
+#[derive(Debug, Default)]
+pub(crate) struct Table(BTreeMap<Row, BTreeMap<Column, Cell>>);
+
+/// What about, what, and with which server.
+type Row = (String, String, String);
+
+/// The client and its era.
+type Column = (String, String);
+
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Cell {
+    Yes,
+    Lacks(String),
+    Fails,
+}
+
+/// What a check came to.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Came {
+    /// It was made.
+    To {
+        ok: bool,
+        #[serde(default)]
+        detail: String,
+    },
+    /// It cannot be made, and why not.
+    Lacks { lacks: String },
+}
+
+impl Table {
+    /// Notes what `name`, with `server`, came to in the job of `what way client era`.
+    pub(crate) fn note(&mut self, job: &str, (name, server): (&str, Option<&str>), came: &Came) {
+        let words: Vec<&str> = job.split(' ').collect();
+        let (Some(server), [what, _way, client, era]) = (server, &words[..]) else {
+            return;
+        };
+        let cell = match came {
+            Came::To { ok: true, .. } => Cell::Yes,
+            Came::To { ok: false, .. } => Cell::Fails,
+            Came::Lacks { lacks } => Cell::Lacks(lacks.clone()),
+        };
+        let row = [*what, name, server].map(str::to_owned).into();
+        let cells = self.0.entry(row).or_default();
+        // Over both transports it is as the worse one says.
+        let known = cells.entry(((*client).to_owned(), (*era).to_owned()));
+        let known = known.or_insert_with(|| cell.clone());
+        *known = known.clone().max(cell);
+    }
+
+    /// Whether all that was found is in the document, and everything was asked of everybody.
+    pub(crate) fn held_against_the_document(
+        &self,
+        workspace: &Workspace,
+    ) -> Result<Outcome, String> {
+        let mut outcome = Outcome::default();
+        let text = self.markdown(&versions(workspace)?);
+        for ((what, name, server), cells) in &self.0 {
+            for (client, era, _) in COLUMNS {
+                let column = ((*client).to_owned(), (*era).to_owned());
+                if !cells.contains_key(&column) {
+                    let _ = writeln!(
+                        outcome.report,
+                        "{what}: nothing is said of {client} {era} and `{name}` with {server}"
+                    );
+                    outcome.failed += 1;
+                }
+            }
+        }
+        let found = workspace.scratch("interop/clients.md")?;
+        fs::write(&found, &text).map_err(|error| error.to_string())?;
+        println!("{text}");
+        if workspace.read(DOCUMENT)?.contains(text.trim()) {
+            outcome.passed += 1;
+        } else {
+            outcome.failed += 1;
+            let _ = writeln!(
+                outcome.report,
+                "{DOCUMENT} does not hold what was found; it is in {}",
+                found.display()
+            );
+        }
+        Ok(outcome)
+    }
+
+    /// One table for each thing that it is about, and under them what is lacking where.
+    fn markdown(&self, versions: &BTreeMap<&str, String>) -> String {
+        let mut text = String::new();
+        let mut reasons: Vec<&str> = Vec::new();
+        let mut before = "";
+        for ((what, name, server), cells) in &self.0 {
+            if what != before {
+                text.push_str(&head(what, versions));
+                before = what;
+            }
+            let _ = write!(text, "| {name} | `{server}` |");
+            for (client, era, _) in COLUMNS {
+                let column = ((*client).to_owned(), (*era).to_owned());
+                let said = match cells.get(&column) {
+                    Some(Cell::Yes) => "yes".to_owned(),
+                    Some(Cell::Fails) => "FAILS".to_owned(),
+                    Some(Cell::Lacks(why)) => {
+                        let known = reasons.iter().position(|known| known == why);
+                        let number = known.unwrap_or_else(|| {
+                            reasons.push(why);
+                            reasons.len() - 1
+                        });
+                        format!("no ({})", number + 1)
+                    }
+                    None => "?".to_owned(),
+                };
+                let _ = write!(text, " {said} |");
+            }
+            text.push('\n');
+        }
+        text.push('\n');
+        for (at, why) in reasons.iter().enumerate() {
+            let _ = writeln!(text, "{}. {why}", at + 1);
+        }
+        text
+    }
+}
+
+fn head(what: &str, versions: &BTreeMap<&str, String>) -> String {
+    let mut text = format!("\n| {what} | server |");
+    for (client, era, name) in COLUMNS {
+        let version = versions.get(client).map_or("?", String::as_str);
+        let _ = write!(text, " {name} {version}, {era} |");
+    }
+    text.push_str("\n|---|---|");
+    text.push_str(&"---|".repeat(COLUMNS.len()));
+    text.push('\n');
+    text
+}
+
+/// Which version of each SDK is pinned.
+fn versions(workspace: &Workspace) -> Result<BTreeMap<&'static str, String>, String> {
+    let package = workspace.read("tests/interop/package.json")?;
+    let package: Value = serde_json::from_str(&package).map_err(|error| error.to_string())?;
+    let of = |name: &str| {
+        let version = package["dependencies"][name].as_str();
+        version.unwrap_or("?").to_owned()
+    };
+    let requirements = workspace.read("tests/interop/requirements.txt")?;
+    let mut lines = requirements.lines();
+    let python = lines.find_map(|line| line.strip_prefix("mcp=="));
+    Ok(BTreeMap::from([
+        ("typescript-1", of("@modelcontextprotocol/sdk")),
+        ("typescript-2", of("@modelcontextprotocol/client")),
+        ("python", python.unwrap_or("?").to_owned()),
+    ]))
+}
+
+/// The clients, their eras, and what readers call them.
+const COLUMNS: &[(&str, &str, &str)] = &[
+    ("typescript-1", "legacy", "TypeScript"),
+    ("typescript-2", "legacy", "TypeScript"),
+    ("typescript-2", "modern", "TypeScript"),
+    ("python", "legacy", "Python"),
+    ("python", "modern", "Python"),
+];
+
+const DOCUMENT: &str = "docs/clients.md";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ok(ok: bool) -> Came {
+        let detail = String::new();
+        Came::To { ok, detail }
+    }
+
+    #[test]
+    fn a_row_says_what_each_client_does_and_why_it_does_not() {
+        let mut table = Table::default();
+        let check = ("samples", Some("fixture"));
+        table.note("asking http typescript-1 legacy", check, &ok(true));
+        table.note("asking stdio typescript-1 legacy", check, &ok(true));
+        table.note("asking http typescript-2 legacy", check, &ok(true));
+        table.note("asking stdio typescript-2 legacy", check, &ok(false));
+        let lacks = "no such thing".to_owned();
+        table.note("asking http python legacy", check, &Came::Lacks { lacks });
+        table.note("everything http python legacy", ("lists", None), &ok(true));
+        let text = table.markdown(&BTreeMap::from([("typescript-1", "1.2.3".to_owned())]));
+        let expected = "
+| asking | server | TypeScript 1.2.3, legacy | TypeScript ?, legacy | TypeScript ?, modern | Python ?, legacy | Python ?, modern |
+|---|---|---|---|---|---|---|
+| samples | `fixture` | yes | FAILS | ? | no (1) | ? |
+
+1. no such thing
+";
+        assert_eq!(text, expected);
+    }
+}
