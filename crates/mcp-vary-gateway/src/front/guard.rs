@@ -1,5 +1,7 @@
 //! Who may knock: the checks on a request's head before its body is read.
 
+use std::cmp::Reverse;
+
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, ORIGIN};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
@@ -101,16 +103,43 @@ pub(crate) fn check_content_type(headers: &HeaderMap) -> Result<(), TurnedAway> 
 
 /// A client of a `POST` takes JSON and an event stream, one of a `GET` an event stream.
 pub(crate) fn check_accept(headers: &HeaderMap, wanted: &[&str]) -> Result<(), TurnedAway> {
-    // As nearly all clients write it.
-    let plain = |value: &HeaderValue| value == "application/json, text/event-stream";
-    if headers.get(ACCEPT).is_some_and(plain) {
-        return Ok(());
-    }
-    if wanted.iter().all(|media| accepts(headers, media)) {
+    if is_usual(headers) || wanted.iter().all(|media| accepts(headers, media)) {
         return Ok(());
     }
     let reason = format!("send `Accept: {}`", wanted.join(", "));
     Err(turned_away(StatusCode::NOT_ACCEPTABLE, reason))
+}
+
+/// As nearly all clients write it.
+fn is_usual(headers: &HeaderMap) -> bool {
+    let usual = |value: &HeaderValue| value == "application/json, text/event-stream";
+    headers.get(ACCEPT).is_some_and(usual)
+}
+
+/// Whether the client of a `POST` would rather have an event stream than JSON: by the weights that it gives the
+/// two (RFC 9110, section 12.4.2), and by their order where those are the same.
+pub(crate) fn prefers_stream(headers: &HeaderMap) -> bool {
+    if is_usual(headers) {
+        return false;
+    }
+    let values = headers.get_all(ACCEPT).iter();
+    let values = values.filter_map(|value| value.to_str().ok());
+    let ranges: Vec<_> = values.flat_map(|value| value.split(',')).collect();
+    let rank = |media: &str| {
+        let ranges = ranges.iter().enumerate();
+        let named = ranges.filter_map(|(at, range)| Some((weight_of(range, media)?, Reverse(at))));
+        named.max()
+    };
+    rank("text/event-stream") > rank("application/json")
+}
+
+/// The weight in thousandths that `range` gives to `media`, where it names it.
+fn weight_of(range: &str, media: &str) -> Option<u32> {
+    let mut parts = range.split(';').map(str::trim);
+    let is_named = parts.next()?.eq_ignore_ascii_case(media);
+    let weight = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
+    let weight = weight.and_then(|weight| weight.parse::<f32>().ok());
+    is_named.then(|| (weight.unwrap_or(1.0).clamp(0.0, 1.0) * 1000.0).round() as u32)
 }
 
 /// Without the header everything is accepted (RFC 9110, section 12.5.1).
@@ -198,5 +227,23 @@ mod tests {
             );
         }
         assert!(check_accept(&HeaderMap::new(), &both).is_ok());
+    }
+
+    #[test]
+    fn what_is_weighted_more_or_named_first_is_preferred() {
+        for (value, expected) in [
+            ("application/json, text/event-stream", false),
+            ("text/event-stream, application/json", true),
+            ("application/json;q=0.5, text/event-stream;q=0.9", true),
+            ("Text/Event-Stream; q=0.5, application/json", false),
+            ("application/json;q=much, text/event-stream", false),
+            ("*/*", false),
+            ("text/*, application/json", false),
+            ("text/event-stream, */*", true),
+        ] {
+            let told = headers(&[("accept", value)]);
+            assert_eq!(prefers_stream(&told), expected, "{value}");
+        }
+        assert!(!prefers_stream(&HeaderMap::new()));
     }
 }

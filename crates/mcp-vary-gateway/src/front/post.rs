@@ -12,7 +12,7 @@ use hyper::body::Incoming;
 use tokio_util::sync::CancellationToken;
 
 use super::batch;
-use super::guard::TurnedAway;
+use super::guard::{self, TurnedAway};
 use super::http::{accepted, event_stream, json};
 use super::sse::{Body, Stream, understands_priming};
 use super::{begin, heard};
@@ -54,11 +54,13 @@ pub(crate) async fn answer(
     };
     let begun = begin_message(&gateway, head, told, (&bytes, &message)).await;
     let patience = gateway.config.limits.stream_after;
+    let is_streamed = guard::prefers_stream(&head.headers);
     // What the server works on needs nothing more of a configuration that may be replaced.
     drop(gateway);
     Ok(match begun {
         Ok(Begun::Answered(response)) => response,
-        Ok(Begun::Running(running)) => conclude(running, patience).await,
+        Ok(Begun::Replied(reply)) => replied(reply, is_streamed),
+        Ok(Begun::Running(running)) => conclude(running, patience, is_streamed).await,
         Ok(Begun::Listening(listener)) => {
             let listener = listener.until(stopping.clone());
             event_stream(Body::Stream(Stream::of_listener(listener)))
@@ -70,6 +72,8 @@ pub(crate) async fn answer(
 /// What became of a message so far.
 enum Begun {
     Answered(Response<Body>),
+    /// To a request that needs nothing more.
+    Replied(Reply),
     /// The server works on it.
     Running(Box<Running>),
     /// The client hears of changes.
@@ -237,7 +241,7 @@ fn check_modern(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Resul
 
 fn begun(outcome: Outcome, place: Option<Place>) -> Begun {
     match (outcome, place) {
-        (Outcome::Done(reply), _) => Begun::Answered(json(reply)),
+        (Outcome::Done(reply), _) => Begun::Replied(reply),
         (Outcome::Running(mut running), Some(place)) => {
             running.hold(place);
             Begun::Running(running)
@@ -247,18 +251,31 @@ fn begun(outcome: Outcome, place: Option<Place>) -> Begun {
     }
 }
 
-/// The first message decides: an answer is sent as JSON, anything else opens a stream.
+/// The answer in the form that the client prefers. What has a status of its own is JSON: a stream has none.
+fn replied(reply: Reply, is_streamed: bool) -> Response<Body> {
+    if is_streamed && reply.status == StatusCode::OK {
+        return event_stream(Body::Stream(Stream::of_answer(&reply.body)));
+    }
+    json(reply)
+}
+
+/// The first message decides: an answer is sent as JSON unless the client prefers otherwise, anything else opens
+/// a stream.
 ///
 /// So does an answer that takes its time, for clients that can come back to a stream: what waits for JSON
 /// has neither signs of life nor another try when its connection is lost.
-async fn conclude(mut running: Box<Running>, patience: Duration) -> Response<Body> {
+async fn conclude(
+    mut running: Box<Running>,
+    patience: Duration,
+    is_streamed: bool,
+) -> Response<Body> {
     let revision = running.client().revision;
     let first = match understands_priming(revision) && revision.era() == Era::Legacy {
         true => tokio::time::timeout(patience, running.next()).await.ok(),
         false => Some(running.next().await),
     };
     match first {
-        Some(Step::Done(reply)) => json(reply),
+        Some(Step::Done(reply)) => replied(reply, is_streamed),
         Some(Step::Message(first)) if revision.era() == Era::Modern => {
             event_stream(Body::Stream(Stream::of_request(running, &first)))
         }

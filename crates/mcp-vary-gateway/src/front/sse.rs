@@ -109,6 +109,11 @@ impl Stream {
         Self::new(Source::Request(next(running)), Some(event(first)))
     }
 
+    /// A stream that is one message.
+    pub(crate) fn of_answer(answer: &[u8]) -> Box<Self> {
+        Self::new(Source::Over, Some(event(answer)))
+    }
+
     /// The same for a client that may lose its connection and come back.
     pub(crate) fn of_call(running: Box<Running>, first: Option<&[u8]>) -> Box<Self> {
         let lasting = Arc::clone(running.lasting());

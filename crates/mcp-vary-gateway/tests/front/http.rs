@@ -49,6 +49,41 @@ async fn a_message_comes_as_json_and_its_answer_may_be_a_stream() {
     house.is_unharmed(&mut http, "wrong types of content").await;
 }
 
+/// A client that would rather have a stream gets one; what has a status of its own cannot be one.
+#[tokio::test]
+async fn an_answer_is_a_stream_for_whom_prefers_one() {
+    let house = House::start().await;
+    let mut http = house.connect().await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let streamed = "text/event-stream, application/json";
+    let answer = http.ask(&Post::modern(&list())).await.json();
+    let call = modern(json!(1), "tools/call", tool("add"), &json!({}));
+    for message in [list(), call] {
+        let post = Post::modern(&message).with("Accept", streamed);
+        http.send(&post.bytes()).await;
+        let head = http.head().await;
+        assert_eq!(head.header("content-type"), Some("text/event-stream"));
+        let events = http.events().await;
+        assert_eq!(events.len(), 1, "{events:?}");
+        assert_eq!(events[0]["id"], 1);
+        if message["method"] == "tools/list" {
+            assert_eq!(events[0], answer);
+        }
+    }
+    let listed = request(json!(2), "tools/list", json!({}));
+    let post = client.post(&listed).with("Accept", streamed);
+    client.http.send(&post.bytes()).await;
+    let head = client.http.head().await;
+    assert_eq!(head.header("content-type"), Some("text/event-stream"));
+    assert_eq!(client.http.events().await[0]["result"], {
+        let plain = client.post(&listed);
+        client.http.ask(&plain).await.json()["result"].clone()
+    });
+    let unknown = modern(json!(3), "no/such", json!({}), &json!({}));
+    let post = Post::modern(&unknown).with("Accept", streamed);
+    assert_eq!(http.ask(&post).await.refusal(), (404, -32601, json!(3)));
+}
+
 /// After DNS rebinding `Host` is the attacker's; a page elsewhere says so in `Origin`.
 #[tokio::test]
 async fn foreign_hosts_and_origins_are_forbidden() {
