@@ -274,12 +274,9 @@ fn meta(client: usize, arguments: Arguments, crowd: Crowd) -> Value {
     let features = [
         pick(&["agent", "human"], 4),
         form,
+        // None asks for few words: what those cost has rows of its own, and they would cut a long text.
         pick(
-            &[
-                "verbosity=standard",
-                "verbosity=compact",
-                "verbosity=verbose",
-            ],
+            &["verbosity=standard", "interactive", "verbosity=verbose"],
             8,
         ),
     ];

@@ -135,8 +135,11 @@ impl Kept {
         }
         let mut random = [0; ID];
         (self.outside.random)(&mut random);
-        let id = random.map(|byte| format!("{byte:02x}"));
-        Some(format!("{PREFIX}{}", id.concat()))
+        let mut uri = String::with_capacity(PREFIX.len() + 2 * ID);
+        uri.push_str(PREFIX);
+        let digits = random.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+        uri.extend(digits.map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])));
+        Some(uri)
     }
 
     /// The URI of a result by its id, or by a URI of it.
