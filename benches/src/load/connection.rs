@@ -109,6 +109,17 @@ impl Connection {
         }
     }
 
+    /// How often the stream has said `wanted` by now; nothing of it is said again.
+    pub(crate) fn heard(&mut self, wanted: &[u8]) -> usize {
+        while matches!(self.socket.try_read_buf(&mut self.buffer), Ok(1..)) {}
+        let mut count = 0;
+        while let Some(at) = find(&self.buffer, wanted) {
+            self.buffer.drain(..at + wanted.len());
+            count += 1;
+        }
+        count
+    }
+
     /// Sends one request and reads its whole answer.
     pub(crate) async fn exchange(&mut self, request: &[u8]) -> io::Result<Response<'_>> {
         self.socket.write_all(request).await?;
