@@ -72,6 +72,37 @@ pub(crate) fn cut<'a>(object: &'a str, key: &str) -> Cow<'a, str> {
     Cow::Owned(out)
 }
 
+/// `object` with what stands under `from` under `to`; what stands there already is kept instead.
+pub(crate) fn rename<'a>(object: &'a str, from: &str, to: &str) -> Cow<'a, str> {
+    let members = read(object).unwrap_or_default();
+    if members.iter().any(|member| member.is(to)) {
+        return cut(object, from);
+    }
+    let Some(member) = members.iter().find(|member| member.is(from)) else {
+        return Cow::Borrowed(object);
+    };
+    let key = range(object, member.key);
+    let (before, after) = (&object[..key.start - 1], &object[key.end + 1..]);
+    let renamed = format!("{before}{}{after}", mcp_vary::json::string(to));
+    // A key given twice means its last value.
+    match members.iter().filter(|member| member.is(from)).count() {
+        1 => Cow::Owned(renamed),
+        _ => {
+            let value = get(object, from).unwrap_or("null");
+            Cow::Owned(set(&cut(object, from), to, value).into_owned())
+        }
+    }
+}
+
+/// The members of `object`, in order; none when it is no object. What no string can hold is no key.
+pub(crate) fn members(object: &str) -> impl Iterator<Item = (String, &str)> {
+    let members = read(object).unwrap_or_default().into_iter();
+    members.filter_map(|member| {
+        let key = serde_json::from_str(&format!("\"{}\"", member.key));
+        Some((key.ok()?, member.value))
+    })
+}
+
 /// One member: key and value as written, the key without its quotes.
 struct Member<'a> {
     key: &'a str,
@@ -179,6 +210,30 @@ mod tests {
         };
         assert!(set(&object("11"), "a", "[null]") == object("[null]"));
         assert!(cut(&object("11"), "a") == "{}");
+    }
+
+    #[test]
+    fn a_member_is_renamed_where_it_stands() {
+        assert_eq!(
+            rename(ODD, "a", "z"),
+            r#"{ "z" : 1.0 ,"\ud800":[ ], "\u0062":2,"c" :3 }"#
+        );
+        assert_eq!(
+            rename(ODD, "b", "z"),
+            r#"{ "a" : 1.0 ,"\ud800":[ ], "z":2,"c" :3 }"#
+        );
+        assert_eq!(rename(ODD, "b", "a"), cut(ODD, "b"));
+        assert_eq!(rename(ODD, "y", "z"), ODD);
+        assert_eq!(rename(r#"{"a":1,"a":2}"#, "a", "z"), r#"{"z":2}"#);
+        assert_eq!(rename("[1]", "a", "z"), "[1]");
+    }
+
+    #[test]
+    fn members_come_in_order_without_keys_that_nobody_can_write() {
+        let found: Vec<_> = members(ODD).collect();
+        let of = |key: &str, value| (key.to_owned(), value);
+        assert_eq!(found, [of("a", "1.0"), of("b", "2"), of("c", "3")]);
+        assert_eq!(members("7").count(), 0);
     }
 
     #[test]

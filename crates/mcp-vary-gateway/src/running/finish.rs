@@ -104,7 +104,7 @@ impl Finish {
         };
         Ok(match self.action {
             Action::Task(TaskAction::Result) => {
-                then(task.downward(result), |named| self.shaped(named))
+                then(task.named(result), |named| self.shaped(named))
             }
             // The extension has the result in what it says of the task.
             Action::Task(_) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mcp_vary::json::{self, Members, elements};
 use mcp_vary::task::Task;
 
-use super::{EXTENSION, Form, RELATED, TaskNames, Teller, has_extension, own_id, string};
+use super::{EXTENSION, Form, Forms, RELATED, TaskNames, Teller, has_extension, own_id, string};
 use crate::bridge::Caching;
 use crate::call::{Call, Forwarding};
 use crate::catalog::item::Place;
@@ -26,7 +26,7 @@ const PAGES: usize = 16;
 
 /// A task that a client asks about.
 struct Found {
-    form: Form,
+    forms: Forms,
     /// The view that it was made under.
     variant: usize,
     place: Place,
@@ -85,12 +85,13 @@ impl Call<'_> {
             let extension = self.declares_tasks() && self.offers(place.server, Form::Extension);
             extension.then_some(Form::Extension)
         });
-        Some(Box::new(self.names(form?, variant, place, None)))
+        let forms = Forms::both(form?);
+        Some(Box::new(self.names(forms, variant, place, None)))
     }
 
-    fn names(&self, form: Form, variant: usize, place: &Place, own: Option<String>) -> TaskNames {
+    fn names(&self, forms: Forms, variant: usize, place: &Place, own: Option<String>) -> TaskNames {
         TaskNames {
-            form,
+            forms,
             lasting: Arc::clone(&self.gateway.lasting),
             server: self.server_name(place.server),
             variant: self.gateway.variant_id(variant).clone(),
@@ -186,7 +187,7 @@ impl Call<'_> {
         let mut downward = self.downward_of(&found);
         let (variant, place, own) = (found.variant, found.place, found.task.id);
         self.asked.params.members.set("taskId", json::string(&own));
-        let names = self.names(found.form, variant, &place, Some(own.clone()));
+        let names = self.names(found.forms, variant, &place, Some(own.clone()));
         downward.task = Some(Box::new(names));
         let forwarding = Forwarding {
             server: place.server,
@@ -250,7 +251,7 @@ impl Call<'_> {
         let view = self.catalog.view(ListKind::Tools, variant);
         let tool = view.and_then(|view| view.tool_at(&place)).cloned();
         Ok(Found {
-            form,
+            forms: Forms::both(form),
             variant,
             place,
             task,
@@ -265,6 +266,7 @@ impl Call<'_> {
         let mut downward = self.downward_of(&found);
         downward.origin = downward.origin.filter(|_| self.gateway.follows_links());
         let teller = Teller {
+            forms: found.forms,
             sealed: id.into(),
             server: self.server_name(found.place.server),
             retelling: Retelling::new(downward, self.changed_uris(found.variant)),

@@ -44,7 +44,6 @@ struct Entry {
     client: ClientId,
     /// None for a client without a session, which listens if it wants to hear.
     session: Weak<Session>,
-    form: Form,
     teller: Arc<Teller>,
 }
 
@@ -64,18 +63,11 @@ impl Made {
     }
 
     /// Notes that `client` had a task made; what its server said of it before that, if it did.
-    pub(crate) fn note(
-        &self,
-        key: &Key,
-        form: Form,
-        teller: Teller,
-        client: &Client,
-    ) -> Option<Arc<str>> {
+    pub(crate) fn note(&self, key: &Key, teller: Teller, client: &Client) -> Option<Arc<str>> {
         let session = client.session.as_ref().map(Arc::downgrade);
         let entry = Entry {
             client: client.id,
             session: session.unwrap_or_default(),
-            form,
             teller: Arc::new(teller),
         };
         let mut tasks = self.lock();
@@ -100,12 +92,12 @@ impl Made {
 
     /// The notification for `client` that a task stands as `params` say; none when it is not its own.
     pub(crate) fn status(&self, key: &Key, params: &str, client: ClientId) -> Option<Bytes> {
-        let (form, teller) = {
+        let teller = {
             let tasks = self.lock();
             let entry = tasks.known.get(key).filter(|it| it.client == client)?;
-            (entry.form, Arc::clone(&entry.teller))
+            Arc::clone(&entry.teller)
         };
-        Some(form.status(&teller.told(params)))
+        Some(teller.forms.client.status(&teller.told(params)))
     }
 
     /// What `client` calls the tasks that a server has for it.
@@ -144,18 +136,18 @@ impl Made {
             let entry = tasks.known.get(key);
             let heard = entry.map(|entry| {
                 let (session, teller) = (Weak::clone(&entry.session), Arc::clone(&entry.teller));
-                (entry.client, session, entry.form, teller)
+                (entry.client, session, teller)
             });
             if heard.is_none() && source.is_none() {
                 tasks.keep_unclaimed(key, params);
             }
             heard
         };
-        if let Some((client, session, form, teller)) = heard
+        if let Some((client, session, teller)) = heard
             && let Some(session) = self.audience.session(client).or_else(|| session.upgrade())
         {
             // Whoever does not read now may ask how the task stands.
-            let _ = session.tell(form.status(&teller.told(params)));
+            let _ = session.tell(teller.forms.client.status(&teller.told(params)));
         }
         self.audience.task_changed(key, params, source);
     }

@@ -1,11 +1,13 @@
 //! Tasks: what a server goes on working at after it answered, and how its client finds it again.
 //!
 //! A server's own id of a task means nothing to others, so clients get one that says whose it is and under which
-//! variant it was made ([`mcp_vary::task`]). The two [forms](Form) of tasks are carried, not turned into each other.
+//! variant it was made ([`mcp_vary::task`]). There are two [forms](Form) of tasks; what a client of one is told of a
+//! task of the other is [translated](Forms).
 
 mod asked;
 mod made;
 mod told;
+mod translate;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,6 +23,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 pub(crate) use self::made::{Key, Made};
 pub(crate) use self::told::{RESULT, Teller};
+pub(crate) use self::translate::Forms;
 use crate::client::Client;
 use crate::lasting::Lasting;
 use crate::notify::SourceId;
@@ -41,7 +44,7 @@ pub(crate) const RELATED: &str = "io.modelcontextprotocol/related-task";
 /// Whose tasks an answer may be about, and what the client calls them.
 #[derive(Clone, Debug)]
 pub(crate) struct TaskNames {
-    pub(crate) form: Form,
+    pub(crate) forms: Forms,
     pub(crate) lasting: Arc<Lasting>,
     pub(crate) server: Arc<str>,
     pub(crate) variant: VariantId,
@@ -87,9 +90,13 @@ impl TaskNames {
             retelling: retelling(),
             server: Arc::clone(&self.server),
             links: Arc::clone(&self.lasting.links),
+            forms: self.forms,
         };
         self.note(&own, teller, client);
-        Some(Ok(self.downward(result)))
+        Some(Ok(match self.forms.differ() {
+            true => Cow::Owned(self.named(&self.forms.made(result)).into_owned()),
+            false => self.named(result),
+        }))
     }
 
     /// The server's id of the task that a result says was made.
@@ -98,7 +105,7 @@ impl TaskNames {
             return None;
         }
         match splice::get(result, "task") {
-            Some(task) if self.form == Form::Core => string(task, "taskId"),
+            Some(task) if self.forms.server == Form::Core => string(task, "taskId"),
             _ if string(result, "resultType")? != "task" => None,
             _ => string(result, "taskId"),
         }
@@ -107,7 +114,7 @@ impl TaskNames {
     /// Notes whose the task is; what was said of it already is told when its client knows its id.
     fn note(&self, own: &str, teller: Teller, client: &Client) {
         let key = (Arc::clone(&self.server), Arc::from(own));
-        let said = self.lasting.made.note(&key, self.form, teller, client);
+        let said = self.lasting.made.note(&key, teller, client);
         if let Some(params) = said {
             let (lasting, stopped) = (Arc::clone(&self.lasting), self.lasting.stopped.clone());
             let told = async move {
@@ -119,8 +126,16 @@ impl TaskNames {
         }
     }
 
-    /// A result or the params of a notification, every id of a task in it as the client knows it.
+    /// What a server says of a task, in the client's form and with its ids.
     pub(crate) fn downward<'a>(&self, told: &'a str) -> Cow<'a, str> {
+        match self.forms.told(told) {
+            Cow::Borrowed(told) => self.named(told),
+            Cow::Owned(told) => Cow::Owned(self.named(&told).into_owned()),
+        }
+    }
+
+    /// A result or the params of a notification, every id of a task in it as the client knows it.
+    pub(crate) fn named<'a>(&self, told: &'a str) -> Cow<'a, str> {
         renamed(told, &|own| self.sealed(own))
     }
 

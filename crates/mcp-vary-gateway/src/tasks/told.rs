@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::renamed;
+use super::{Forms, renamed};
 use crate::links::Links;
 use crate::running::{Retelling, retold};
 use crate::splice;
@@ -15,12 +15,14 @@ pub(crate) struct Teller {
     pub(crate) retelling: Retelling,
     pub(crate) server: Arc<str>,
     pub(crate) links: Arc<Links>,
+    pub(crate) forms: Forms,
 }
 
 impl Teller {
     /// What a server says of its task in the parameters of a notification, as the client is told it.
     pub(crate) fn told(&self, params: &str) -> String {
-        let named = renamed(params, &|_| Some(self.sealed.to_string()));
+        let said = self.forms.told(params);
+        let named = renamed(&said, &|_| Some(self.sealed.to_string()));
         let Some(result) = splice::get(&named, RESULT).filter(|it| it.starts_with('{')) else {
             return named.into_owned();
         };

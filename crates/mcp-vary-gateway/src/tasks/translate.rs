@@ -1,0 +1,192 @@
+//! What is said of a task, from one form into the other.
+//!
+//! Both forms say the same of a task, by other words and at other places: what the extension calls `ttlMs` and
+//! `pollIntervalMs` are `ttl` and `pollInterval` in the core form, and a task that was made stands in `task` there,
+//! and in the result itself here. What a task has come to, and what it asks, the extension says with it;
+//! the core form has requests for that.
+//!
+//! Source: MCP 2025-11-25, basic/utilities/tasks; the extension `io.modelcontextprotocol/tasks` (SEP-2663).
+
+use std::borrow::Cow;
+
+use super::{Form, RESULT};
+use crate::splice;
+
+/// In which form a client knows a task, and in which its server does.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Forms {
+    pub(crate) client: Form,
+    pub(crate) server: Form,
+}
+
+impl Forms {
+    /// Both sides know the task in the same form: nothing is changed between them.
+    pub(crate) const fn both(form: Form) -> Self {
+        Self {
+            client: form,
+            server: form,
+        }
+    }
+
+    /// Whether one has to be turned into the other.
+    pub(crate) fn differ(self) -> bool {
+        self.client != self.server
+    }
+
+    /// A server's result that a task was made, in the client's form; what it holds beside the task stays.
+    pub(crate) fn made(self, result: &str) -> Cow<'_, str> {
+        match (self.server, self.client) {
+            (Form::Core, Form::Extension) => Cow::Owned(flat(result)),
+            (Form::Extension, Form::Core) => Cow::Owned(nested(result)),
+            _ => Cow::Borrowed(result),
+        }
+    }
+
+    /// What a server says of a task, in a result or in the parameters of a notification, in the client's form.
+    pub(crate) fn told(self, task: &str) -> Cow<'_, str> {
+        match (self.server, self.client) {
+            (Form::Core, Form::Extension) => respelled(Cow::Borrowed(task), Form::Extension),
+            (Form::Extension, Form::Core) => respelled(without_the_extension(task), Form::Core),
+            _ => Cow::Borrowed(task),
+        }
+    }
+}
+
+/// What both forms have, as the core form and as the extension calls it.
+const SPELLINGS: [(&str, &str); 2] = [("ttl", "ttlMs"), ("pollInterval", "pollIntervalMs")];
+
+const RESULT_TYPE: &str = "resultType";
+const META: &str = "_meta";
+const TASK: &str = "task";
+
+/// What only the extension says with a task.
+const ONLY_EXTENSION: [&str; 4] = [RESULT_TYPE, RESULT, "error", "inputRequests"];
+
+/// `task` with what both forms have by the words of `form`.
+fn respelled(task: Cow<'_, str>, form: Form) -> Cow<'_, str> {
+    SPELLINGS.iter().fold(task, |told, (core, extension)| {
+        let (from, to) = match form {
+            Form::Core => (extension, core),
+            Form::Extension => (core, extension),
+        };
+        on(told, |told| splice::rename(told, from, to))
+    })
+}
+
+fn without_the_extension(task: &str) -> Cow<'_, str> {
+    let cut = |told, key| on(told, |told| splice::cut(told, key));
+    ONLY_EXTENSION.into_iter().fold(Cow::Borrowed(task), cut)
+}
+
+/// A result of the core form that a task was made, as one of the extension: the task's members are its own.
+fn flat(result: &str) -> String {
+    let task = splice::get(result, TASK).filter(|task| task.starts_with('{'));
+    let mut told = respelled(Cow::Borrowed(task.unwrap_or("{}")), Form::Extension);
+    for (key, value) in splice::members(result) {
+        if key != TASK && splice::get(&told, &key).is_none() {
+            told = Cow::Owned(splice::set(&told, &key, value).into_owned());
+        }
+    }
+    splice::set(&told, RESULT_TYPE, r#""task""#).into_owned()
+}
+
+/// A result of the extension that a task was made, as one of the core form: all that is not about the result is the
+/// task's.
+fn nested(result: &str) -> String {
+    let meta = splice::get(result, META);
+    let task = on(without_the_extension(result), |told| {
+        splice::cut(told, META)
+    });
+    let task = respelled(task, Form::Core);
+    let meta = meta.map(|meta| format!(r#","{META}":{meta}"#));
+    format!(r#"{{"{TASK}":{task}{}}}"#, meta.unwrap_or_default())
+}
+
+/// What `step` makes of `text`; borrowed for as long as nothing changes it.
+fn on<'a>(text: Cow<'a, str>, step: impl Fn(&str) -> Cow<'_, str>) -> Cow<'a, str> {
+    match step(&text) {
+        Cow::Owned(changed) => Cow::Owned(changed),
+        Cow::Borrowed(_) => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TO_EXTENSION: Forms = Forms {
+        client: Form::Extension,
+        server: Form::Core,
+    };
+    const TO_CORE: Forms = Forms {
+        client: Form::Core,
+        server: Form::Extension,
+    };
+
+    #[track_caller]
+    fn is_told(forms: Forms, task: &str, expected: &str) {
+        assert_eq!(forms.told(task), expected);
+    }
+
+    #[track_caller]
+    fn is_made(forms: Forms, result: &str, expected: &str) {
+        assert_eq!(forms.made(result), expected);
+    }
+
+    #[test]
+    fn what_both_forms_have_goes_by_the_words_of_each() {
+        let core = r#"{ "taskId":"1","status":"working","ttl":60000,"x":1.0,"pollInterval":5000}"#;
+        let extension =
+            r#"{ "taskId":"1","status":"working","ttlMs":60000,"x":1.0,"pollIntervalMs":5000}"#;
+        is_told(TO_EXTENSION, core, extension);
+        is_told(TO_CORE, extension, core);
+        is_told(TO_EXTENSION, r#"{"ttl":null}"#, r#"{"ttlMs":null}"#);
+        // Whoever says both is taken by the reader's word.
+        is_told(TO_EXTENSION, r#"{"ttl":1,"ttlMs":2}"#, r#"{"ttlMs":2}"#);
+        is_told(TO_CORE, r#"{"ttl":1,"ttlMs":2}"#, r#"{"ttl":1}"#);
+    }
+
+    #[test]
+    fn what_only_the_extension_says_is_left_out_of_the_core_form() {
+        is_told(
+            TO_CORE,
+            r#"{"resultType":"complete","taskId":"1","status":"completed","ttlMs":null,"result":{"a":1},"_meta":{"m":1}}"#,
+            r#"{"taskId":"1","status":"completed","ttl":null,"_meta":{"m":1}}"#,
+        );
+        is_told(
+            TO_CORE,
+            r#"{"status":"input_required","inputRequests":{"a":{}}}"#,
+            r#"{"status":"input_required"}"#,
+        );
+        is_told(
+            TO_CORE,
+            r#"{"status":"failed","error":{"code":1}}"#,
+            r#"{"status":"failed"}"#,
+        );
+    }
+
+    #[test]
+    fn a_task_that_was_made_stands_where_each_form_has_it() {
+        is_made(
+            TO_EXTENSION,
+            r#"{"task":{"taskId":"1","status":"working","ttl":null,"x":1.0},"_meta":{"m":1},"y":2.0}"#,
+            r#"{"taskId":"1","status":"working","ttlMs":null,"x":1.0,"_meta":{"m":1},"y":2.0,"resultType":"task"}"#,
+        );
+        is_made(
+            TO_CORE,
+            r#"{"resultType":"task","taskId":"1","status":"working","ttlMs":null,"x":1.0,"_meta":{"m":1}}"#,
+            r#"{"task":{"taskId":"1","status":"working","ttl":null,"x":1.0},"_meta":{"m":1}}"#,
+        );
+        is_made(TO_CORE, r#"{"resultType":"task"}"#, r#"{"task":{}}"#);
+        is_made(TO_EXTENSION, "7", r#"{"resultType":"task"}"#);
+    }
+
+    #[test]
+    fn nothing_is_changed_between_those_who_know_the_same_form() {
+        for form in Form::BOTH {
+            let said = r#"{ "task":{"ttl":1},"ttlMs":1,"result":{} }"#;
+            assert!(matches!(Forms::both(form).told(said), Cow::Borrowed(told) if told == said));
+            assert!(matches!(Forms::both(form).made(said), Cow::Borrowed(told) if told == said));
+        }
+    }
+}
