@@ -2,17 +2,11 @@
 
 import asyncio
 import json
-import os
 import sys
 import warnings
 
-import mcp_types as types
-from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters
-from mcp.shared.exceptions import MCPError
-
-from library import same
-from telling import lacks, told
+from sdks import MCPError, connected, types, written
+from telling import lacks, same, told
 
 JOB = json.loads(sys.argv[1])
 IS_LEGACY = JOB["era"] == "legacy"
@@ -46,7 +40,7 @@ class Answers:
 
     async def on_message(self, message):
         if getattr(message, "method", "") == "notifications/elicitation/complete":
-            self.ended.add(message.params.elicitation_id)
+            self.ended.add(written(message.params)["elicitationId"])
             self.news.set()
 
     async def ends(self, visit):
@@ -58,19 +52,14 @@ class Answers:
 
 def client(server, answers):
     """A client of one of the job's servers that answers as `answers` says."""
-    target = JOB[server]["url"]
-    if JOB["way"] == "stdio":
-        program, *args = JOB[server]["command"]
-        target = StdioServerParameters(command=program, args=args, env=dict(os.environ))
-    return Client(
-        target,
-        mode="legacy" if IS_LEGACY else "auto",
-        read_timeout_seconds=60,
+    return connected(
+        JOB,
+        server,
+        answers.on_message,
         sampling_capabilities=types.SamplingCapability(tools=types.SamplingToolsCapability()),
         elicitation_callback=answers.on_elicit,
         sampling_callback=answers.on_sample,
         list_roots_callback=answers.on_roots,
-        message_handler=answers.on_message,
     )
 
 
@@ -98,7 +87,8 @@ def sampled(params):
 def used(params):
     """A message that calls the first tool."""
     use = types.ToolUseContent(type="tool_use", id="1", name=params.tools[0].name, input={})
-    return types.CreateMessageResultWithTools(role="assistant", model="m", stop_reason="toolUse", content=use)
+    said = {"role": "assistant", "model": "m", "stopReason": "toolUse", "content": use}
+    return types.CreateMessageResultWithTools.model_validate(said)
 
 
 # The tools of the servers that ask for something, their arguments, and what they say when they got it.
@@ -207,7 +197,7 @@ async def fixture(server):
 
         async def is_asked_in_rounds():
             def fill(params):
-                content = dict.fromkeys(params.requested_schema["properties"], "Ada")
+                content = dict.fromkeys(written(params)["requestedSchema"]["properties"], "Ada")
                 return types.ElicitResult(action="accept", content=content)
 
             answers.elicit, answers.sample = fill, sampled
@@ -235,7 +225,7 @@ async def asking(server):
                 return types.ElicitResult(action="accept")
 
             answers.elicit = visit
-            who = f"python-{JOB['way']}-{JOB['era']}"
+            who = f"{JOB['client']}-{JOB['way']}-{JOB['era']}"
             if IS_LEGACY:
                 seen.add(await refused(session, "enter", {"who": who}))
                 await answers.ends(f"ticket-{who}")

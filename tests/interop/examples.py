@@ -9,7 +9,8 @@ from pathlib import Path
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-from library import VARIANT, answers, declared, said, same
+from library import answers, declared
+from telling import VARIANT, said, same
 
 
 def target(job, example):

@@ -2,17 +2,11 @@
 
 import asyncio
 import json
-import os
 import sys
 import warnings
 
-import mcp_types as types
-from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters
-from mcp.shared.exceptions import MCPError
-
-from library import VARIANT, same
-from telling import lacks, told
+from sdks import MCPError, connected, types, written
+from telling import VARIANT, lacks, same, told
 
 JOB = json.loads(sys.argv[1])
 IS_MODERN = JOB["era"] == "modern"
@@ -34,7 +28,6 @@ class Ear:
         self.news = asyncio.Event()
 
     async def __call__(self, message):
-        message = getattr(message, "root", message)
         if isinstance(message, self.kind):
             self.heard.append(message)
             self.news.set()
@@ -45,12 +38,7 @@ async def declines(context, params):
 
 
 def client(server, ear=None, **callbacks):
-    target = JOB[server]["url"]
-    if JOB["way"] == "stdio":
-        program, *args = JOB[server]["command"]
-        target = StdioServerParameters(command=program, args=args, env=dict(os.environ))
-    mode = "auto" if IS_MODERN else "legacy"
-    return Client(target, mode=mode, read_timeout_seconds=60, message_handler=ear, **callbacks)
+    return connected(JOB, server, ear, **callbacks)
 
 
 async def until(change, wait):
@@ -65,7 +53,7 @@ async def until(change, wait):
 async def hears_of_a_list(server):
     ear = Ear(types.ToolListChangedNotification)
     async with client(server, ear) as session:
-        tool = f"added-by-python-{JOB['way']}-{JOB['era']}"
+        tool = f"added-by-{JOB['client']}-{JOB['way']}-{JOB['era']}"
 
         async def change():
             await session.call_tool("add_tool", {"name": tool})
@@ -76,7 +64,7 @@ async def hears_of_a_list(server):
                 await until(change, lambda: anext(aiter(stream)))
         else:
             await until(change, ear.news.wait)
-            same(ear.heard[0].params.meta[VARIANT], "standard")
+            same(written(ear.heard[0].params)["_meta"][VARIANT], "standard")
 
 
 async def hears_of_a_resource(server):
@@ -96,7 +84,7 @@ async def hears_of_a_resource(server):
             await until(change, ear.news.wait)
             await session.unsubscribe_resource(WATCHED)
             same({str(message.params.uri) for message in ear.heard}, {WATCHED})
-            same(ear.heard[0].params.meta[VARIANT], "standard")
+            same(written(ear.heard[0].params)["_meta"][VARIANT], "standard")
 
 
 async def belongs_to_its_variant():

@@ -11,9 +11,10 @@ from mcp.client.extension import advertise
 from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
+from telling import VARIANT, said, same
+
 NEGOTIATION = "io.modelcontextprotocol/content-negotiation"
 VARIANTS = "io.modelcontextprotocol/server-variants"
-VARIANT = "io.modelcontextprotocol/server-variant"
 
 
 async def holds(job, wanted):
@@ -96,18 +97,6 @@ def at(value, pointer):
         except (KeyError, IndexError):
             return None
     return value
-
-
-def same(found, wanted):
-    if found != wanted:
-        raise AssertionError(f"{found!r} instead of {wanted!r}")
-
-
-def said(error):
-    """What went wrong, out of the groups that the SDK wraps it in."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return f"{type(error).__name__}: {error}"
 
 
 async def main():

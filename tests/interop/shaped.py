@@ -12,7 +12,8 @@ from mcp.client.client import Client
 from mcp.client.extension import advertise
 from mcp.client.stdio import StdioServerParameters
 
-from library import NEGOTIATION, said, same, written
+from library import NEGOTIATION, written
+from telling import said, same
 
 APPLIED = "vary/applied"
 

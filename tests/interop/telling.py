@@ -1,8 +1,20 @@
-"""Lines for what was checked."""
+"""Lines for what was checked, and what it is checked against, with whichever SDK."""
 
 import json
 
-from library import said
+VARIANT = "io.modelcontextprotocol/server-variant"
+
+
+def same(found, wanted):
+    if found != wanted:
+        raise AssertionError(f"{found!r} instead of {wanted!r}")
+
+
+def said(error):
+    """What went wrong, out of the groups that the SDK wraps it in."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}"
 
 
 async def told(name, action, server=None):

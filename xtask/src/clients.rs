@@ -154,13 +154,17 @@ fn versions(workspace: &Workspace) -> Result<BTreeMap<&'static str, String>, Str
         let version = package["dependencies"][name].as_str();
         version.unwrap_or("?").to_owned()
     };
-    let requirements = workspace.read("tests/interop/requirements.txt")?;
-    let mut lines = requirements.lines();
-    let python = lines.find_map(|line| line.strip_prefix("mcp=="));
+    let python = |list: &str| -> Result<String, String> {
+        let requirements = workspace.read(list)?;
+        let mut lines = requirements.lines();
+        let version = lines.find_map(|line| line.strip_prefix("mcp=="));
+        Ok(version.unwrap_or("?").to_owned())
+    };
     Ok(BTreeMap::from([
         ("typescript-1", of("@modelcontextprotocol/sdk")),
         ("typescript-2", of("@modelcontextprotocol/client")),
-        ("python", python.unwrap_or("?").to_owned()),
+        ("python-1", python("tests/interop/requirements-1.txt")?),
+        ("python", python("tests/interop/requirements.txt")?),
     ]))
 }
 
@@ -169,6 +173,7 @@ const COLUMNS: &[(&str, &str, &str)] = &[
     ("typescript-1", "legacy", "TypeScript"),
     ("typescript-2", "legacy", "TypeScript"),
     ("typescript-2", "modern", "TypeScript"),
+    ("python-1", "legacy", "Python"),
     ("python", "legacy", "Python"),
     ("python", "modern", "Python"),
 ];
@@ -197,9 +202,9 @@ mod tests {
         table.note("everything http python legacy", ("lists", None), &ok(true));
         let text = table.markdown(&BTreeMap::from([("typescript-1", "1.2.3".to_owned())]));
         let expected = "
-| asking | server | TypeScript 1.2.3, legacy | TypeScript ?, legacy | TypeScript ?, modern | Python ?, legacy | Python ?, modern |
-|---|---|---|---|---|---|---|
-| samples | `fixture` | yes | FAILS | ? | no (1) | ? |
+| asking | server | TypeScript 1.2.3, legacy | TypeScript ?, legacy | TypeScript ?, modern | Python ?, legacy | Python ?, legacy | Python ?, modern |
+|---|---|---|---|---|---|---|---|
+| samples | `fixture` | yes | FAILS | ? | ? | no (1) | ? |
 
 1. no such thing
 ";

@@ -62,6 +62,10 @@ const SDKS: &[(&str, &[&str])] = &[
     ("python", &["legacy", "modern"]),
 ];
 
+/// The SDKs that are asked what is only between them and one server, and the eras that they speak: those, and one that
+/// many have and that knows tasks of the era before.
+const HEARD: &[(&str, &[&str])] = &[SDKS[0], SDKS[1], (python::FIRST, &["legacy"]), SDKS[2]];
+
 /// Where the example configurations are.
 const EXAMPLES: &str = "examples/configurations";
 
@@ -122,18 +126,18 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
         running.push(server);
     }
     let programs = vary.parent().unwrap_or(&vary);
-    jobs.extend(of_sdks("library", &json!({"programs": programs})));
+    jobs.extend(of_sdks("library", SDKS, &json!({"programs": programs})));
     let (targets, examples) = examples(workspace, &vary)?;
     running.extend(examples);
-    jobs.extend(of_sdks("examples", &json!({"targets": targets})));
+    jobs.extend(of_sdks("examples", SDKS, &json!({"targets": targets})));
     let (there, behind) = behind::begun(workspace, &vary)?;
     running.extend(behind);
     for what in ["asking", "hearing", "tasks"] {
-        jobs.extend(of_sdks(what, &there));
+        jobs.extend(of_sdks(what, HEARD, &there));
     }
     let (there, server) = shaped::begun(workspace, &vary)?;
     running.push(server);
-    for mut job in of_sdks("shaped", &there) {
+    for mut job in of_sdks("shaped", SDKS, &there) {
         let way = job.argument["way"].as_str().unwrap_or_default();
         job.argument["sets"] = shaped::sets(way).into();
         jobs.push_back(job);
@@ -148,11 +152,15 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
 }
 
 /// Each SDK and era over each way against what `argument` says, by the scripts that are named after `what`.
-fn of_sdks(what: &str, argument: &Value) -> Vec<Job> {
+fn of_sdks(what: &str, sdks: &[(&str, &[&str])], argument: &Value) -> Vec<Job> {
     let mut jobs = Vec::new();
     for way in ["http", "stdio"] {
-        for (name, eras) in SDKS {
-            let kind = if *name == "python" { "py" } else { "mjs" };
+        for (name, eras) in sdks {
+            let kind = if name.starts_with("python") {
+                "py"
+            } else {
+                "mjs"
+            };
             for era in *eras {
                 let mut argument = argument.clone();
                 argument["way"] = json!(way);
@@ -243,7 +251,7 @@ fn servers(
     let npx = |package: &str| ["npx", "-y", package].map(str::to_owned).to_vec();
     let mut filesystem = npx("@modelcontextprotocol/server-filesystem");
     filesystem.push(directory.to_owned());
-    let time = python::program(workspace, "mcp-server-time")?;
+    let time = python::program(workspace, "python", "mcp-server-time")?;
     Ok(vec![
         ("everything", npx("@modelcontextprotocol/server-everything")),
         ("filesystem", filesystem),
@@ -339,7 +347,7 @@ fn run(workspace: &Workspace, job: &Job) -> (Outcome, Vec<Check>) {
 /// What the script printed, and whether it ended well.
 fn output(workspace: &Workspace, job: &Job) -> Result<(String, Result<(), String>), String> {
     let log = workspace.scratch(&format!("interop/{}.log", job.name.replace(' ', "-")))?;
-    let mut command = interpreter(workspace, &job.script)?;
+    let mut command = interpreter(workspace, job)?;
     command
         .arg(workspace.path(npm::DIRECTORY).join(&job.script))
         .arg(job.argument.to_string());
@@ -348,11 +356,15 @@ fn output(workspace: &Workspace, job: &Job) -> Result<(String, Result<(), String
     Ok((text, end))
 }
 
-fn interpreter(workspace: &Workspace, script: &str) -> Result<Command, String> {
-    if script.ends_with(".mjs") {
+fn interpreter(workspace: &Workspace, job: &Job) -> Result<Command, String> {
+    if job.script.ends_with(".mjs") {
         return npm::node(workspace);
     }
-    let mut python = process::command(python::program(workspace, "python")?);
+    let environment = match job.argument["client"].as_str() {
+        Some(python::FIRST) => python::FIRST,
+        _ => "python",
+    };
+    let mut python = process::command(python::program(workspace, environment, "python")?);
     npm::with_packages(workspace, &mut python)?;
     Ok(python)
 }
@@ -388,7 +400,7 @@ mod tests {
 
     #[test]
     fn what_a_script_asks_is_asked_in_each_way_and_era() {
-        let jobs = of_sdks("library", &json!({"programs": "p"}));
+        let jobs = of_sdks("library", SDKS, &json!({"programs": "p"}));
         assert_eq!(jobs.len(), 10);
         assert_eq!(jobs[0].name, "library http typescript-1 legacy");
         assert_eq!(jobs[4].name, "library http python modern");

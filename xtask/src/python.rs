@@ -1,4 +1,4 @@
-//! The PyPI packages of `tests/interop`: the Python client and a server in Python.
+//! The PyPI packages of `tests/interop`: the Python clients and a server in Python.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,15 +9,29 @@ use crate::workspace::Workspace;
 
 const LIMIT: Duration = Duration::from_secs(10 * 60);
 
-/// Installs exactly what `requirements.txt` says into an environment of its own, unless that has
-/// been done.
+/// The environments, and what each of them has: two versions of one package need two.
+const ENVIRONMENTS: &[(&str, &str)] = &[
+    ("python", "tests/interop/requirements.txt"),
+    (FIRST, "tests/interop/requirements-1.txt"),
+];
+
+/// The environment of the Python client 1.x.
+pub(crate) const FIRST: &str = "python-1";
+
+/// Installs exactly what the lists of requirements say into environments of their own, unless that has been done.
 ///
 /// # Errors
 ///
 /// When Python 3 or its pip is missing or fails.
 pub(crate) fn install(workspace: &Workspace) -> Result<(), String> {
-    let requirements = workspace.read("tests/interop/requirements.txt")?;
-    let environment = environment(workspace)?;
+    ENVIRONMENTS
+        .iter()
+        .try_for_each(|(name, list)| install_into(workspace, name, list))
+}
+
+fn install_into(workspace: &Workspace, name: &str, list: &str) -> Result<(), String> {
+    let requirements = workspace.read(list)?;
+    let environment = workspace.scratch(name)?;
     let installed = environment.join("requirements.txt");
     if fs::read_to_string(&installed).is_ok_and(|before| before == requirements) {
         return Ok(());
@@ -26,25 +40,33 @@ pub(crate) fn install(workspace: &Workspace) -> Result<(), String> {
     let mut venv = process::command("python3");
     venv.args(["-m", "venv", "--clear", "--without-pip"])
         .arg(&environment);
-    process::run(&mut venv, &workspace.scratch("venv.log")?, LIMIT)?;
+    process::run(
+        &mut venv,
+        &workspace.scratch(&format!("{name}-venv.log"))?,
+        LIMIT,
+    )?;
     let mut pip = process::command("python3");
     pip.args(["-m", "pip", "--python"])
         .arg(environment.join("bin/python"))
         .args(["install", "--quiet", "--no-input", "--requirement"])
-        .arg(workspace.path("tests/interop/requirements.txt"));
-    process::run(&mut pip, &workspace.scratch("pip.log")?, LIMIT)?;
+        .arg(workspace.path(list));
+    process::run(
+        &mut pip,
+        &workspace.scratch(&format!("{name}-pip.log"))?,
+        LIMIT,
+    )?;
     fs::write(&installed, requirements).map_err(|error| format!("{}: {error}", installed.display()))
 }
 
-/// A program of the environment.
+/// A program of an environment.
 ///
 /// # Errors
 ///
 /// When the directory above cannot be made.
-pub(crate) fn program(workspace: &Workspace, name: &str) -> Result<PathBuf, String> {
-    Ok(environment(workspace)?.join("bin").join(name))
-}
-
-fn environment(workspace: &Workspace) -> Result<PathBuf, String> {
-    workspace.scratch("python")
+pub(crate) fn program(
+    workspace: &Workspace,
+    environment: &str,
+    name: &str,
+) -> Result<PathBuf, String> {
+    Ok(workspace.scratch(environment)?.join("bin").join(name))
 }

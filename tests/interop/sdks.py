@@ -1,0 +1,70 @@
+"""The Python SDK 1.x and 2.x, called alike; the environment has one of them."""
+
+import os
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from importlib.metadata import version
+
+IS_FIRST = version("mcp").startswith("1.")
+
+if IS_FIRST:
+    import mcp.types as types
+    from mcp.client.session import ClientSession
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared.exceptions import McpError as MCPError
+else:
+    import mcp_types as types
+    from mcp.client.client import Client
+    from mcp.client.stdio import StdioServerParameters
+    from mcp.shared.exceptions import MCPError
+
+__all__ = ["IS_FIRST", "MCPError", "connected", "types", "written"]
+
+
+def written(model):
+    """As it is on the wire: the SDKs have other names for its members."""
+    return model.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def connected(job, server, message_handler=None, **more):
+    """A client of one of the job's servers, and what it does with messages that answer nothing."""
+    target = job[server]["url"]
+    if job["way"] == "stdio":
+        program, *args = job[server]["command"]
+        target = StdioServerParameters(command=program, args=args, env=dict(os.environ))
+    if IS_FIRST:
+        return _connected(target, message_handler, more)
+    mode = "legacy" if job["era"] == "legacy" else "auto"
+    return Client(target, mode=mode, read_timeout_seconds=60, message_handler=message_handler, **more)
+
+
+@asynccontextmanager
+async def _connected(target, message_handler, more):
+    over = streamable_http_client if isinstance(target, str) else stdio_client
+
+    async def hear(message):
+        if message_handler is not None:
+            # One of many types, in a type that may be any of them.
+            await message_handler(getattr(message, "root", message))
+
+    limit = timedelta(seconds=60)
+    async with over(target) as (reads, writes, *_):
+        async with ClientSession(reads, writes, limit, message_handler=hear, **more) as session:
+            await session.initialize()
+            yield First(session)
+
+
+class First:
+    """A session of the SDK 1.x, with the methods of 2.x where those are others."""
+
+    def __init__(self, session):
+        self.session = session
+
+    def __getattr__(self, name):
+        return getattr(self.session, name)
+
+    async def subscribe_resource(self, uri, meta=None):
+        params = types.SubscribeRequestParams.model_validate({"uri": uri, "_meta": meta})
+        request = types.ClientRequest(types.SubscribeRequest(params=params))
+        await self.session.send_request(request, types.EmptyResult)

@@ -1,0 +1,84 @@
+"""Tasks of the extension with the Python SDK 2.x, which has hooks for extensions."""
+
+import asyncio
+from typing import Any, Literal
+
+from mcp.client.extension import ClientExtension, ResultClaim
+from pydantic import ConfigDict, Field
+
+from sdks import MCPError, types
+
+
+class Made(types.Result):
+    """The result that a task was made."""
+
+    result_type: Literal["task"] = Field(alias="resultType")
+    task_id: str = Field(alias="taskId")
+
+
+class Answered(types.Result):
+    """What a request about a task comes to: how it stands, or nothing."""
+
+    model_config = ConfigDict(extra="allow")
+    status: str = ""
+
+
+class Asks(types.Request):
+    """A request about a task."""
+
+    method: str
+    params: Any
+    name_param = "taskId"
+
+
+class ExtensionTasks(ClientExtension):
+    """The extension: it waits for what a task comes to, and answers what the task asks."""
+
+    identifier = "io.modelcontextprotocol/tasks"
+
+    def __init__(self, form):
+        self.form = form
+        self.session = None
+        self.made = []
+        self.leaves = False
+
+    def claims(self):
+        return [ResultClaim(result_type="task", model=Made, resolve=self.resolve)]
+
+    async def resolve(self, made, context):
+        self.made.append(made.task_id)
+        return types.CallToolResult(content=[]) if self.leaves else await self.end(made.task_id)
+
+    async def end(self, task):
+        while True:
+            stands = await self.ask("tasks/get", task)
+            match stands.status:
+                case "completed":
+                    return types.CallToolResult.model_validate(stands.result)
+                case "failed":
+                    raise MCPError(stands.error["code"], stands.error["message"])
+                case "input_required":
+                    filled = {"action": "accept", "content": self.form}
+                    answers = dict.fromkeys(stands.inputRequests, filled)
+                    await self.ask("tasks/update", task, inputResponses=answers)
+            await asyncio.sleep(0.1)
+
+    async def comes_to(self, tool, arguments):
+        return await self.session.call_tool(tool, arguments)
+
+    async def begin(self, tool, arguments):
+        self.leaves = True
+        await self.session.call_tool(tool, arguments)
+        self.leaves = False
+        return self.made[-1]
+
+    async def status(self, task):
+        return (await self.ask("tasks/get", task)).status
+
+    async def cancel(self, task):
+        await self.ask("tasks/cancel", task)
+
+    async def ask(self, method, task, **more):
+        """Asks something about a task."""
+        request = Asks(method=method, params={"taskId": task, **more})
+        return await self.session.session.send_request(request, Answered)
