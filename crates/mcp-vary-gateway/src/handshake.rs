@@ -222,7 +222,7 @@ impl Setup {
 /// What the servers can do beside the protocol's own capabilities. Of several that declare the same the first one's
 /// settings are told.
 ///
-/// Tasks of 2025-11-25 are for legacy clients of legacy servers; the extension is one like others.
+/// Tasks of 2025-11-25 are for legacy clients of legacy servers; those who know the extension get them by that.
 fn carry_extensions(
     offered: &mut Map<String, Value>,
     era: Era,
@@ -248,10 +248,24 @@ fn carry_extensions(
                 }
             }
         }
+        if member == "extensions" && told.iter().any(makes_tasks_of_the_core) {
+            let settings = Value::Object(Map::new());
+            carried.entry(tasks::EXTENSION).or_insert(settings);
+        }
         if !carried.is_empty() {
             offered.insert(member.to_owned(), Value::Object(carried));
         }
     }
+}
+
+/// Whether a server makes tasks of 2025-11-25.
+fn makes_tasks_of_the_core((era, told): &(Era, Map<String, Value>)) -> bool {
+    let path = ["requests", "tools", "call"];
+    let tasks = told.get("tasks").filter(|_| *era == Era::Legacy);
+    let found = path
+        .iter()
+        .try_fold(tasks, |found, key| Some(found?.get(*key)));
+    found.flatten().is_some_and(Value::is_object)
 }
 
 /// Whether an extension is carried as it is; the gateway's own are not, and neither is a collection of some in

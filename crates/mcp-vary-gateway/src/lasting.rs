@@ -20,7 +20,7 @@ use crate::questions::Questions;
 use crate::resume::Streams;
 use crate::rounds::HeldCalls;
 use crate::session::{self, Sessions};
-use crate::tasks::Made;
+use crate::tasks::{Made, Watches};
 
 /// What a gateway has from its start to its end, whatever it is configured to be in between.
 ///
@@ -42,6 +42,8 @@ pub(crate) struct Lasting {
     pub(crate) kept: Arc<Kept>,
     /// Calls that wait for what they asked of clients whose requests have ended.
     pub(crate) held: HeldCalls,
+    /// Tasks that are watched for clients which know another form of them.
+    pub(crate) watches: Watches,
     /// Tells this gateway from others that share its keys, and from itself before it was started again.
     pub(crate) number: u64,
     outside: Outside,
@@ -94,6 +96,7 @@ impl Lasting {
                 config.outside,
             )),
             held: HeldCalls::default(),
+            watches: Watches::default(),
             number,
             outside: config.outside,
             streams: Streams::new(&config.limits, config.outside),

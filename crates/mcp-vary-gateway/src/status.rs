@@ -41,6 +41,8 @@ pub struct Status {
     pub questions: usize,
     /// Calls that wait for clients whose requests ended with what the server asks.
     pub held_calls: usize,
+    /// Tasks of servers that are waited for, since their clients know another form of tasks.
+    pub watched_tasks: usize,
     /// Connections to servers that one client each has alone.
     pub own_connections: usize,
     /// What runs at once in this process: connections, servers' outputs, calls without a connection, and the rest.
@@ -127,6 +129,7 @@ impl Setup {
             subscriptions,
             questions: self.lasting.questions.count(),
             held_calls: self.lasting.held.count(),
+            watched_tasks: self.lasting.watches.count(),
             own_connections: self.lasting.own.count(),
             tasks: tasks(),
             rankings: self.rankings.made(),

@@ -58,6 +58,7 @@ impl Call<'_> {
         finish.upstream = upstream.hello().era();
         round.prepare(&mut self.asked.params, finish.upstream)?;
         let is_repeatable = forwarding.repeatable;
+        let road = self.road_of_task(&line, &finish);
         let sent = Sent {
             request: self.request(&upstream, &finish, forwarding),
             line,
@@ -66,7 +67,8 @@ impl Call<'_> {
         let taken = Taken {
             turn: Some(turn),
             alone,
-            _class: Some(InUse::new(&self.class)),
+            class: Some(InUse::new(&self.class)),
+            road,
         };
         let running = self.send(sent, is_repeatable, taken, finish).await?;
         Ok(Outcome::Running(Box::new(running)))
@@ -159,7 +161,11 @@ impl Call<'_> {
     }
 
     /// What it takes to turn the answer into the client's.
-    fn finish(&self, variant: usize, forwarding: &mut Forwarding) -> Result<Finish, Failure> {
+    pub(crate) fn finish(
+        &self,
+        variant: usize,
+        forwarding: &mut Forwarding,
+    ) -> Result<Finish, Failure> {
         let mut client = self.client.clone();
         client.log_level = self.log_level()?;
         let mut downward = std::mem::take(&mut forwarding.downward);

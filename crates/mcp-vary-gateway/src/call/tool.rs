@@ -46,7 +46,7 @@ impl Call<'_> {
         if let Cow::Owned(own) = own {
             self.asked.params.members.set("arguments", own);
         }
-        let task = self.task_of_call(variant, &tool.place);
+        let task = self.task_of_call(variant, &tool);
         self.call_by_its_own_name(&name, &tool.place);
         let forwarding = Forwarding {
             server: tool.place.server,

@@ -46,6 +46,8 @@ pub(crate) struct OwnTool {
     pub(crate) headers: Arc<[ParamHeader]>,
     /// Whether calling it twice does no more than calling it once, by its own word.
     pub(crate) idempotent: bool,
+    /// Whether it is called as a task of the core form, or not at all.
+    pub(crate) needs_task: bool,
     pub(crate) hints: Hints,
     pub(crate) output: Option<Arc<Output>>,
 }
@@ -100,6 +102,7 @@ impl OwnTool {
             output: facts.output_schema.then(|| Arc::new(Output::new(tool))),
             headers: headers_of(name, tool),
             idempotent: is_idempotent(&members),
+            needs_task: needs_task(&members),
             hints: Hints::of_tool(tool),
         }
     }
@@ -113,6 +116,13 @@ pub(crate) fn headers_of(name: &str, tool: &str) -> Arc<[ParamHeader]> {
         Vec::new()
     });
     headers.into()
+}
+
+/// > If `execution.taskSupport` is `"required"`, clients MUST invoke the tool as a task.
+/// > (MCP 2025-11-25, basic/utilities/tasks, "Tool-Level Negotiation")
+fn needs_task(tool: &Members<'_>) -> bool {
+    let execution = tool.get("execution").and_then(|it| Members::parse(it).ok());
+    execution.is_some_and(|it| it.get_str("taskSupport").as_deref() == Some("required"))
 }
 
 /// > If true, calling the tool repeatedly with the same arguments will have no additional effect on its

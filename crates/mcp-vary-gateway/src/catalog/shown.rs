@@ -57,6 +57,8 @@ pub(crate) struct Tool {
     pub(crate) own_headers: Arc<[ParamHeader]>,
     /// Whether calling it twice does no more than calling it once, by its own word.
     pub(crate) idempotent: bool,
+    /// Whether it is called as a task of the core form, or not at all.
+    pub(crate) needs_task: bool,
     /// What becomes of the arguments; they are sent on as they are without it.
     pub(crate) prepared: Option<Arc<PreparedTool>>,
     /// What the variant calls otherwise than the server, if anything.
@@ -195,6 +197,7 @@ impl Tool {
             headers,
             own_headers,
             idempotent: own.is_some_and(|own| own.idempotent),
+            needs_task: own.is_some_and(|own| own.needs_task),
             words: words(item, id, renamed),
             prepared,
             output: own.and_then(|own| own.output.clone()),

@@ -44,6 +44,9 @@ pub struct Limits {
     pub held_calls: usize,
     /// Of them those of one principal; 64.
     pub held_calls_per_principal: usize,
+    /// How long a task is watched, and what it came to kept, for a client that knows another form of tasks than its
+    /// server; an hour.
+    pub task_lifetime: Duration,
     /// How often a server may ask again for one request of a client with a session; 16.
     pub rounds: usize,
     /// Connections, to all servers together, that one client each has alone since it can be asked something; 256.
@@ -80,6 +83,7 @@ impl Default for Limits {
             state_lifetime: Duration::from_secs(3600),
             held_calls: 256,
             held_calls_per_principal: 64,
+            task_lifetime: Duration::from_secs(3600),
             rounds: 16,
             own_connections: 256,
             questions: 1024,
@@ -239,8 +243,8 @@ connection is closed",
     },
     Setting {
         key: "held-calls",
-        about: "calls that wait for clients without sessions, whose requests ended with what the server asks; one more \
-is cancelled",
+        about: "calls that wait for clients without sessions, whose requests ended with what the server asks, and as \
+many tasks (`task-lifetime`); one more is cancelled",
         default: "256",
         takes: Takes::Count(1..=MOST, |limits| &mut limits.held_calls),
     },
@@ -249,6 +253,13 @@ is cancelled",
         about: "of them those of one principal; of clients that nobody knows those on stdio are one each, all others one together",
         default: "64",
         takes: Takes::Count(1..=MOST, |limits| &mut limits.held_calls_per_principal),
+    },
+    Setting {
+        key: "task-lifetime",
+        about: "how long a task is waited for, and what it came to kept, where the client knows the extension of tasks and \
+its server those of 2025-11-25",
+        default: "1h",
+        takes: Takes::Duration(|limits| &mut limits.task_lifetime),
     },
     Setting {
         key: "rounds",

@@ -20,7 +20,8 @@ use crate::upstream::Subscription;
 pub(super) struct Listened {
     teller: Arc<Teller>,
     source: Arc<Source>,
-    subscription: Subscription,
+    /// None where the gateway itself tells of the task.
+    subscription: Option<Subscription>,
 }
 
 impl Listened {
@@ -28,11 +29,11 @@ impl Listened {
     pub(super) fn anew(&self, place: &Place) -> Option<Self> {
         let mut sources = place.class.sources().iter();
         let source = sources.find(|source| source.name() == self.source.name())?;
-        let (line, own) = (&source.line, &self.subscription.uri);
+        let again = |before: &Subscription| source.line.listen_to_task_again(&before.uri);
         Some(Self {
             teller: Arc::clone(&self.teller),
             source: Arc::clone(source),
-            subscription: line.listen_to_task_again(own),
+            subscription: self.subscription.as_ref().map(again),
         })
     }
 }
@@ -135,12 +136,12 @@ impl Call<'_> {
             self.declares(Form::Extension)?;
         }
         let listened = ids.into_iter().map(|id| async move {
-            let (server, teller, own) = self.teller_of(&id)?;
+            let (server, teller, forms, own) = self.teller_of(&id)?;
             let source = &self.class.sources()[server];
             let listened = Listened {
                 teller: Arc::new(teller),
                 source: Arc::clone(source),
-                subscription: source.line.listen_to_task(&own),
+                subscription: (!forms.differ()).then(|| source.line.listen_to_task(&own)),
             };
             let key = (source.name().into(), own.into());
             is_told_of(&listened).await.then_some((id, key, listened))
@@ -155,11 +156,14 @@ impl Call<'_> {
 /// Whether a stream may promise to tell of a task: unless the server refuses, now.
 async fn is_told_of(listened: &Listened) -> bool {
     let line = &listened.source.line;
+    let Some(subscription) = &listened.subscription else {
+        return true;
+    };
     if line.up().is_none() {
         // It is asked as soon as it is back.
         return true;
     }
     let patience = line.config().limits.patience;
-    let settled = timeout(patience, listened.subscription.settled());
+    let settled = timeout(patience, subscription.settled());
     !matches!(settled.await, Ok(Err(_)))
 }

@@ -8,6 +8,7 @@ use mcp_vary::json::{self, Members};
 use tracing::debug;
 
 use super::required::without_elicitation_id;
+use crate::config::Limits;
 use crate::lasting::Lasting;
 use crate::reply::Failure;
 use crate::running::Taken;
@@ -59,6 +60,15 @@ pub(crate) struct InputRequests {
 pub(crate) struct Bounds {
     pub(crate) in_all: usize,
     pub(crate) per_principal: usize,
+}
+
+impl Bounds {
+    pub(crate) const fn of(limits: &Limits) -> Self {
+        Self {
+            in_all: limits.held_calls,
+            per_principal: limits.held_calls_per_principal,
+        }
+    }
 }
 
 impl HeldCalls {
@@ -145,8 +155,13 @@ impl InputRequests {
         });
     }
 
+    /// Forgets what the server does not ask any more.
+    pub(crate) fn forget_settled(&mut self) {
+        self.open.retain(|(_, request)| !request.is_settled());
+    }
+
     /// As the client gets them.
-    pub(super) fn to_json(&self) -> String {
+    pub(crate) fn to_json(&self) -> String {
         let mut requests = Members::default();
         for (key, request) in &self.open {
             let method = json::string(request.method());

@@ -22,7 +22,7 @@ use crate::revision::Era;
 use crate::route::Action;
 use crate::splice;
 
-pub(crate) use self::held::{Bounds, HeldCall, HeldCalls, InputRequests};
+pub(crate) use self::held::{Bounds, HeldCall, HeldCalls, InputRequests, Whose};
 pub(crate) use self::relay::{Next, Relay};
 pub(crate) use self::required::asks_for_input;
 use self::required::{Required, without_elicitation_id};
@@ -30,7 +30,7 @@ use self::state::State;
 pub(crate) use self::state::{Seal, Subject};
 
 const REQUEST_STATE: &str = "requestState";
-const INPUT_REQUESTS: &str = "inputRequests";
+pub(crate) const INPUT_REQUESTS: &str = "inputRequests";
 const INPUT_RESPONSES: &str = "inputResponses";
 
 /// In which round a request is.
@@ -93,10 +93,7 @@ impl Call<'_> {
             subject: subject?,
             server: self.server_name(server),
             lifetime: limits.state_lifetime,
-            bounds: Bounds {
-                in_all: limits.held_calls,
-                per_principal: limits.held_calls_per_principal,
-            },
+            bounds: Bounds::of(limits),
         })
     }
 
@@ -142,7 +139,16 @@ impl Call<'_> {
 }
 
 fn responses<'a>(params: &'a Params<'_>) -> Result<Members<'a>, Failure> {
-    let written = params.members.get(INPUT_RESPONSES).unwrap_or("{}");
+    read_responses(params.members.get(INPUT_RESPONSES))
+}
+
+/// What a client says to what it was asked, from its JSON text.
+///
+/// # Errors
+///
+/// `-32602` when that is no object of objects.
+pub(crate) fn read_responses(written: Option<&str>) -> Result<Members<'_>, Failure> {
+    let written = written.unwrap_or("{}");
     let responses = Members::parse(written)
         .map_err(|why| Failure::invalid_params(format!("`{INPUT_RESPONSES}`: {why}")))?;
     let mut values = responses.iter();

@@ -82,6 +82,12 @@ impl Finish {
         reply::result(&self.id, sent.as_bytes())
     }
 
+    /// How a task stands, for a client that asked.
+    pub(crate) fn task(&self, stands: &str, lasting: &Lasting) -> Reply {
+        self.note_links(stands, lasting);
+        self.result(stands, lasting)
+    }
+
     /// Remembers what the result points to, since that can be read from then on.
     pub(super) fn note_links(&self, result: &str, lasting: &Lasting) {
         let Some(origin) = &self.downward.origin else {

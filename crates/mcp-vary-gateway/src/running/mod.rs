@@ -7,6 +7,7 @@ mod finish;
 mod notification;
 mod sent;
 mod unheard;
+mod watching;
 
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ use crate::questions::Question;
 use crate::reply::{Failure, Reply};
 use crate::rounds::{InputRequests, Relay};
 use crate::session::Place;
+use crate::tasks::Road;
 use crate::upstream::{Exchange, Message};
 
 /// A request that was forwarded and is not answered yet.
@@ -56,7 +58,9 @@ pub(crate) struct Taken {
     /// The connection that the client has alone; given back after the exchange has ended.
     pub(crate) alone: Option<Held>,
     /// Keeps the connections of the client's class open.
-    pub(crate) _class: Option<InUse>,
+    pub(crate) class: Option<InUse>,
+    /// How the server of a task is asked what it comes to, where that has to be waited for.
+    pub(crate) road: Option<Box<Road>>,
 }
 
 /// What the client gets next.
@@ -139,6 +143,11 @@ impl Running {
     }
 
     fn done(&mut self, outcome: Result<&str, &str>) -> Step {
+        if let Some(made) = outcome.ok().and_then(|result| self.watch(result)) {
+            self.leave_questions();
+            self.end();
+            return Step::Done(made);
+        }
         if let Some(alone) = &self.taken.alone {
             alone.settle();
         }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use mcp_vary::json::{self, Members, elements};
 use mcp_vary::task::Task;
 
+use super::crossed::parted;
+use super::watched::CROSSED;
 use super::{EXTENSION, Form, Forms, RELATED, TaskNames, Teller, has_extension, own_id, string};
 use crate::bridge::Caching;
 use crate::call::{Call, Forwarding};
@@ -25,18 +27,18 @@ use crate::upstream::{Line, Owner, Request};
 const PAGES: usize = 16;
 
 /// A task that a client asks about.
-struct Found {
+pub(super) struct Found {
     forms: Forms,
     /// The view that it was made under.
-    variant: usize,
-    place: Place,
-    task: Task,
+    pub(super) variant: usize,
+    pub(super) place: Place,
+    pub(super) task: Task,
     /// The tool whose call it is, if the view still has it.
     tool: Option<Arc<Tool>>,
 }
 
 /// Why a task is not there.
-struct Gone {
+pub(super) struct Gone {
     why: Cow<'static, str>,
     /// Whether it was made here.
     is_known: bool,
@@ -58,7 +60,17 @@ impl Gone {
         }
     }
 
-    fn failure(&self) -> Failure {
+    /// Its server says `said` of one that nobody watches here.
+    pub(super) fn lost(task: &Task, said: &str) -> Self {
+        let why = "it was made at another gateway, before this one was started again, or its time is over";
+        let server = &task.server;
+        Self {
+            why: format!("{why}; server `{server}` says: {said}").into(),
+            is_known: true,
+        }
+    }
+
+    pub(super) fn failure(&self) -> Failure {
         Failure::invalid_params(format!("Task not found: {}", self.why))
     }
 }
@@ -70,7 +82,10 @@ impl Call<'_> {
     /// > Receivers that do not declare the task capability for a request type MUST process requests of that type
     /// > normally, ignoring any task-augmentation metadata if present.
     /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Support and Handling")
-    pub(crate) fn task_of_call(&mut self, variant: usize, place: &Place) -> Option<Box<TaskNames>> {
+    ///
+    /// A tool that can only be called as a task of the core form is called so for a client of the extension.
+    pub(crate) fn task_of_call(&mut self, variant: usize, tool: &Tool) -> Option<Box<TaskNames>> {
+        let place = &tool.place;
         let is_wished = self.asked.params.members.contains("task");
         let core = is_wished && self.client.era() == Era::Legacy;
         let form = match core && self.offers(place.server, Form::Core) {
@@ -85,11 +100,32 @@ impl Call<'_> {
             let extension = self.declares_tasks() && self.offers(place.server, Form::Extension);
             extension.then_some(Form::Extension)
         });
-        let forms = Forms::both(form?);
-        Some(Box::new(self.names(forms, variant, place, None)))
+        if let Some(form) = form {
+            return Some(Box::new(self.names(
+                Forms::both(form),
+                variant,
+                place,
+                None,
+            )));
+        }
+        let is_crossed =
+            tool.needs_task && self.declares_tasks() && self.offers(place.server, Form::Core);
+        is_crossed.then(|| {
+            self.asked.params.members.set("task", "{}");
+            let lasting = &self.gateway.lasting;
+            let mark = Some(lasting.watches.mark(lasting));
+            let names = self.names(CROSSED, variant, place, None);
+            Box::new(TaskNames { mark, ..names })
+        })
     }
 
-    fn names(&self, forms: Forms, variant: usize, place: &Place, own: Option<String>) -> TaskNames {
+    pub(super) fn names(
+        &self,
+        forms: Forms,
+        variant: usize,
+        place: &Place,
+        own: Option<String>,
+    ) -> TaskNames {
         TaskNames {
             forms,
             lasting: Arc::clone(&self.gateway.lasting),
@@ -97,7 +133,13 @@ impl Call<'_> {
             variant: self.gateway.variant_id(variant).clone(),
             tool: Arc::clone(&place.own),
             own,
+            mark: None,
         }
+    }
+
+    /// Whether clients of `form` get tasks of a server.
+    fn makes(&self, server: usize, form: Form) -> bool {
+        self.offers(server, form) || form == CROSSED.client && self.offers(server, CROSSED.server)
     }
 
     fn offers(&self, server: usize, form: Form) -> bool {
@@ -135,7 +177,11 @@ impl Call<'_> {
             _ => true,
         };
         let servers = 0..self.catalog.told.len();
-        let is_offered = |form: &Form| servers.clone().any(|server| self.offers(server, *form));
+        // What a server makes in one form, clients of the other have of the gateway.
+        let is_offered = |form: &Form| {
+            let mut servers = servers.clone();
+            servers.any(|server| self.makes(server, *form))
+        };
         let forms: Vec<_> = Form::BOTH
             .into_iter()
             .filter(has)
@@ -168,7 +214,7 @@ impl Call<'_> {
     /// Whether some server has tasks of this form.
     pub(crate) fn has_servers_with(&self, form: Form) -> bool {
         let mut servers = 0..self.catalog.told.len();
-        servers.any(|server| self.offers(server, form))
+        servers.any(|server| self.makes(server, form))
     }
 
     /// Asks the server that made a task about it.
@@ -184,6 +230,9 @@ impl Call<'_> {
             (forms, _) => forms?,
         };
         let found = self.found(task.map_err(|gone| gone.failure())?, &forms)?;
+        if found.forms.differ() {
+            return self.crossed_task(found).await;
+        }
         let mut downward = self.downward_of(&found);
         let (variant, place, own) = (found.variant, found.place, found.task.id);
         self.asked.params.members.set("taskId", json::string(&own));
@@ -215,7 +264,7 @@ impl Call<'_> {
     }
 
     /// How the result of a task is told: as that of the call would be.
-    fn downward_of(&self, found: &Found) -> Downward {
+    pub(super) fn downward_of(&self, found: &Found) -> Downward {
         let tool = found.tool.as_ref();
         Downward {
             origin: tool.map(|_| Origin::at(&found.place, ListKind::Tools)),
@@ -240,10 +289,17 @@ impl Call<'_> {
     /// What it takes to ask about a task, which is of one of these `forms`.
     fn found(&self, (task, server): (Task, usize), forms: &[Form]) -> Result<Found, Failure> {
         let is_unknown = self.catalog.told[server].hello.is_none();
-        let mut forms = forms.iter().copied();
         // One that is not there is asked all the same, and says so.
-        let form = forms.find(|form| is_unknown || self.offers(server, *form));
-        let form = form.ok_or_else(|| Gone::from(&task, "makes no tasks any more").failure())?;
+        let is_offered = |form: Form| is_unknown || self.offers(server, form);
+        let is_crossed = parted(&task.id).0.is_some()
+            && forms.contains(&CROSSED.client)
+            && is_offered(CROSSED.server);
+        let form = forms.iter().copied().find(|form| is_offered(*form));
+        let forms = match form {
+            _ if is_crossed => CROSSED,
+            Some(form) => Forms::both(form),
+            None => return Err(Gone::from(&task, "makes no tasks any more").failure()),
+        };
         let variant = self.variant_of(&task);
         let variant = variant.ok_or_else(|| Gone::unknown().failure())?;
         let own = task.tool.as_str().into();
@@ -251,7 +307,7 @@ impl Call<'_> {
         let view = self.catalog.view(ListKind::Tools, variant);
         let tool = view.and_then(|view| view.tool_at(&place)).cloned();
         Ok(Found {
-            forms: Forms::both(form),
+            forms,
             variant,
             place,
             task,
@@ -259,20 +315,21 @@ impl Call<'_> {
         })
     }
 
-    /// What it takes to tell the client of a task of the extension: the index of its server, and what that calls
-    /// it.
-    pub(crate) fn teller_of(&self, id: &str) -> Option<(usize, Teller, String)> {
+    /// What it takes to tell the client of a task of the extension: the index of its server, the forms on both
+    /// sides, and what the task is known by there.
+    pub(crate) fn teller_of(&self, id: &str) -> Option<(usize, Teller, Forms, String)> {
         let found = self.found(self.opened(id).ok()?, &[Form::Extension]).ok()?;
         let mut downward = self.downward_of(&found);
         downward.origin = downward.origin.filter(|_| self.gateway.follows_links());
         let teller = Teller {
-            forms: found.forms,
+            // What is watched is told in the form of its clients.
+            forms: Forms::both(Form::Extension),
             sealed: id.into(),
             server: self.server_name(found.place.server),
             retelling: Retelling::new(downward, self.changed_uris(found.variant)),
             links: Arc::clone(&self.gateway.lasting.links),
         };
-        Some((found.place.server, teller, found.task.id))
+        Some((found.place.server, teller, found.forms, found.task.id))
     }
 
     /// The view that a task was made under (SV-28), if its client still has the variant.

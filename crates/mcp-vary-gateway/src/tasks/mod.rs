@@ -5,9 +5,11 @@
 //! task of the other is [translated](Forms).
 
 mod asked;
+mod crossed;
 mod made;
 mod told;
 mod translate;
+mod watched;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -24,11 +26,13 @@ use tokio::sync::broadcast::error::RecvError;
 pub(crate) use self::made::{Key, Made};
 pub(crate) use self::told::{RESULT, Teller};
 pub(crate) use self::translate::Forms;
+pub(crate) use self::watched::{Road, Watches};
 use crate::client::Client;
 use crate::lasting::Lasting;
 use crate::notify::SourceId;
 use crate::reply::Failure;
 use crate::revision::Era;
+use crate::rounds::INPUT_REQUESTS;
 use crate::running::Retelling;
 use crate::splice;
 use crate::upstream::{Event, Hello, TASK_STATUS};
@@ -52,6 +56,8 @@ pub(crate) struct TaskNames {
     pub(crate) tool: Arc<str>,
     /// What the server calls the task that is asked about; none where one may be made.
     pub(crate) own: Option<String>,
+    /// What the ids of tasks begin with that are watched.
+    pub(crate) mark: Option<String>,
 }
 
 impl TaskNames {
@@ -61,9 +67,17 @@ impl TaskNames {
             server: self.server.to_string(),
             variant: self.variant.clone(),
             tool: self.tool.to_string(),
-            id: own.to_owned(),
+            id: self.inner(own),
         };
         (own.len() <= MAX_ID).then(|| task.seal(&self.lasting.cursor_keys, ""))
+    }
+
+    /// What the id of the client is made of.
+    fn inner(&self, own: &str) -> String {
+        match &self.mark {
+            Some(mark) => format!("{mark}{own}"),
+            None => own.to_owned(),
+        }
     }
 
     /// The result that a task was made, as the client gets it; none when it is another one.
@@ -79,11 +93,7 @@ impl TaskNames {
     ) -> Option<Result<Cow<'a, str>, Failure>> {
         let own = self.made_by(result)?;
         let Some(sealed) = self.sealed(&own) else {
-            return Some(Err(Failure::internal(format!(
-                "server `{}` made a task with an id of {} bytes, and {MAX_ID} is what can be asked for",
-                self.server,
-                own.len()
-            ))));
+            return Some(Err(self.too_long(&own)));
         };
         let teller = Teller {
             sealed: sealed.into(),
@@ -99,8 +109,16 @@ impl TaskNames {
         }))
     }
 
+    fn too_long(&self, own: &str) -> Failure {
+        Failure::internal(format!(
+            "server `{}` made a task with an id of {} bytes, and {MAX_ID} is what can be asked for",
+            self.server,
+            own.len()
+        ))
+    }
+
     /// The server's id of the task that a result says was made.
-    fn made_by(&self, result: &str) -> Option<String> {
+    pub(crate) fn made_by(&self, result: &str) -> Option<String> {
         if !result.contains("taskId") && !result.contains("\\u") {
             return None;
         }
@@ -187,10 +205,33 @@ fn renamed<'a>(told: &'a str, name: &dyn Fn(&str) -> Option<String>) -> Cow<'a, 
     if let Some(named) = splice::get(&told, "task").and_then(named) {
         told = Cow::Owned(splice::set(&told, "task", &named).into_owned());
     }
-    match related(&told, name) {
-        Cow::Owned(told) => Cow::Owned(told),
-        Cow::Borrowed(_) => told,
+    if let Cow::Owned(named) = related(&told, name) {
+        told = Cow::Owned(named);
     }
+    if let Some(named) = asked_in(&told, name) {
+        told = Cow::Owned(named);
+    }
+    // What it came to is related to it, too.
+    if let Some(Cow::Owned(named)) = splice::get(&told, RESULT).map(|result| related(result, name))
+    {
+        told = Cow::Owned(splice::set(&told, RESULT, &named).into_owned());
+    }
+    told
+}
+
+/// `told` with what `name` makes of the task to which what it asks is related; none where nothing is.
+fn asked_in(told: &str, name: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let asked = splice::get(told, INPUT_REQUESTS).filter(|asked| asked.contains(RELATED))?;
+    let mut named = Cow::Borrowed(asked);
+    for (key, request) in splice::members(asked) {
+        if let Some(params) = splice::get(request, "params")
+            && let Cow::Owned(params) = related(params, name)
+        {
+            let request = splice::set(request, "params", &params);
+            named = Cow::Owned(splice::set(&named, &key, &request).into_owned());
+        }
+    }
+    Some(splice::set(told, INPUT_REQUESTS, &named).into_owned())
 }
 
 /// `said` with what `name` makes of the task to which it is related.
@@ -234,7 +275,8 @@ pub(crate) async fn follow(
 
 /// What its server calls the task that a client calls `sealed`.
 pub(crate) fn own_id(keys: &CursorKeys, sealed: &str) -> Option<String> {
-    Task::open(keys, "", sealed).map(|task| task.id)
+    let id = Task::open(keys, "", sealed)?.id;
+    Some(crossed::parted(&id).1.to_owned())
 }
 
 /// The string under `key` of an object.

@@ -107,12 +107,14 @@ pub(super) enum Purpose {
     Subscription,
     /// The gateway's own: a question whether the server is there; whoever asks knows how long to wait.
     Pulse,
+    /// The gateway's own: something that the server answers when it is there, however late.
+    Wait,
 }
 
 impl Purpose {
     /// Whether the server is told when the answer is not wanted any more.
     pub(super) const fn may_be_cancelled(self) -> bool {
-        matches!(self, Self::Call | Self::Subscription)
+        matches!(self, Self::Call | Self::Subscription | Self::Wait)
     }
 
     /// Whether silence ends it; the gateway's own have limits of their own.

@@ -220,6 +220,11 @@ impl Upstream {
         self.open(request, Purpose::Call).await
     }
 
+    /// The same for what the server answers when it is there, however late; nobody's call is taken for it.
+    pub(crate) async fn wait_for(&self, request: Request) -> Result<Exchange, UpstreamError> {
+        self.open(request, Purpose::Wait).await
+    }
+
     async fn open(&self, request: Request, purpose: Purpose) -> Result<Exchange, UpstreamError> {
         let inner = match &self.link {
             Link::Stdio(connection) => Inner::Stdio(connection.request(request, purpose).await?),

@@ -20,6 +20,7 @@ mod bad_input;
 mod batches;
 mod cancel;
 mod choosing;
+mod crossed;
 mod http;
 mod kept;
 mod laws;

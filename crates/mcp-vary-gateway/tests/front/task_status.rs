@@ -446,22 +446,23 @@ async fn what_the_result_of_a_task_points_to_can_be_read() {
 #[tokio::test]
 async fn only_who_knows_tasks_can_listen_to_them() {
     let params = |ids: Value| json!({"notifications": {"taskIds": ids}});
-    let ask = |house, params| async move {
+    async fn ask(house: &House, params: Value) -> Value {
         let none = json!({});
         Way::HttpModern
             .ask(house, &none, "subscriptions/listen", params)
             .await
-    };
-    let jobs = Jobs::new(Era::Modern, Form::Extension);
-    let (house, _two) = jobs.house().await;
-    let refused = ask(&house, params(json!(["x"]))).await;
-    assert_eq!(refused["error"]["code"], -32021);
-    let missing = &refused["error"]["data"]["requiredCapabilities"]["extensions"];
-    assert_eq!(missing, &json!({TASKS: {}}));
-    let wrong = ask(&house, params(json!("x"))).await;
-    assert_eq!(wrong["error"]["code"], -32602);
-    // Where there are no such tasks nothing is promised.
-    let (house, _two) = Jobs::new(Era::Legacy, Form::Core).house().await;
+    }
+    for (era, form) in [(Era::Modern, Form::Extension), (Era::Legacy, Form::Core)] {
+        let (house, _two) = Jobs::new(era, form).house().await;
+        let refused = ask(&house, params(json!(["x"]))).await;
+        assert_eq!(refused["error"]["code"], -32021);
+        let missing = &refused["error"]["data"]["requiredCapabilities"]["extensions"];
+        assert_eq!(missing, &json!({TASKS: {}}));
+        let wrong = ask(&house, params(json!("x"))).await;
+        assert_eq!(wrong["error"]["code"], -32602);
+    }
+    // Where there are no tasks nothing is promised.
+    let house = House::start().await;
     let (_stream, told_of) = listening(&house, &json!({}), &["x"]).await;
     assert_eq!(told_of, json!({}));
 }

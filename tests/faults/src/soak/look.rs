@@ -62,7 +62,7 @@ impl Look {
                 number("streams")?,
                 number("listeners")?,
                 number("subscriptions")?,
-                number("questions")? + number("heldCalls")?,
+                number("questions")? + number("heldCalls")? + number("watchedTasks")?,
                 number("ownConnections")?,
                 endpoints.sum::<Result<_, _>>()?,
             ],

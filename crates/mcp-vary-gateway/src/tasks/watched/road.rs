@@ -1,0 +1,281 @@
+//! The connection that a task was made on, for as long as its server works at it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{sleep, timeout};
+use tracing::{debug, info};
+
+use super::{A_MOMENT, ComeTo, SHARE, Watched};
+use crate::bridge::{self, PROGRESS_TOKEN};
+use crate::class::InUse;
+use crate::lasting::Lasting;
+use crate::own::Held;
+use crate::rounds::Bounds;
+use crate::running::Progress;
+use crate::splice;
+use crate::tasks::string;
+use crate::upstream::{
+    Answer, Event, Exchange, Line, Message, Request, TASK_STATUS, UpstreamError,
+};
+use crate::wire;
+
+/// The way to the server of a task that may be made.
+#[derive(Debug)]
+pub(crate) struct Road {
+    line: Arc<Line>,
+    /// What the server says on it since before the call.
+    events: broadcast::Receiver<Event>,
+    /// The connection that the client has alone, given back when the task is over.
+    alone: Option<Held>,
+    /// Keeps the connections of the client's class open.
+    class: Option<InUse>,
+    progress: Option<Progress>,
+    pub(super) bounds: Bounds,
+    /// A task is watched for at most so long.
+    pub(super) lifetime: Duration,
+    /// Bytes of what is kept of tasks that are over.
+    kept: usize,
+}
+
+/// What an operator allows the tasks that are watched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allowed {
+    pub(crate) bounds: Bounds,
+    pub(crate) lifetime: Duration,
+    pub(crate) kept: usize,
+}
+
+impl Road {
+    /// The way by `line`; to be taken before anything is said on it.
+    pub(crate) fn by(line: &Arc<Line>, allowed: Allowed) -> Self {
+        Self {
+            line: Arc::clone(line),
+            events: line.events(),
+            alone: None,
+            class: None,
+            progress: None,
+            bounds: allowed.bounds,
+            lifetime: allowed.lifetime,
+            kept: allowed.kept,
+        }
+    }
+
+    /// The same with what keeps it open.
+    pub(crate) fn held_by(mut self, alone: Option<Held>, class: Option<InUse>) -> Self {
+        self.alone = alone;
+        self.class = class;
+        self
+    }
+
+    /// The same; progress is told with this token.
+    pub(crate) fn with_progress(mut self, progress: Option<Progress>) -> Self {
+        self.progress = progress;
+        self
+    }
+
+    pub(super) const fn line(&self) -> &Arc<Line> {
+        &self.line
+    }
+
+    pub(super) const fn is_alone(&self) -> bool {
+        self.alone.is_some()
+    }
+
+    /// Waits for what the task comes to, and keeps that until its time is over; one that `is_wanted` by nobody is
+    /// cancelled.
+    pub(super) async fn run(
+        mut self,
+        watched: Arc<Watched>,
+        lasting: Arc<Lasting>,
+        is_wanted: bool,
+    ) {
+        let expires = tokio::time::Instant::now() + watched.lifetime.min(FOR_EVER);
+        if is_wanted {
+            let why = tokio::select! {
+                biased;
+                () = lasting.stopped.cancelled() => Some("the gateway stops"),
+                () = watched.over.cancelled() => None,
+                () = tokio::time::sleep_until(expires) => Some("its time is over"),
+                () = self.wait(&watched, &lasting) => None,
+            };
+            if let Some(why) = why {
+                debug!(server = %watched.key.0, why, "task given up");
+            }
+        }
+        let kept = self.kept;
+        self.end(&watched, &lasting).await;
+        lasting.watches.make_room(kept);
+        let kept = tokio::time::sleep_until(expires);
+        if is_wanted && watched.is_over() {
+            lasting.stopped.run_until_cancelled(kept).await;
+        }
+        lasting.watches.forget(&watched);
+    }
+
+    /// Gives the connection back, or ends what still goes on there.
+    async fn end(self, watched: &Watched, lasting: &Lasting) {
+        let is_finished = watched.is_over() && !watched.is_cancelled();
+        if let Some(alone) = self.alone.as_ref().filter(|_| is_finished) {
+            alone.settle();
+        }
+        if !watched.is_over() {
+            // Whether it was heard or not, nobody asks for the task any more.
+            let patience = match lasting.stopped.is_cancelled() {
+                true => AT_THE_END,
+                false => A_MOMENT,
+            };
+            let _ = timeout(patience, watched.cancel(None, lasting)).await;
+        }
+    }
+
+    /// Waits until the task is over.
+    async fn wait(&mut self, watched: &Watched, lasting: &Lasting) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let error = match self.result(watched, lasting).await {
+                Ok(answer) => return self.conclude(&answer, watched, lasting).await,
+                Err(error) => error,
+            };
+            if !error.is_loss() {
+                return watched.came_to(ComeTo::failed(&error.to_string()), lasting);
+            }
+            info!(server = %watched.key.0, error = error.details(), "waiting for a task was interrupted");
+            sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            // A connection that broke need not have taken the task with it.
+            let is_known = match watched.ask_server("tasks/get", None, lasting).await {
+                Ok(Ok(task)) => {
+                    watched.said(&task, lasting);
+                    true
+                }
+                Ok(Err(_)) | Err(_) => false,
+            };
+            if !is_known {
+                return watched.came_to(ComeTo::gone(&error.to_string()), lasting);
+            }
+        }
+    }
+
+    /// What `tasks/result` answers; what comes meanwhile is heard.
+    async fn result(
+        &mut self,
+        watched: &Watched,
+        lasting: &Lasting,
+    ) -> Result<Answer, UpstreamError> {
+        let upstream = self.line.ready().await?;
+        let request = Request::new("tasks/result", Some(watched.params()));
+        let mut exchange = upstream.wait_for(request).await?;
+        drop(upstream);
+        loop {
+            tokio::select! {
+                biased;
+                event = self.events.recv() => match event {
+                    Ok(event) => self.heard(event, watched, lasting),
+                    // How it stands is asked for by whoever wants to know.
+                    Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => return exchange.answer().await,
+                },
+                message = exchange.next() => match message? {
+                    Message::Answer(answer) => return Ok(answer),
+                    Message::Request(request) => watched.asked(request, lasting),
+                    Message::Notification(message) => self.told(&message, watched, lasting),
+                },
+            }
+        }
+    }
+
+    /// What the server says beside it.
+    fn heard(&self, event: Event, watched: &Watched, lasting: &Lasting) {
+        match event {
+            Event::TaskChanged { id, params } if *id == *watched.own => {
+                watched.said(&params, lasting)
+            }
+            // A session has ears of its own, also for what its connection says beside its calls.
+            Event::Asked(request) if self.is_alone() && watched.session.is_none() => {
+                watched.asked(request, lasting);
+            }
+            Event::Told(message) if self.is_alone() => self.told(&message, watched, lasting),
+            _ => {}
+        }
+    }
+
+    /// A notification that may be about it.
+    fn told(&self, message: &[u8], watched: &Watched, lasting: &Lasting) {
+        let Ok(message) = wire::Message::read(message) else {
+            return;
+        };
+        let params = message.params.unwrap_or("{}");
+        let is_its = || string(params, "taskId").as_deref() == Some(&*watched.own);
+        match message.method.as_deref() {
+            Some(method) if TASK_STATUS.contains(&method) && is_its() => {
+                watched.said(params, lasting);
+            }
+            Some("notifications/progress") => self.progress(params, watched),
+            _ => {}
+        }
+    }
+
+    /// Progress is told to whoever has a stream for it.
+    fn progress(&self, params: &str, watched: &Watched) {
+        let progress = self.progress.as_ref();
+        let is_its = |it: &&Progress| splice::get(params, PROGRESS_TOKEN) == Some(&it.ours);
+        if let Some(progress) = progress.filter(is_its)
+            && let Some((session, teller)) = &watched.session
+            && let Some(session) = session.upgrade()
+        {
+            let sealed = |_: &str| Some(teller.sealed.to_string());
+            let told = crate::tasks::related(params, &sealed);
+            let _ = session.tell(bridge::progress_downward(&told, &progress.theirs));
+        }
+    }
+
+    /// Takes in what `tasks/result` answered, and how the task stands then.
+    async fn conclude(&self, answer: &Answer, watched: &Watched, lasting: &Lasting) {
+        let status = watched.ask_server("tasks/get", None, lasting);
+        if let Ok(Ok(Ok(task))) = timeout(A_MOMENT, status).await {
+            watched.said(&task, lasting);
+        }
+        let come_to = match answer.outcome() {
+            Ok(result) if !result.starts_with('{') => {
+                ComeTo::failed("the server's result is no object")
+            }
+            Ok(result) if result.len() > self.kept / SHARE => {
+                ComeTo::failed("the result of the task is larger than what is kept of one")
+            }
+            Ok(result) => ComeTo::Result(result.to_owned()),
+            Err(error) => ComeTo::Error(error.to_owned()),
+        };
+        watched.came_to(come_to, lasting);
+    }
+}
+
+impl Watched {
+    fn is_cancelled(&self) -> bool {
+        matches!(self.lock().come_to, Some(ComeTo::Cancelled))
+    }
+
+    /// The answer of a request about it; what the server asks before that is asked for it.
+    pub(super) async fn heard(
+        &self,
+        mut exchange: Exchange,
+        lasting: &Lasting,
+    ) -> Result<Answer, UpstreamError> {
+        loop {
+            match exchange.next().await? {
+                Message::Answer(answer) => return Ok(answer),
+                Message::Request(request) => self.asked(request, lasting),
+                Message::Notification(_) => {}
+            }
+        }
+    }
+}
+
+/// For a server that is told that the gateway stops.
+const AT_THE_END: Duration = Duration::from_millis(500);
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// As long as a clock can count.
+const FOR_EVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);

@@ -1,0 +1,701 @@
+//! Clients of the extension get tasks from servers that make those of 2025-11-25.
+
+mod server;
+
+use std::time::Duration;
+
+use mcp_vary_gateway::{Config, Target};
+use serde_json::{Value, json};
+
+use self::server::Works;
+use crate::stage::{SUBSCRIPTION, stream_of};
+use crate::support::{
+    House, Http, Legacy, Pipe, Post, Way, config, features, modern, soon, tool, under,
+};
+
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+const RELATED: &str = "io.modelcontextprotocol/related-task";
+const MODERN: [Way; 2] = [Way::HttpModern, Way::StdioModern];
+
+fn knows_tasks() -> Value {
+    json!({"extensions": {TASKS: {}}})
+}
+
+fn can_be_asked() -> Value {
+    json!({"extensions": {TASKS: {}}, "elicitation": {}})
+}
+
+async fn house(works: &Works) -> House {
+    House::behind_one(works.peer().await, |config| config).await
+}
+
+/// A client of one kind before the server of one house.
+struct Asks<'a> {
+    house: &'a House,
+    way: Way,
+    capabilities: Value,
+}
+
+impl<'a> Asks<'a> {
+    fn new(house: &'a House, way: Way, capabilities: Value) -> Self {
+        Self {
+            house,
+            way,
+            capabilities,
+        }
+    }
+
+    async fn ask(&self, method: &str, params: Value) -> Value {
+        soon(self.way.ask(self.house, &self.capabilities, method, params)).await
+    }
+
+    /// The id of a task that is made for it.
+    async fn made(&self) -> String {
+        let made = self.ask("tools/call", tool("job")).await;
+        let id = made["result"]["taskId"].as_str();
+        id.unwrap_or_else(|| panic!("no task: {made}")).to_owned()
+    }
+
+    async fn get(&self, id: &str) -> Value {
+        let mut got = self.ask("tasks/get", json!({"taskId": id})).await;
+        assert!(got["result"].is_object(), "{got}");
+        got["result"].take()
+    }
+
+    /// The task when it stands so.
+    async fn until(&self, id: &str, status: &str) -> Value {
+        soon(async {
+            loop {
+                let task = self.get(id).await;
+                if task["status"] == status {
+                    return task;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await
+    }
+
+    async fn updated(&self, id: &str, responses: Value) {
+        let params = json!({"taskId": id, "inputResponses": responses});
+        let answer = self.ask("tasks/update", params).await;
+        assert_eq!(
+            answer["result"],
+            json!({"resultType": "complete"}),
+            "{answer}"
+        );
+    }
+}
+
+fn done() -> Value {
+    json!({
+        "content": [{"type": "text", "text": "{\"a\":1}"}], "structuredContent": {"a": 1},
+        "isError": true, "_meta": {RELATED: {"taskId": "work-1"}},
+    })
+}
+
+fn form() -> Value {
+    json!({"message": "Who?", "requestedSchema": {"type": "object", "properties": {}}})
+}
+
+/// SEP-2663: the server decides, and the gateway speaks for it: what can only be called as a task becomes one.
+#[tokio::test]
+async fn a_tool_that_needs_a_task_gets_one() {
+    for way in MODERN {
+        let works = Works::default();
+        let house = house(&works).await;
+        let client = Asks::new(&house, way, knows_tasks());
+        let found = client.ask("server/discover", json!({})).await;
+        assert_eq!(
+            found["result"]["capabilities"]["extensions"][TASKS],
+            json!({})
+        );
+
+        let made = client.ask("tools/call", tool("job")).await;
+        let id = made["result"]["taskId"].as_str().unwrap().to_owned();
+        assert_ne!(id, "work-1");
+        let expected = json!({
+            "resultType": "task", "taskId": id, "status": "working", "statusMessage": "begun",
+            "ttlMs": 60_000, "pollIntervalMs": 50, "x-vendor": 1.50, "_meta": {"x": 1.50},
+        });
+        assert_eq!(made["result"], expected, "{way:?}");
+        let asked = house.peer.of("tools/call");
+        assert_eq!(asked[0].body["params"]["task"], json!({}));
+
+        let working = json!({
+            "resultType": "complete", "taskId": id, "status": "working", "statusMessage": "begun",
+            "ttlMs": 60_000, "pollIntervalMs": 50, "x-vendor": 1.50,
+        });
+        assert_eq!(client.get(&id).await, working);
+        works.ends("work-1", Ok(done())).await;
+        let task = client.until(&id, "completed").await;
+        let mut result = done();
+        result["_meta"][RELATED]["taskId"] = json!(id);
+        assert_eq!(
+            task["result"], result,
+            "what the tool says of itself is no failure of the call"
+        );
+        assert_eq!(task["resultType"], "complete");
+
+        for (name, is_made) in [("may", false), ("plain", false)] {
+            let answer = client.ask("tools/call", tool(name)).await;
+            assert_eq!(
+                answer["result"]["resultType"] == "task",
+                is_made,
+                "{answer}"
+            );
+        }
+    }
+}
+
+/// Who has not declared the extension gets no task of it, and may not ask for one.
+#[tokio::test]
+async fn who_does_not_declare_the_extension_gets_no_task() {
+    let works = Works::default();
+    let house = house(&works).await;
+    let id = Asks::new(&house, Way::HttpModern, knows_tasks())
+        .made()
+        .await;
+    let other = Asks::new(&house, Way::HttpModern, json!({}));
+    for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+        let answer = other.ask(method, json!({"taskId": id})).await;
+        assert_eq!(answer["error"]["code"], -32021, "{answer}");
+    }
+    // In its own era the server may say so itself.
+    let mut legacy = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let answer = legacy.ask("tools/call", tool("job")).await.json();
+    assert_eq!(answer["error"]["code"], -32601, "{answer}");
+}
+
+/// What a task asks stands in what is said of it, and what the client says to that goes to the server.
+#[tokio::test]
+async fn a_task_asks_and_is_answered() {
+    for way in MODERN {
+        for aside in [false, true] {
+            let works = Works::default();
+            let house = house(&works).await;
+            let client = Asks::new(&house, way, can_be_asked());
+            let id = client.made().await;
+            let number = match aside {
+                false => works.asks("work-1", "elicitation/create", form()).await,
+                true => {
+                    works
+                        .asks_aside("work-1", "elicitation/create", form())
+                        .await
+                }
+            };
+            let task = client.until(&id, "input_required").await;
+            let mut params = form();
+            params["_meta"] = json!({RELATED: {"taskId": id}});
+            let question = json!({"method": "elicitation/create", "params": params});
+            assert_eq!(
+                task["inputRequests"],
+                json!({"1": question}),
+                "{way:?} {aside}"
+            );
+            assert_eq!(task["pollIntervalMs"], 50);
+
+            // What nobody asked is ignored, and what is asked stays.
+            client
+                .updated(&id, json!({"7": {"action": "cancel"}}))
+                .await;
+            assert_eq!(
+                client.get(&id).await["inputRequests"],
+                task["inputRequests"]
+            );
+            let said = json!({"action": "accept", "content": {"a": 1.5}});
+            client.updated(&id, json!({"1": said})).await;
+            assert_eq!(works.reply(number).await, said);
+            works.stands("work-1", "working");
+            assert_eq!(client.get(&id).await["status"], "working");
+            // A key means one question for ever.
+            let number = works.asks("work-1", "elicitation/create", form()).await;
+            let task = client.until(&id, "input_required").await;
+            assert!(task["inputRequests"]["2"].is_object(), "{task}");
+            client
+                .updated(&id, json!({"1": said, "2": {"action": "decline"}}))
+                .await;
+            assert_eq!(works.reply(number).await, json!({"action": "decline"}));
+            works.ends("work-1", Ok(json!({"content": []}))).await;
+            client.until(&id, "completed").await;
+        }
+    }
+}
+
+/// Never asked what its client has not declared: the server is told so, as the client would.
+#[tokio::test]
+async fn a_task_asks_nothing_else_than_was_declared() {
+    let works = Works::default();
+    let house = house(&works).await;
+    for (capabilities, task) in [(can_be_asked(), "work-1"), (knows_tasks(), "work-2")] {
+        let client = Asks::new(&house, Way::HttpModern, capabilities);
+        let id = client.made().await;
+        let number = works.asks(task, "sampling/createMessage", json!({})).await;
+        assert_eq!(works.reply(number).await["code"], -32601);
+        works.stands(task, "working");
+        assert_eq!(client.get(&id).await["status"], "working");
+    }
+}
+
+/// A failure of the call is one of the task, with the error that the call would have had.
+#[tokio::test]
+async fn a_task_fails_with_the_error_of_its_call() {
+    let works = Works::default();
+    let house = house(&works).await;
+    let client = Asks::new(&house, Way::HttpModern, knows_tasks());
+    let id = client.made().await;
+    let error = json!({"code": -32050, "message": "no paper", "data": {"tray": 2.50}});
+    works.ends("work-1", Err(error.clone())).await;
+    let task = client.until(&id, "failed").await;
+    assert_eq!(task["error"], error);
+    assert!(task["result"].is_null() && task["inputRequests"].is_null());
+}
+
+/// > Cancellation is cooperative. (SEP-2663, "Task Cancellation")
+#[tokio::test]
+async fn a_task_is_cancelled_as_often_as_its_client_likes() {
+    for way in MODERN {
+        let works = Works::default();
+        let house = house(&works).await;
+        let client = Asks::new(&house, way, can_be_asked());
+        let id = client.made().await;
+        let number = works.asks("work-1", "elicitation/create", form()).await;
+        client.until(&id, "input_required").await;
+        for _ in 0..2 {
+            let answer = client.ask("tasks/cancel", json!({"taskId": id})).await;
+            assert_eq!(
+                answer["result"],
+                json!({"resultType": "complete"}),
+                "{answer}"
+            );
+            let task = client.get(&id).await;
+            assert_eq!(task["status"], "cancelled", "{task}");
+            assert!(task["error"].is_null() && task["inputRequests"].is_null());
+        }
+        assert_eq!(house.peer.of("tasks/cancel").len(), 1);
+        assert!(
+            works.reply(number).await["code"].is_i64(),
+            "nobody is asked any more"
+        );
+        // Answers that are late are taken, and dropped.
+        client
+            .updated(&id, json!({"1": {"action": "accept"}}))
+            .await;
+
+        // A server that cannot end it goes on.
+        let other = client.made().await;
+        works.never_cancels();
+        let answer = client.ask("tasks/cancel", json!({"taskId": other})).await;
+        assert_eq!(answer["result"], json!({"resultType": "complete"}));
+        works.ends("work-2", Ok(json!({"content": []}))).await;
+        client.until(&other, "completed").await;
+    }
+}
+
+/// SV-28: ids that were not made here, or for another kind of request, are nobody's.
+#[tokio::test]
+async fn an_id_of_nobody_is_not_found() {
+    let works = Works::default();
+    let house = house(&works).await;
+    let client = Asks::new(&house, Way::HttpModern, knows_tasks());
+    let id = client.made().await;
+    let elsewhere = self::house(&Works::default()).await;
+    let elsewhere = Asks::new(&elsewhere, Way::HttpModern, knows_tasks());
+    for (client, id) in [(&client, "work-1"), (&client, ""), (&elsewhere, &*id)] {
+        for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+            let answer = client.ask(method, json!({"taskId": id})).await;
+            assert_eq!(answer["error"]["code"], -32602, "{method} {answer}");
+        }
+    }
+    for responses in [json!([]), json!({"1": 7})] {
+        let params = json!({"taskId": id, "inputResponses": responses});
+        let answer = client.ask("tasks/update", params).await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
+}
+
+/// Each task of a client that can be asked has a session of its server alone until it is over; then the next has it.
+#[tokio::test]
+async fn a_task_that_may_ask_has_its_connection_alone() {
+    let works = Works::default();
+    let house = house(&works).await;
+    let client = Asks::new(&house, Way::HttpModern, can_be_asked());
+    let (one, other) = (client.made().await, client.made().await);
+    assert_ne!(works.session_of("work-1"), works.session_of("work-2"));
+    assert_eq!(house.gateway.status().watched_tasks, 2);
+    for (task, id) in [("work-1", &one), ("work-2", &other)] {
+        works.ends(task, Ok(json!({"content": []}))).await;
+        client.until(id, "completed").await;
+    }
+    soon(async {
+        while house.gateway.status().watched_tasks > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    let mut sessions: Vec<_> = Vec::new();
+    for task in ["work-3", "work-4"] {
+        let id = client.made().await;
+        sessions.push(works.session_of(task));
+        works.ends(task, Ok(json!({"content": []}))).await;
+        client.until(&id, "completed").await;
+    }
+    let before = [works.session_of("work-1"), works.session_of("work-2")];
+    assert!(
+        sessions.iter().all(|it| before.contains(it)),
+        "{sessions:?} {before:?}"
+    );
+    // Those who cannot be asked share one.
+    let plain = Asks::new(&house, Way::HttpModern, knows_tasks());
+    plain.made().await;
+    plain.made().await;
+    assert_eq!(works.session_of("work-5"), works.session_of("work-6"));
+}
+
+/// One too many is refused, and ended at its server.
+#[tokio::test]
+async fn no_more_tasks_are_watched_than_may_be() {
+    let works = Works::default();
+    let adapt = |mut config: Config| {
+        config.limits.held_calls_per_principal = 1;
+        config
+    };
+    let house = House::behind_one(works.peer().await, adapt).await;
+    let client = Asks::new(&house, Way::HttpModern, knows_tasks());
+    let id = client.made().await;
+    let refused = client.ask("tools/call", tool("job")).await;
+    let why = refused["error"]["message"].as_str().unwrap();
+    assert!(why.contains("too many tasks"), "{refused}");
+    house.peer.saw("tasks/cancel", 1).await;
+    assert_eq!(
+        house.peer.of("tasks/cancel")[0].body["params"]["taskId"],
+        "work-2"
+    );
+    // One that is over does not count.
+    works.ends("work-1", Ok(json!({"content": []}))).await;
+    client.until(&id, "completed").await;
+    client.made().await;
+}
+
+/// Nothing is watched for longer than the operator allows; who asks then is told so.
+#[tokio::test]
+async fn a_task_has_its_time() {
+    let works = Works::default().with_said(json!({"ttl": null}));
+    let adapt = |mut config: Config| {
+        config.limits.task_lifetime = Duration::from_millis(300);
+        config
+    };
+    let house = House::behind_one(works.peer().await, adapt).await;
+    let client = Asks::new(&house, Way::HttpModern, can_be_asked());
+    let made = client.ask("tools/call", tool("job")).await;
+    assert_eq!(made["result"]["ttlMs"], 300, "{made}");
+    let cancelled = soon(house.peer.saw("tasks/cancel", 1)).await;
+    assert_eq!(cancelled[0].body["params"]["taskId"], "work-1");
+    let status = || house.gateway.status();
+    soon(async {
+        while status().watched_tasks + status().own_connections > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    let id = made["result"]["taskId"].as_str().unwrap();
+    let answer = client.ask("tasks/get", json!({"taskId": id})).await;
+    assert_eq!(answer["error"]["code"], -32602);
+    let why = answer["error"]["message"].as_str().unwrap();
+    assert!(
+        why.contains("its time is over") && !why.contains("work-1"),
+        "{why}"
+    );
+}
+
+/// A stream that breaks has not taken the task with it.
+#[tokio::test]
+async fn a_task_outlives_a_stream() {
+    let works = Works::default();
+    let house = house(&works).await;
+    let client = Asks::new(&house, Way::HttpModern, knows_tasks());
+    let id = client.made().await;
+    works.interrupts("work-1").await;
+    works.ends("work-1", Ok(done())).await;
+    client.until(&id, "completed").await;
+}
+
+/// A server that is started again knows nothing of its tasks: they have failed, which their clients are told.
+#[tokio::test]
+async fn a_task_whose_server_is_lost_has_failed() {
+    let works = Works::default();
+    let house = house(&works).await;
+    let client = Asks::new(&house, Way::HttpModern, knows_tasks());
+    let id = client.made().await;
+    works.is_waited_for("work-1").await;
+    works.forgets("work-1");
+    let task = client.until(&id, "failed").await;
+    let why = task["error"]["message"].as_str().unwrap();
+    assert!(why.contains("its task is gone"), "{task}");
+}
+
+/// A gateway that was started again asks the server, which may still know the task.
+#[tokio::test]
+async fn a_task_outlives_its_gateway_where_its_server_knows_it() {
+    let works = Works::default();
+    let mut first = config(Target::command("none", []));
+    let peer = works.peer().await;
+    first.servers = vec![mcp_vary_gateway::UpstreamConfig::new(
+        "peer",
+        Target::http(peer.url.clone()),
+    )];
+    let key = first.key;
+    let house = House::behind(peer, first).await;
+    let client = Asks::new(&house, Way::HttpModern, knows_tasks());
+    let (id, other) = (client.made().await, client.made().await);
+    works.ends("work-1", Ok(done())).await;
+
+    let again = House::behind_one(works.everywhere().await, |mut config| {
+        config.key = key;
+        config
+    })
+    .await;
+    let client = Asks::new(&again, Way::HttpModern, knows_tasks());
+    let task = client.until(&id, "completed").await;
+    assert_eq!(task["result"]["structuredContent"], json!({"a": 1}));
+    let number = works.asks("work-2", "elicitation/create", form()).await;
+    assert_eq!(works.reply(number).await["code"], -32601);
+    works.ends("work-2", Ok(json!({"content": []}))).await;
+    client.until(&other, "completed").await;
+}
+
+/// CN-19, SV-28: told as the call's would be, in the variant that the task was made under.
+#[tokio::test]
+async fn what_a_task_came_to_is_shaped_as_the_result_of_its_call() {
+    let works = Works::default();
+    let house = house(&works).await;
+    let mut capabilities = features(&["agent", "format=json"]);
+    capabilities["extensions"][TASKS] = json!({});
+    let client = Asks::new(&house, Way::HttpModern, capabilities);
+    let made = client
+        .ask("tools/call", under("compact", tool("job")))
+        .await;
+    let id = made["result"]["taskId"].as_str().unwrap();
+    let mut result = done();
+    result["isError"] = json!(false);
+    works.ends("work-1", Ok(result)).await;
+    let task = client.until(id, "completed").await;
+    assert_eq!(task["result"]["content"], json!([]), "{task}");
+    assert_eq!(
+        task["result"]["_meta"]["vary/applied"]["variant"],
+        "compact"
+    );
+}
+
+/// A client on a stream of its own that listens to these tasks.
+async fn listening(house: &House, capabilities: &Value, ids: &[&str]) -> Http {
+    let mut http = house.connect().await;
+    let params = json!({"notifications": {"taskIds": ids}});
+    let listen = modern(
+        json!("listen"),
+        "subscriptions/listen",
+        params,
+        capabilities,
+    );
+    http.send(&Post::modern(&listen).bytes()).await;
+    assert_eq!(http.head().await.status, 200);
+    let told = soon(http.event()).await.unwrap();
+    assert_eq!(
+        told["params"]["notifications"],
+        json!({"taskIds": ids}),
+        "{told}"
+    );
+    http
+}
+
+/// The next task that a stream tells of, without what says which stream it is.
+async fn told(stream: &mut Http) -> Value {
+    loop {
+        let mut told = soon(stream.event()).await.expect("the stream goes on");
+        if told["method"] == "notifications/tasks" {
+            let mut task = told["params"].take();
+            if let Some(meta) = task["_meta"].as_object_mut() {
+                meta.remove(SUBSCRIPTION);
+            }
+            return task;
+        }
+    }
+}
+
+/// SEP-2663: each notification says all that `tasks/get` would say.
+#[tokio::test]
+async fn who_listens_to_a_task_hears_what_it_asks_and_comes_to() {
+    let works = Works::default();
+    let house = house(&works).await;
+    let client = Asks::new(&house, Way::HttpModern, can_be_asked());
+    let id = client.made().await;
+    let mut shapes = features(&["agent", "format=json"]);
+    shapes["extensions"][TASKS] = json!({});
+    let mut plain = listening(&house, &can_be_asked(), &[&id]).await;
+    let mut shaped = listening(&house, &shapes, &[&id]).await;
+
+    works.is_heard("work-1").await;
+    works.says("work-1", "working", "half of it");
+    let task = told(&mut plain).await;
+    assert_eq!(
+        (
+            &task["taskId"],
+            &task["status"],
+            &task["statusMessage"],
+            &task["ttlMs"]
+        ),
+        (
+            &json!(id),
+            &json!("working"),
+            &json!("half of it"),
+            &json!(60_000)
+        )
+    );
+    let number = works.asks("work-1", "elicitation/create", form()).await;
+    let task = told(&mut plain).await;
+    assert_eq!(task["status"], "input_required");
+    assert_eq!(
+        task["inputRequests"]["1"]["params"]["_meta"][RELATED]["taskId"],
+        json!(id)
+    );
+    client
+        .updated(&id, json!({"1": {"action": "decline"}}))
+        .await;
+    works.reply(number).await;
+    assert_eq!(told(&mut plain).await["status"], "working");
+    let mut result = done();
+    result["isError"] = json!(false);
+    works.ends("work-1", Ok(result)).await;
+    let task = told(&mut plain).await;
+    assert_eq!(
+        (&task["status"], &task["result"]["structuredContent"]),
+        (&json!("completed"), &json!({"a": 1}))
+    );
+    assert_eq!(task["result"]["_meta"][RELATED]["taskId"], json!(id));
+    // Each as it declared.
+    let task = loop {
+        let task = told(&mut shaped).await;
+        if task["status"] == "completed" {
+            break task;
+        }
+    };
+    assert_eq!(task["result"]["content"], json!([]), "{task}");
+
+    let cancelled = client.made().await;
+    let mut stream = listening(&house, &can_be_asked(), &[&cancelled]).await;
+    client
+        .ask("tasks/cancel", json!({"taskId": cancelled}))
+        .await;
+    assert_eq!(told(&mut stream).await["status"], "cancelled");
+}
+
+/// The extension belongs to no era: a session that declares it has its tasks so, and hears of them and of their
+/// progress; one that wishes for a task of its own era has that.
+#[tokio::test]
+async fn a_session_that_knows_the_extension_has_its_tasks_so() {
+    let works = Works::default();
+    let house = house(&works).await;
+    let mut client = Legacy::open(&house, "2025-11-25", &can_be_asked()).await;
+    let mut stream = stream_of(&house, &client).await;
+    let mut call = tool("job");
+    call["_meta"]["progressToken"] = json!("mine");
+    let made = client.ask("tools/call", call).await.json();
+    let id = made["result"]["taskId"].as_str().unwrap().to_owned();
+    assert_eq!(made["result"]["ttlMs"], 60_000, "{made}");
+    let call = &house.peer.of("tools/call")[0].body;
+    let token = call["params"]["_meta"]["progressToken"].clone();
+    let meta = json!({RELATED: {"taskId": "work-1"}});
+    let params = json!({"progressToken": token, "progress": 1.5, "_meta": meta});
+    let progress = crate::support::notification("notifications/progress", params);
+    works.tells("work-1", &progress).await;
+    let heard = soon(stream.event()).await.unwrap();
+    let meta = json!({RELATED: {"taskId": id}});
+    let expected = json!({"progressToken": "mine", "progress": 1.5, "_meta": meta});
+    assert_eq!(heard["params"], expected, "{heard}");
+
+    let number = works.asks("work-1", "elicitation/create", form()).await;
+    let task = told(&mut stream).await;
+    assert!(task["inputRequests"]["1"].is_object(), "{task}");
+    let params = json!({"taskId": id, "inputResponses": {"1": {"action": "decline"}}});
+    let answer = client.ask("tasks/update", params).await.json();
+    assert_eq!(answer["result"], json!({}), "{answer}");
+    works.reply(number).await;
+    assert_eq!(told(&mut stream).await["status"], "working");
+    works.ends("work-1", Ok(json!({"content": []}))).await;
+    assert_eq!(told(&mut stream).await["status"], "completed");
+    let got = client.ask("tasks/get", json!({"taskId": id})).await.json();
+    assert_eq!(got["result"]["result"]["content"], json!([]), "{got}");
+
+    let mut wished = tool("job");
+    wished["task"] = json!({"ttl": 1000});
+    let made = client.ask("tools/call", wished).await.json();
+    let task = &made["result"]["task"];
+    assert_eq!(task["ttl"], 60_000, "{made}");
+    let params = json!({"taskId": task["taskId"]});
+    let got = client.ask("tasks/get", params).await.json();
+    assert_eq!(got["result"]["pollInterval"], 50, "{got}");
+}
+
+/// The configuration before a process whose tasks are called alike in each.
+fn process() -> Config {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/front/crossed/works.py");
+    config(Target::command("python3", [script.to_owned()]))
+}
+
+/// A process says of nothing which task it is about, and several may call theirs alike.
+#[tokio::test]
+async fn tasks_of_processes_are_told_apart() {
+    let gateway = mcp_vary_gateway::Gateway::start(process()).await.unwrap();
+    let mut pipe = Pipe::open(&gateway);
+    let mut number = 0;
+    let mut ask = async |method: &str, params: Value, capabilities: &Value| {
+        number += 1;
+        let answer = pipe
+            .ask(&modern(json!(number), method, params, capabilities))
+            .await;
+        assert!(answer["result"].is_object(), "{answer}");
+        answer["result"].clone()
+    };
+    let mut ids = Vec::new();
+    for asks in ["at once", "waits", "at once"] {
+        let call = json!({"name": "job", "arguments": {"ask": asks}});
+        let made = ask("tools/call", call, &can_be_asked()).await;
+        ids.push(made["taskId"].clone());
+    }
+    let mut processes = std::collections::BTreeSet::new();
+    for (at, id) in ids.iter().enumerate() {
+        let get = json!({"taskId": id});
+        soon(async {
+            while ask("tasks/get", get.clone(), &can_be_asked()).await["status"] != "input_required"
+            {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        let said = json!({"1": {"action": "accept", "content": {"at": at}}});
+        let update = json!({"taskId": id, "inputResponses": said});
+        ask("tasks/update", update, &can_be_asked()).await;
+        let task = soon(async {
+            loop {
+                let task = ask("tasks/get", get.clone(), &can_be_asked()).await;
+                if task["status"] == "completed" {
+                    return task;
+                }
+            }
+        })
+        .await;
+        let text = task["result"]["content"][0]["text"].as_str().unwrap();
+        let text: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(text["said"]["content"]["at"], at, "{text}");
+        processes.insert(text["pid"].to_string());
+    }
+    assert_eq!(processes.len(), 3);
+    // Who cannot be asked has the process that all share.
+    let call = json!({"name": "job", "arguments": {}});
+    let made = ask("tools/call", call, &knows_tasks()).await;
+    let get = json!({"taskId": made["taskId"]});
+    soon(async {
+        while ask("tasks/get", get.clone(), &knows_tasks()).await["status"] != "completed" {}
+    })
+    .await;
+}
