@@ -169,22 +169,32 @@ impl Failure {
     /// The response message; without an id it says `null`, as JSON-RPC 2.0 asks for.
     pub(crate) fn to_bytes(&self, id: Option<&str>) -> Bytes {
         let id = id.unwrap_or("null");
-        if let Some(told) = &self.told {
-            return Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{told}}}"#));
-        }
+        let mut out = String::with_capacity(128 + self.message.len());
+        let _ = write!(out, r#"{{"jsonrpc":"2.0","id":{id},"error":"#);
+        self.write(&mut out);
+        out.push('}');
+        Bytes::from(out)
+    }
+
+    /// The error alone.
+    pub(crate) fn to_json(&self) -> String {
         let mut out = String::with_capacity(96 + self.message.len());
-        let _ = write!(
-            out,
-            r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{},"message":"#,
-            self.code
-        );
-        json::write_string(&mut out, &self.message);
+        self.write(&mut out);
+        out
+    }
+
+    fn write(&self, out: &mut String) {
+        if let Some(told) = &self.told {
+            out.push_str(told);
+            return;
+        }
+        let _ = write!(out, r#"{{"code":{},"message":"#, self.code);
+        json::write_string(out, &self.message);
         if let Some(data) = &self.data {
             out.push_str(r#","data":"#);
             out.push_str(data);
         }
-        out.push_str("}}");
-        Bytes::from(out)
+        out.push('}');
     }
 
     /// The response message with its HTTP status.

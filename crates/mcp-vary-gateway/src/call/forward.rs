@@ -15,7 +15,7 @@ use crate::reply::Failure;
 use crate::revision::Era;
 use crate::rounds::{self, Relay, Round, Subject};
 use crate::route::Outcome;
-use crate::running::{Again, Downward, Finish, Progress, Running, Sent, Taken};
+use crate::running::{Again, ByTask, Downward, Finish, Progress, Running, Sent, Taken};
 use crate::session::{NO_CLASS, Session};
 use crate::upstream::{Beside, Owner, Request, Upstream};
 use crate::wire;
@@ -32,6 +32,8 @@ pub(crate) struct Forwarding {
     pub(crate) subject: Option<Subject>,
     /// Whether it may be sent once more when the server is lost.
     pub(crate) repeatable: bool,
+    /// Whether its server makes a task of it, of which the client knows nothing.
+    pub(crate) by_task: bool,
     pub(crate) downward: Downward,
 }
 
@@ -57,18 +59,23 @@ impl Call<'_> {
         let upstream = line.ready().await?;
         finish.upstream = upstream.hello().era();
         round.prepare(&mut self.asked.params, finish.upstream)?;
-        let is_repeatable = forwarding.repeatable;
+        let (is_repeatable, is_by_task) = (forwarding.repeatable, forwarding.by_task);
         let road = self.road_of_task(&line, &finish);
         let sent = Sent {
             request: self.request(&upstream, &finish, forwarding),
             line,
             upstream,
         };
+        let by_task = is_by_task.then(|| {
+            let lasting = Arc::clone(&self.gateway.lasting);
+            Box::new(ByTask::new(Arc::new(sent.clone()), lasting))
+        });
         let taken = Taken {
             turn: Some(turn),
             alone,
             class: Some(InUse::new(&self.class)),
             road,
+            by_task,
         };
         let running = self.send(sent, is_repeatable, taken, finish).await?;
         Ok(Outcome::Running(Box::new(running)))

@@ -47,13 +47,18 @@ impl Call<'_> {
             self.asked.params.members.set("arguments", own);
         }
         let task = self.task_of_call(variant, &tool);
+        let by_task = task.is_none() && self.becomes_a_task(&tool);
         self.call_by_its_own_name(&name, &tool.place);
         let forwarding = Forwarding {
             server: tool.place.server,
             name: Some(tool.place.own.to_string()),
             headers,
             subject,
-            repeatable: tool.idempotent && self.repeats(tool.place.server) && task.is_none(),
+            repeatable: tool.idempotent
+                && self.repeats(tool.place.server)
+                && task.is_none()
+                && !by_task,
+            by_task,
             downward: Downward {
                 origin: Some(Origin::at(&tool.place, ListKind::Tools)),
                 words: tool.words.clone(),

@@ -137,6 +137,9 @@ impl Call<'_> {
         }
         let listened = ids.into_iter().map(|id| async move {
             let (server, teller, forms, own) = self.teller_of(&id)?;
+            if forms.differ() && !self.is_watched(&id).await {
+                return None;
+            }
             let source = &self.class.sources()[server];
             let listened = Listened {
                 teller: Arc::new(teller),

@@ -22,6 +22,19 @@ impl Finish {
         if let Some(result) = self.to_visit(&failure, lasting) {
             return reply::result(&self.id, result.as_bytes());
         }
+        let mut failure = self.failure_as_told(failure);
+        let is_named = !matches!(self.action, Action::Call | Action::Task(_));
+        let named = is_named || failure.code() == RESOURCE_NOT_FOUND;
+        let not_found = named && mcp_vary::error::is_about_an_identifier(failure.code());
+        if let (true, Some(variant)) = (not_found, &self.active_variant) {
+            let data = mcp_vary::error::with_active_variant(failure.data(), variant);
+            failure = failure.with_data(data);
+        }
+        self.failed(&failure)
+    }
+
+    /// The server's failure in the words of the client and of its variant.
+    pub(super) fn failure_as_told(&self, failure: Failure) -> Failure {
         let mut failure = self.in_the_words_of_the_client(failure);
         if let Some(words) = &self.downward.words
             && let Cow::Owned(message) = words.of_the_view(failure.message())
@@ -36,14 +49,7 @@ impl Finish {
         {
             failure.set_message(message);
         }
-        let is_named = !matches!(self.action, Action::Call | Action::Task(_));
-        let named = is_named || failure.code() == RESOURCE_NOT_FOUND;
-        let not_found = named && mcp_vary::error::is_about_an_identifier(failure.code());
-        if let (true, Some(variant)) = (not_found, &self.active_variant) {
-            let data = mcp_vary::error::with_active_variant(failure.data(), variant);
-            failure = failure.with_data(data);
-        }
-        self.failed(&failure)
+        failure
     }
 
     /// What the client is asked to visit before the server does anything.

@@ -85,7 +85,13 @@ impl Finish {
     /// How a task stands, for a client that asked.
     pub(crate) fn task(&self, stands: &str, lasting: &Lasting) -> Reply {
         self.note_links(stands, lasting);
-        self.result(stands, lasting)
+        match splice::get(stands, "error").and_then(Failure::from_upstream) {
+            Some(failure) => {
+                let error = self.failure_as_told(failure).to_json();
+                self.result(&splice::set(stands, "error", &error), lasting)
+            }
+            None => self.result(stands, lasting),
+        }
     }
 
     /// Remembers what the result points to, since that can be read from then on.

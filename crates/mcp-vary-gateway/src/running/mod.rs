@@ -2,6 +2,7 @@
 
 mod again;
 mod asking;
+mod by_task;
 mod failure;
 mod finish;
 mod notification;
@@ -16,6 +17,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 pub(crate) use self::again::Again;
 use self::asking::over;
+pub(crate) use self::by_task::ByTask;
 pub(crate) use self::finish::{Downward, Finish, Progress, Retelling, retold};
 pub(crate) use self::sent::Sent;
 pub(crate) use self::unheard::unheard_for;
@@ -53,6 +55,8 @@ pub(crate) struct Running {
 /// What a request has for as long as the server works on it.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
+    /// The task that it becomes where its client knows none; ended before the connection is given back.
+    pub(crate) by_task: Option<Box<ByTask>>,
     /// Its place among the calls that the server may have at once.
     pub(crate) turn: Option<OwnedSemaphorePermit>,
     /// The connection that the client has alone; given back after the exchange has ended.
@@ -109,6 +113,7 @@ impl Running {
             let step = match (&self.exchange, &self.relay) {
                 (Some(_), _) => self.next_of_server().await,
                 (None, Some(relay)) if relay.is_asking() => self.next_of_round().await,
+                (None, _) if self.has_a_task_to_wait_for() => self.wait_for_the_task().await,
                 (None, _) => self.send_again().await,
             };
             if let Some(step) = step {
@@ -133,6 +138,7 @@ impl Running {
         match said {
             Ok(Message::Notification(bytes)) => self.finish.notification(bytes).map(Step::Message),
             Ok(Message::Request(request)) => self.ask(request),
+            Ok(Message::Answer(answer)) if self.becomes_a_task(answer.outcome()) => None,
             Ok(Message::Answer(answer)) => match self.begin_round(answer.outcome()) {
                 None => Some(self.done(answer.outcome())),
                 Some(Ok(())) => None,
@@ -151,12 +157,13 @@ impl Running {
         if let Some(alone) = &self.taken.alone {
             alone.settle();
         }
+        let outcome = outcome.map(|result| self.without_its_task(result));
         self.leave_questions();
         self.end();
         Step::Done(match outcome {
             Ok(result) => {
-                self.finish.note_links(result, &self.lasting);
-                self.finish.result(result, &self.lasting)
+                self.finish.note_links(&result, &self.lasting);
+                self.finish.result(&result, &self.lasting)
             }
             Err(error) => self.finish.error(error, &self.lasting),
         })

@@ -119,6 +119,19 @@ impl Call<'_> {
         })
     }
 
+    /// Whether a call of `tool` has to be a task, and its client knows none; it is called as one then. In its own era
+    /// a client is told by the server that the call has to be a task.
+    pub(crate) fn becomes_a_task(&mut self, tool: &Tool) -> bool {
+        let becomes = tool.needs_task
+            && self.client.era() == Era::Modern
+            && !self.declares_tasks()
+            && self.offers(tool.place.server, Form::Core);
+        if becomes {
+            self.asked.params.members.set("task", "{}");
+        }
+        becomes
+    }
+
     pub(super) fn names(
         &self,
         forms: Forms,
@@ -318,7 +331,7 @@ impl Call<'_> {
     /// What it takes to tell the client of a task of the extension: the index of its server, the forms on both
     /// sides, and what the task is known by there.
     pub(crate) fn teller_of(&self, id: &str) -> Option<(usize, Teller, Forms, String)> {
-        let found = self.found(self.opened(id).ok()?, &[Form::Extension]).ok()?;
+        let found = self.found_by(id)?;
         let mut downward = self.downward_of(&found);
         downward.origin = downward.origin.filter(|_| self.gateway.follows_links());
         let teller = Teller {
@@ -330,6 +343,11 @@ impl Call<'_> {
             links: Arc::clone(&self.gateway.lasting.links),
         };
         Some((found.place.server, teller, found.forms, found.task.id))
+    }
+
+    /// What it takes to ask about a task of the extension.
+    pub(super) fn found_by(&self, id: &str) -> Option<Found> {
+        self.found(self.opened(id).ok()?, &[Form::Extension]).ok()
     }
 
     /// The view that a task was made under (SV-28), if its client still has the variant.

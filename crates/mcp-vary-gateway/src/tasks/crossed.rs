@@ -177,6 +177,16 @@ impl Call<'_> {
         bridge::params_upward(&mut self.asked.params, &upward)
     }
 
+    /// Whether a task is watched, from now on if its server still knows it.
+    pub(crate) async fn is_watched(&self, id: &str) -> bool {
+        let Some(found) = self.found_by(id) else {
+            return false;
+        };
+        let (_, own) = parted(&found.task.id);
+        let params = format!(r#"{{"taskId":{}}}"#, json::string(own));
+        self.watched(&found, &params).await.is_ok()
+    }
+
     /// The task, watched: since it was made, or from now on if its server still knows it.
     async fn watched(&self, found: &Found, params: &str) -> Result<Arc<Watched>, Failure> {
         let lasting = &self.gateway.lasting;

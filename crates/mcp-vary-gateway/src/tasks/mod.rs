@@ -122,8 +122,8 @@ impl TaskNames {
         if !result.contains("taskId") && !result.contains("\\u") {
             return None;
         }
-        match splice::get(result, "task") {
-            Some(task) if self.forms.server == Form::Core => string(task, "taskId"),
+        match self.forms.server {
+            Form::Core if splice::get(result, "task").is_some() => made_by_the_core(result),
             _ if string(result, "resultType")? != "task" => None,
             _ => string(result, "taskId"),
         }
@@ -186,6 +186,11 @@ impl TaskNames {
         let own = string(params, "taskId")?;
         Some((Arc::clone(&self.server), own.into()))
     }
+}
+
+/// The server's id of the task that a result of the core form says was made.
+pub(crate) fn made_by_the_core(result: &str) -> Option<String> {
+    string(splice::get(result, "task")?, "taskId")
 }
 
 /// An answer that names a task is with its client by then.

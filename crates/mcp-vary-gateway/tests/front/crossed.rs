@@ -2,15 +2,16 @@
 
 mod server;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use mcp_vary_gateway::{Config, Target};
+use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
 use serde_json::{Value, json};
 
 use self::server::Works;
 use crate::stage::{SUBSCRIPTION, stream_of};
 use crate::support::{
-    House, Http, Legacy, Pipe, Post, Way, config, features, modern, soon, tool, under,
+    House, Http, Legacy, Pipe, Post, Way, config, features, modern, notification, soon, tool, under,
 };
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
@@ -161,7 +162,7 @@ async fn who_does_not_declare_the_extension_gets_no_task() {
         let answer = other.ask(method, json!({"taskId": id})).await;
         assert_eq!(answer["error"]["code"], -32021, "{answer}");
     }
-    // In its own era the server may say so itself.
+    // In its own era it is told so by the server.
     let mut legacy = Legacy::open(&house, "2025-11-25", &json!({})).await;
     let answer = legacy.ask("tools/call", tool("job")).await.json();
     assert_eq!(answer["error"]["code"], -32601, "{answer}");
@@ -440,10 +441,7 @@ async fn a_task_outlives_its_gateway_where_its_server_knows_it() {
     let works = Works::default();
     let mut first = config(Target::command("none", []));
     let peer = works.peer().await;
-    first.servers = vec![mcp_vary_gateway::UpstreamConfig::new(
-        "peer",
-        Target::http(peer.url.clone()),
-    )];
+    first.servers = vec![UpstreamConfig::new("peer", Target::http(peer.url.clone()))];
     let key = first.key;
     let house = House::behind(peer, first).await;
     let client = Asks::new(&house, Way::HttpModern, knows_tasks());
@@ -456,6 +454,8 @@ async fn a_task_outlives_its_gateway_where_its_server_knows_it() {
     })
     .await;
     let client = Asks::new(&again, Way::HttpModern, knows_tasks());
+    let mut stream = listening(&again, &knows_tasks(), &[&id]).await;
+    assert_eq!(told(&mut stream).await["status"], "completed");
     let task = client.until(&id, "completed").await;
     assert_eq!(task["result"]["structuredContent"], json!({"a": 1}));
     let number = works.asks("work-2", "elicitation/create", form()).await;
@@ -606,7 +606,7 @@ async fn a_session_that_knows_the_extension_has_its_tasks_so() {
     let token = call["params"]["_meta"]["progressToken"].clone();
     let meta = json!({RELATED: {"taskId": "work-1"}});
     let params = json!({"progressToken": token, "progress": 1.5, "_meta": meta});
-    let progress = crate::support::notification("notifications/progress", params);
+    let progress = notification("notifications/progress", params);
     works.tells("work-1", &progress).await;
     let heard = soon(stream.event()).await.unwrap();
     let meta = json!({RELATED: {"taskId": id}});
@@ -645,7 +645,7 @@ fn process() -> Config {
 /// A process says of nothing which task it is about, and several may call theirs alike.
 #[tokio::test]
 async fn tasks_of_processes_are_told_apart() {
-    let gateway = mcp_vary_gateway::Gateway::start(process()).await.unwrap();
+    let gateway = Gateway::start(process()).await.unwrap();
     let mut pipe = Pipe::open(&gateway);
     let mut number = 0;
     let mut ask = async |method: &str, params: Value, capabilities: &Value| {
@@ -662,7 +662,7 @@ async fn tasks_of_processes_are_told_apart() {
         let made = ask("tools/call", call, &can_be_asked()).await;
         ids.push(made["taskId"].clone());
     }
-    let mut processes = std::collections::BTreeSet::new();
+    let mut processes = BTreeSet::new();
     for (at, id) in ids.iter().enumerate() {
         let get = json!({"taskId": id});
         soon(async {
@@ -698,4 +698,145 @@ async fn tasks_of_processes_are_told_apart() {
         while ask("tasks/get", get.clone(), &knows_tasks()).await["status"] != "completed" {}
     })
     .await;
+}
+
+/// A client without sessions that knows no tasks gets what the task comes to, as if the call had taken so long.
+#[tokio::test]
+async fn who_knows_no_tasks_gets_the_result_of_one() {
+    for way in MODERN {
+        let works = Works::default();
+        let house = house(&works).await;
+        let client = Asks::new(&house, way, json!({}));
+        let (answer, ()) = tokio::join!(
+            client.ask("tools/call", tool("job")),
+            works.ends("work-1", Ok(done()))
+        );
+        let mut result = done();
+        result["resultType"] = json!("complete");
+        result.as_object_mut().unwrap().remove("_meta");
+        assert_eq!(answer["result"], result, "{way:?}");
+        let (answer, ()) = tokio::join!(
+            client.ask("tools/call", tool("job")),
+            works.ends(
+                "work-2",
+                Err(json!({"code": -32050, "message": "no paper"}))
+            )
+        );
+        assert_eq!(answer["error"]["code"], -32050, "{answer}");
+        assert!(house.peer.of("tasks/cancel").is_empty());
+    }
+}
+
+/// What it is told on the way is told as of any call, and who hangs up has cancelled.
+#[tokio::test]
+async fn a_call_that_is_a_task_is_heard_of_and_cancelled_like_any_other() {
+    let works = Works::default();
+    let house = house(&works).await;
+    let mut http = house.connect().await;
+    let mut call = tool("job");
+    call["_meta"]["progressToken"] = json!("mine");
+    let call = modern(json!(1), "tools/call", call, &json!({}));
+    http.send(&Post::modern(&call).bytes()).await;
+    let asked = house.peer.saw("tools/call", 1).await;
+    let token = &asked[0].body["params"]["_meta"]["progressToken"];
+    let params = json!({"progressToken": token, "progress": 1.5});
+    let progress = notification("notifications/progress", params);
+    works.tells("work-1", &progress).await;
+    assert_eq!(http.head().await.status, 200);
+    let heard = soon(http.event()).await.unwrap();
+    assert_eq!(
+        heard["params"],
+        json!({"progressToken": "mine", "progress": 1.5})
+    );
+    drop(http);
+    let cancelled = soon(house.peer.saw("tasks/cancel", 1)).await;
+    assert_eq!(cancelled[0].body["params"]["taskId"], "work-1");
+}
+
+/// What is asked on the way is asked as by any call of a server with sessions, before the task is made and after.
+#[tokio::test]
+async fn a_call_that_is_a_task_may_ask() {
+    let gateway = Gateway::start(process()).await.unwrap();
+    let mut pipe = Pipe::open(&gateway);
+    let can = json!({"elicitation": {}});
+    for (number, asks) in ["first", "waits"].into_iter().enumerate() {
+        let call = json!({"name": "job", "arguments": {"ask": asks}});
+        let first = modern(json!(2 * number), "tools/call", call.clone(), &can);
+        let asked = pipe.ask(&first).await;
+        let asked = &asked["result"];
+        assert_eq!(asked["resultType"], "input_required", "{asks} {asked}");
+        let mut again = call;
+        again["requestState"] = asked["requestState"].clone();
+        again["inputResponses"] = json!({"1": {"action": "accept", "content": {"n": number}}});
+        let answer = pipe
+            .ask(&modern(json!(2 * number + 1), "tools/call", again, &can))
+            .await;
+        let text = answer["result"]["content"][0]["text"].as_str();
+        let text: Value = serde_json::from_str(text.unwrap_or_else(|| panic!("{answer}"))).unwrap();
+        assert_eq!(text["said"]["content"]["n"], number, "{text}");
+    }
+    assert_eq!(gateway.status().held_calls, 0);
+}
+
+/// One that asks before it makes a task is come back to, and the task is watched then.
+#[tokio::test]
+async fn a_call_may_ask_before_it_becomes_a_task() {
+    let gateway = Gateway::start(process()).await.unwrap();
+    let mut pipe = Pipe::open(&gateway);
+    let mut call = json!({"name": "job", "arguments": {"ask": "first"}});
+    let asked = pipe
+        .ask(&modern(
+            json!(1),
+            "tools/call",
+            call.clone(),
+            &can_be_asked(),
+        ))
+        .await;
+    call["requestState"] = asked["result"]["requestState"].clone();
+    call["inputResponses"] = json!({"1": {"action": "decline"}});
+    let made = pipe
+        .ask(&modern(json!(2), "tools/call", call, &can_be_asked()))
+        .await;
+    let id = &made["result"]["taskId"];
+    assert!(id.is_string(), "{made}");
+    let task = soon(async {
+        loop {
+            let get = modern(
+                json!(3),
+                "tasks/get",
+                json!({"taskId": id}),
+                &can_be_asked(),
+            );
+            let task = pipe.ask(&get).await;
+            if task["result"]["status"] == "completed" {
+                return task;
+            }
+        }
+    });
+    let task = task.await;
+    let text = task["result"]["result"]["content"][0]["text"]
+        .as_str()
+        .unwrap();
+    assert!(text.contains("decline"), "{text}");
+}
+
+/// Servers that are still the same keep their tasks when the gateway is configured anew.
+#[tokio::test]
+async fn a_task_outlives_a_configuration() {
+    let works = Works::default();
+    let house = house(&works).await;
+    let client = Asks::new(&house, Way::HttpModern, can_be_asked());
+    let id = client.made().await;
+    works.is_waited_for("work-1").await;
+    let mut changed = config(Target::http(house.peer.url.clone()));
+    changed.limits.rounds = 3;
+    house.gateway.reload(changed).await.unwrap();
+    let number = works.asks("work-1", "elicitation/create", form()).await;
+    client.until(&id, "input_required").await;
+    client
+        .updated(&id, json!({"1": {"action": "decline"}}))
+        .await;
+    works.reply(number).await;
+    works.ends("work-1", Ok(json!({"content": []}))).await;
+    client.until(&id, "completed").await;
 }

@@ -272,18 +272,22 @@ impl Watched {
 
     /// The server says that there is something to say, which may come by another way: a moment is waited for it.
     async fn settle(&self) {
+        let patience = match string(&self.lock().task, "status").as_deref() {
+            Some("completed" | "failed") => A_MOMENT,
+            // It may be about what was answered or refused already.
+            Some("input_required") => A_BLINK,
+            _ => return,
+        };
         let waited = async {
             loop {
                 let changed = self.changed.notified();
-                let says_more =
-                    string(&self.lock().task, "status").is_some_and(|it| it != "working");
-                if !says_more || self.has_something_to_say() {
+                if self.has_something_to_say() {
                     return;
                 }
                 changed.await;
             }
         };
-        let _ = tokio::time::timeout(A_MOMENT, waited).await;
+        let _ = tokio::time::timeout(patience, waited).await;
     }
 
     /// As `tasks/get` of the extension says it.
@@ -467,3 +471,4 @@ fn lifetime(task: &str) -> Option<Duration> {
 
 /// For what is known already, and on its way.
 const A_MOMENT: Duration = Duration::from_secs(5);
+const A_BLINK: Duration = Duration::from_millis(500);

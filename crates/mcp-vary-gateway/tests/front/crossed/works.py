@@ -1,7 +1,7 @@
 """A process of 2025-11-25 whose tool `job` can only be called as a task.
 
-Its tasks are called alike in every process. With the argument `ask` a task asks: `at once`, before anybody waits for its
-result, or when somebody `waits`; what it comes to says what it was answered, and in which process.
+Its tasks are called alike in every process. With the argument `ask` a task asks: `first`, before it is made, `at once`, before
+anybody waits for its result, or when somebody `waits`; what it comes to says what it was answered, and in which process.
 """
 
 import json
@@ -20,9 +20,8 @@ def state(task):
     return {"taskId": task, "status": tasks[task]["status"], "ttl": 60000}
 
 
-def ask(task):
-    tasks[task]["status"] = "input_required"
-    questions[7] = task
+def ask(task, then):
+    questions[7] = then
     related = {"io.modelcontextprotocol/related-task": {"taskId": task}}
     params = {"message": "Who?", "requestedSchema": {"type": "object", "properties": {}}, "_meta": related}
     say({"id": 7, "method": "elicitation/create", "params": params})
@@ -37,13 +36,26 @@ def end(task, said):
         say({"id": request, "result": tasks[task]["result"]})
 
 
-def begin(request):
+def ask_for(task):
+    tasks[task]["status"] = "input_required"
+    ask(task, lambda said: end(task, said))
+
+
+def begin(request, said=None):
     task = f"task-{len(tasks) + 1}"
     asks = request["params"].get("arguments", {}).get("ask")
+    if "task" not in request["params"]:
+        say({"id": request["id"], "error": {"code": -32601, "message": "it has to be a task"}})
+        return
+    if asks == "first" and said is None:
+        ask(task, lambda said: begin(request, said))
+        return
     tasks[task] = {"status": "working", "asks": asks}
     say({"id": request["id"], "result": {"task": state(task)}})
     if asks == "at once":
-        ask(task)
+        ask_for(task)
+    elif asks == "first":
+        end(task, said)
 
 
 def wait(request):
@@ -54,7 +66,7 @@ def wait(request):
     waiting.setdefault(task, []).append(request["id"])
     asks = tasks[task]["asks"]
     if asks == "waits":
-        ask(task)
+        ask_for(task)
     elif asks is None:
         end(task, None)
 
@@ -79,10 +91,11 @@ for line in sys.stdin:
         task = message["params"]["taskId"]
         if method == "tasks/cancel":
             tasks[task]["status"] = "cancelled"
+            print(f"{task} cancelled", file=sys.stderr)
         say({"id": message["id"], "result": state(task)})
     elif method == "ping":
         say({"id": message["id"], "result": {}})
     elif method is None and message.get("id") in questions:
-        end(questions.pop(message["id"]), message.get("result", message.get("error")))
+        questions.pop(message["id"])(message.get("result", message.get("error")))
     elif method is not None and "id" in message:
         say({"id": message["id"], "error": {"code": -32601, "message": "no such method"}})
