@@ -43,7 +43,7 @@ pub(crate) struct Lasting {
     /// Calls that wait for what they asked of clients whose requests have ended.
     pub(crate) held: HeldCalls,
     /// Tasks that are watched for clients which know another form of them.
-    pub(crate) watches: Watches,
+    pub(crate) watches: Arc<Watches>,
     /// Tells this gateway from others that share its keys, and from itself before it was started again.
     pub(crate) number: u64,
     outside: Outside,
@@ -82,6 +82,7 @@ impl Lasting {
         let session_keys = std::iter::once(&config.key).chain(&config.previous_keys);
         let session_keys = session_keys.map(|key| derived_key(key, "session"));
         let made = Arc::new(Made::new(Arc::clone(&audience)));
+        let watches = Arc::<Watches>::default();
         Self {
             sessions: Sessions::new(config, session_keys.collect()),
             cursor_keys: cursor_keys.with_previous(previous),
@@ -96,7 +97,7 @@ impl Lasting {
                 config.outside,
             )),
             held: HeldCalls::default(),
-            watches: Watches::default(),
+            watches: Arc::clone(&watches),
             number,
             outside: config.outside,
             streams: Streams::new(&config.limits, config.outside),
@@ -107,7 +108,8 @@ impl Lasting {
             own: OwnLines::new(
                 config.limits.own_connections,
                 Arc::clone(&questions),
-                (Arc::clone(&made), Arc::clone(&audience)),
+                (Arc::clone(&made), watches),
+                Arc::clone(&audience),
                 tasks.clone(),
             ),
             made,

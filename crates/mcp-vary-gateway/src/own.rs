@@ -26,7 +26,7 @@ use crate::notify::{Audience, SourceId, line_id};
 use crate::questions::{Question, Questions};
 use crate::reply::Failure;
 use crate::session::{ClientId, Session};
-use crate::tasks::{self, Made};
+use crate::tasks::{self, Made, Watches};
 use crate::upstream::UpstreamError;
 use crate::upstream::{Event, Hears, Line, Places, ServerRequest, State, Upstream, UpstreamConfig};
 use crate::wire;
@@ -40,6 +40,7 @@ pub(crate) struct OwnLines {
     next: AtomicUsize,
     questions: Arc<Questions>,
     made: Arc<Made>,
+    watches: Arc<Watches>,
     audience: Arc<Audience>,
     tasks: TaskTracker,
 }
@@ -97,7 +98,8 @@ impl OwnLines {
     pub(crate) fn new(
         limit: usize,
         questions: Arc<Questions>,
-        (made, audience): (Arc<Made>, Arc<Audience>),
+        (made, watches): (Arc<Made>, Arc<Watches>),
+        audience: Arc<Audience>,
         tasks: TaskTracker,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -106,6 +108,7 @@ impl OwnLines {
             next: AtomicUsize::new(0),
             questions,
             made,
+            watches,
             audience,
             tasks,
         })
@@ -245,6 +248,7 @@ impl OwnLines {
                 session: session.subscribe(),
                 questions: Arc::clone(&self.questions),
                 made: Arc::clone(&self.made),
+                watches: Arc::clone(&self.watches),
                 audience: (!is_adopted).then(|| (Arc::clone(&self.audience), line_id(&line))),
                 tasks: self.tasks.clone(),
                 stop: stop.clone(),
@@ -425,6 +429,7 @@ struct Listener {
     session: watch::Receiver<Weak<Session>>,
     questions: Arc<Questions>,
     made: Arc<Made>,
+    watches: Arc<Watches>,
     /// Who hears of its resources, and what the connection is called there. Of one that others use, too, that is
     /// told anyway.
     audience: Option<(Arc<Audience>, SourceId)>,
@@ -436,6 +441,8 @@ impl Listener {
     async fn listen(self, mut events: broadcast::Receiver<Event>) {
         loop {
             match events.recv().await {
+                // What a task asks that is watched stands in what is said of it.
+                Ok(Event::Asked(request)) if self.watches.are_asked(&self.server, &request) => {}
                 Ok(Event::Asked(request)) => {
                     let asking = self.clone().ask(request);
                     let stop = self.stop.clone();

@@ -224,3 +224,32 @@ impl Call<'_> {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn has_parts(id: &str, mark: Option<&str>, own: &str) {
+        assert_eq!(parted(id), (mark, own));
+    }
+
+    #[test]
+    fn an_id_is_parted_where_the_gateway_joined_it() {
+        has_parts("@7b1.0@job-1", Some("@7b1.0@"), "job-1");
+        has_parts("@7b1.0@", Some("@7b1.0@"), "");
+        has_parts("@7b1.0@@1.2@x", Some("@7b1.0@"), "@1.2@x");
+        for own in [
+            "job-1",
+            "",
+            "@",
+            "@@x",
+            "@a@b",
+            "@a.@b",
+            "@g.1@b",
+            "ada@example.org@x",
+        ] {
+            has_parts(own, None, own);
+        }
+    }
+}

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::road::{Allowed, Road};
 use super::crossed::MARK;
-use super::{Form, Forms, Key, RESULT, Teller, string};
+use super::{Form, Forms, Key, RELATED, RESULT, Teller, string};
 use crate::asking::Askable;
 use crate::lasting::Lasting;
 use crate::questions;
@@ -123,6 +123,17 @@ impl Watches {
     pub(crate) fn count(&self) -> usize {
         let all = self.lock();
         all.values().filter(|it| !it.is_over()).count()
+    }
+
+    /// Whether what a server asks is for a task of a session's that is watched.
+    pub(crate) fn are_asked(&self, server: &str, request: &ServerRequest) -> bool {
+        let Some(own) = related_to(request) else {
+            return false;
+        };
+        let is_its = |it: &Arc<Watched>| {
+            *it.key.0 == *server && *it.own == *own && it.session.is_some() && !it.is_over()
+        };
+        self.lock().values().any(is_its)
     }
 
     /// The task of a key.
@@ -398,6 +409,14 @@ impl Watched {
         }
     }
 
+    /// Whether what a server asks on the connection that its client has alone is for this task.
+    fn may_be_for_it(&self, request: &ServerRequest) -> bool {
+        match &self.session {
+            None => true,
+            Some(_) => related_to(request).as_deref() == Some(&*self.own),
+        }
+    }
+
     /// The server says how it stands.
     fn said(&self, task: &str, lasting: &Lasting) {
         let mut standing = self.lock();
@@ -461,6 +480,12 @@ impl Standing {
         };
         come_to + self.task.len()
     }
+}
+
+/// The server's id of the task for which it asks something.
+fn related_to(request: &ServerRequest) -> Option<String> {
+    let meta = splice::get(request.params()?, "_meta")?;
+    string(splice::get(meta, RELATED)?, "taskId")
 }
 
 /// How long the server keeps it; for ever where it does not say.

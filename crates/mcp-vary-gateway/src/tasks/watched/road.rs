@@ -193,8 +193,8 @@ impl Road {
             Event::TaskChanged { id, params } if *id == *watched.own => {
                 watched.said(&params, lasting)
             }
-            // A session has ears of its own, also for what its connection says beside its calls.
-            Event::Asked(request) if self.is_alone() && watched.session.is_none() => {
+            // A session's connection is for more than this task.
+            Event::Asked(request) if self.is_alone() && watched.may_be_for_it(&request) => {
                 watched.asked(request, lasting);
             }
             Event::Told(message) if self.is_alone() => self.told(&message, watched, lasting),

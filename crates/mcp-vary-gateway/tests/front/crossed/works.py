@@ -1,7 +1,7 @@
 """A process of 2025-11-25 whose tool `job` can only be called as a task.
 
 Its tasks are called alike in every process. With the argument `ask` a task asks: `first`, before it is made, `at once`, before
-anybody waits for its result, or when somebody `waits`; what it comes to says what it was answered, and in which process.
+anybody waits for its result, or when somebody `waits`; one that has to `die` takes its process with it. What it comes to says what it was answered, and in which process.
 """
 
 import json
@@ -67,6 +67,8 @@ def wait(request):
     asks = tasks[task]["asks"]
     if asks == "waits":
         ask_for(task)
+    elif asks == "die":
+        os._exit(1)
     elif asks is None:
         end(task, None)
 
@@ -85,6 +87,8 @@ for line in sys.stdin:
         say({"id": message["id"], "result": {"tools": [job]}})
     elif method == "tools/call":
         begin(message)
+    elif method in ("tasks/result", "tasks/get", "tasks/cancel") and message["params"]["taskId"] not in tasks:
+        say({"id": message["id"], "error": {"code": -32602, "message": "no such task"}})
     elif method == "tasks/result":
         wait(message)
     elif method in ("tasks/get", "tasks/cancel"):
