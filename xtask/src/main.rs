@@ -27,6 +27,7 @@ mod workspace;
 
 use std::process::ExitCode;
 
+use ::faults::Crowd;
 use clap::{Parser, Subcommand};
 
 use workspace::Workspace;
@@ -74,8 +75,11 @@ enum Task {
         /// How many
         #[arg(long, default_value_t = soak::CLIENTS)]
         clients: usize,
+        /// Only in the ways whose names hold this
+        #[arg(long, default_value = "")]
+        only: String,
         /// Bring the figures in docs/soak.md up to date
-        #[arg(long)]
+        #[arg(long, conflicts_with = "only")]
         write: bool,
     },
     /// Run what takes long, by hand before a release: all of it, or the named phases
@@ -102,7 +106,14 @@ fn main() -> ExitCode {
         Task::Faults { title, write } => said(faults::faults(&workspace, &title, write)),
         Task::Conformance { write } => said(conformance::conformance(&workspace, write)),
         Task::Bench(options) => said(bench::bench(&workspace, &options)),
-        Task::Soak { clients, write } => said(soak::soak(&workspace, clients, write)),
+        Task::Soak {
+            clients,
+            only,
+            write,
+        } => {
+            let crowd = Crowd { clients, only };
+            said(soak::soak(&workspace, &crowd, write))
+        }
         Task::TestExtra { phases, options } => said(extra::run(&workspace, &phases, &options)),
         Task::Tokens { check } => said(tokens::tokens(&workspace, check)),
     }

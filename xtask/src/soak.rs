@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use faults::SoakPrograms;
+use faults::{Crowd, SoakPrograms};
 
 use crate::cargo::cargo;
 use crate::faults::write_table;
@@ -21,8 +21,8 @@ pub(crate) const SOME: usize = 450;
 /// # Errors
 ///
 /// When something is left, or a client meets what it should not.
-pub(crate) fn soak(workspace: &Workspace, clients: usize, write: bool) -> Result<(), String> {
-    let soaked = ran(workspace, clients)?;
+pub(crate) fn soak(workspace: &Workspace, crowd: &Crowd, write: bool) -> Result<(), String> {
+    let soaked = ran(workspace, crowd)?;
     println!("{}", soaked.table);
     if !soaked.failed.is_empty() {
         return Err(soaked.failed.join("\n"));
@@ -36,7 +36,11 @@ pub(crate) fn soak(workspace: &Workspace, clients: usize, write: bool) -> Result
 
 /// The same as a phase.
 pub(crate) fn phase(workspace: &Workspace, clients: usize) -> Outcome {
-    match ran(workspace, clients) {
+    let crowd = Crowd {
+        clients,
+        only: String::new(),
+    };
+    match ran(workspace, &crowd) {
         Ok(soaked) => Outcome {
             passed: usize::from(soaked.failed.is_empty()),
             failed: soaked.failed.len(),
@@ -46,13 +50,14 @@ pub(crate) fn phase(workspace: &Workspace, clients: usize) -> Outcome {
     }
 }
 
-fn ran(workspace: &Workspace, clients: usize) -> Result<faults::Soak, String> {
+fn ran(workspace: &Workspace, crowd: &Crowd) -> Result<faults::Soak, String> {
     let programs = SoakPrograms {
         vary: binary(workspace, "mcp-vary-cli", "vary")?,
         server: binary(workspace, "fixture-server", "fixture-server")?,
+        tasks: binary(workspace, "faults", "task-server")?,
         scratch: workspace.scratch("soak")?,
     };
-    faults::soak(&programs, clients)
+    faults::soak(&programs, crowd)
 }
 
 /// A binary of a package, built without the rest of the workspace.

@@ -17,4 +17,4 @@ mod soak;
 
 pub use report::{Report, Row, Seen};
 pub use run::{Programs, run, titles};
-pub use soak::{Soak, SoakPrograms, soak};
+pub use soak::{Crowd, Soak, SoakPrograms, soak};

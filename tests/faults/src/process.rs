@@ -57,12 +57,24 @@ pub(crate) fn children(process: u32) -> Result<usize, String> {
     Ok(stats.filter(|stat| parent(stat) == Some(process)).count())
 }
 
-/// How many processes run that were started by the path `program`.
-pub(crate) fn marked(program: &str) -> Result<usize, String> {
+/// The processes that were started by a path that begins with `mark`.
+pub(crate) fn marked(mark: &str) -> Result<Vec<u32>, String> {
     let entries = fs::read_dir("/proc").map_err(|error| format!("/proc: {error}"))?;
-    let lines = entries.filter_map(|entry| fs::read(entry.ok()?.path().join("cmdline")).ok());
-    let by_path = |line: &Vec<u8>| line.split(|byte| *byte == 0).next() == Some(program.as_bytes());
-    Ok(lines.filter(by_path).count())
+    let by_path = |process: &u32| {
+        let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        line.starts_with(mark.as_bytes())
+    };
+    let processes = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    Ok(processes.filter(by_path).collect())
+}
+
+/// KiB of a process that are resident.
+pub(crate) fn memory(process: u32) -> Result<usize, String> {
+    let path = format!("/proc/{process}/status");
+    let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    number.ok_or_else(|| format!("{path} says no VmRSS"))
 }
 
 /// The fourth field of `/proc/PID/stat`; the second, the name, may hold anything but ends with `)`.

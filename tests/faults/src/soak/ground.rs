@@ -20,6 +20,8 @@ pub(super) struct Server {
     pub(super) name: &'static str,
     pub(super) is_modern: bool,
     is_http: bool,
+    /// The tool that takes as long as it is asked to, and may become a task.
+    pub(super) slow: &'static str,
 }
 
 /// All of them; clients go to each in turn.
@@ -30,11 +32,18 @@ pub(super) const SERVERS: [Server; 4] = [
     server("http-modern", true, true),
 ];
 
+/// One more, whose only tool can be called as a task of 2025-11-25 and no other way.
+pub(super) const TASKS: Server = Server {
+    slow: "job",
+    ..server("tasks-legacy", false, false)
+};
+
 const fn server(name: &'static str, is_modern: bool, is_http: bool) -> Server {
     Server {
         name,
         is_modern,
         is_http,
+        slow: "slow_compute",
     }
 }
 
@@ -50,6 +59,8 @@ impl Server {
 pub(super) struct Ground {
     /// HOST:PORT.
     pub(super) address: String,
+    /// The process of the gateway.
+    pub(super) process: u32,
     pub(super) vary: PathBuf,
     /// The configuration of clients on stdio.
     pub(super) config: PathBuf,
@@ -63,7 +74,7 @@ pub(super) struct Watched {
     pub(super) port: u16,
     /// The servers over HTTP, which end with this.
     pub(super) endpoints: Vec<Endpoint>,
-    /// Processes of servers are known by this path.
+    /// Paths of processes of servers begin so.
     pub(super) mark: String,
 }
 
@@ -111,7 +122,11 @@ pub(super) async fn start(programs: &SoakPrograms) -> Result<(Ground, Watched), 
         // Under its own name, since these are no children of Vary.
         endpoints.push(Endpoint::start(&programs.server, server).await?);
     }
-    let servers = entries(&program, &endpoints);
+    let mut servers = entries(&program, &endpoints);
+    let at_work = scratch.join("soaked-server-with-tasks");
+    symlink(&programs.tasks, &at_work).map_err(|error| error.to_string())?;
+    let entry = json!({"command": at_work, "unused": "10s"});
+    servers.insert(TASKS.name.to_owned(), entry);
     let (config, piped) = (scratch.join("http.json"), scratch.join("stdio.json"));
     write(&config, &servers, Some("127.0.0.1:0"))?;
     write(&piped, &servers, None)?;
@@ -125,6 +140,7 @@ pub(super) async fn start(programs: &SoakPrograms) -> Result<(Ground, Watched), 
         .and_then(|port| port.parse().ok());
     let ground = Ground {
         address: address.to_owned(),
+        process: gateway.process(),
         vary: programs.vary.clone(),
         config: piped,
     };
@@ -149,7 +165,7 @@ fn entries(program: &Path, endpoints: &[Endpoint]) -> Map<String, Value> {
                 json!({"command": program, "args": arguments.collect::<Vec<_>>()})
             }
         };
-        entry["unused"] = json!("1s");
+        entry["unused"] = json!("10s");
         (server.name.to_owned(), entry)
     };
     SERVERS.iter().map(entry).collect()
@@ -164,7 +180,7 @@ fn write(path: &Path, servers: &Map<String, Value>, admin: Option<&str>) -> Resu
         "servers": servers,
         "session-lifetime": "20s",
         "limits": {
-            "kept-events-for": "15s", "kept-for": "1s", "ask-timeout": "30s",
+            "kept-events-for": "15s", "kept-for": "1s", "ask-timeout": "30s", "task-lifetime": "10s",
             "held-calls-per-principal": 256, "sessions": 2000, "body": "64 KiB",
             "read-timeout": "5s", "write-timeout": format!("{}s", WRITE_TIMEOUT.as_secs()),
         },

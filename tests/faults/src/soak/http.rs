@@ -182,7 +182,8 @@ pub(super) fn modern(message: Value, capabilities: &Value) -> String {
     let message = modern_message(message, capabilities);
     let method = message["method"].as_str().unwrap_or_default();
     let mut headers = format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n");
-    if let Some(name) = message["params"]["name"].as_str() {
+    let params = &message["params"];
+    if let Some(name) = params["name"].as_str().or(params["taskId"].as_str()) {
         headers.push_str(&format!("Mcp-Name: {name}\r\n"));
     }
     post(&headers, &message)

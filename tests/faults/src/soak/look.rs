@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::ground::Watched;
 use super::http::Http;
+use super::memory::mebibytes;
 use crate::process;
 
 /// One look.
@@ -16,8 +17,10 @@ use crate::process;
 pub(super) struct Look {
     /// What is counted: in the order of [`COUNTED`].
     counts: [usize; COUNTED.len()],
-    /// KiB.
-    memory: usize,
+    /// That of the gateway, in KiB.
+    pub(super) memory: usize,
+    /// That of the servers. Theirs is their own; it is said because whoever opens sessions there has it grow.
+    of_servers: usize,
 }
 
 /// What is counted.
@@ -49,11 +52,16 @@ impl Look {
         let sockets = sockets(process)?;
         let clients = accepted(process, watched.port)?;
         let endpoints = watched.endpoints.iter();
-        let endpoints = endpoints.map(|endpoint| process::descriptors(endpoint.process));
+        let endpoints: Vec<_> = endpoints.map(|endpoint| endpoint.process).collect();
+        let piped = process::marked(&watched.mark)?;
+        let descriptors = endpoints.iter().map(|it| process::descriptors(*it));
+        let servers = endpoints.iter().chain(&piped);
+        // One that has just ended has none.
+        let of_servers = servers.filter_map(|it| process::memory(*it).ok()).sum();
         Ok(Self {
             counts: [
                 process::children(process)?,
-                process::marked(&watched.mark)?,
+                piped.len(),
                 process::descriptors(process)?,
                 sockets.len(),
                 sockets.intersection(&clients).count(),
@@ -64,9 +72,10 @@ impl Look {
                 number("subscriptions")?,
                 number("questions")? + number("heldCalls")? + number("watchedTasks")?,
                 number("ownConnections")?,
-                endpoints.sum::<Result<_, _>>()?,
+                descriptors.sum::<Result<_, _>>()?,
             ],
-            memory: memory(process)?,
+            memory: process::memory(process)?,
+            of_servers,
         })
     }
 
@@ -75,22 +84,25 @@ impl Look {
         let counts = COUNTED.iter().zip(self.counts.iter().zip(&after.counts));
         let counts =
             counts.map(|(name, (before, after))| (*name, before.to_string(), after.to_string()));
-        let memory = [self, after].map(|look| format!("{:.1} MiB", mebibytes(look.memory)));
-        let [before, now] = memory;
-        counts.chain([("memory (RSS)", before, now)]).collect()
+        let memory = |name, [before, after]: [usize; 2]| {
+            let [before, after] = [before, after].map(mebibytes);
+            (name, before, after)
+        };
+        let memory = [
+            memory("memory (RSS)", [self.memory, after.memory]),
+            memory(
+                "memory of the servers (RSS)",
+                [self.of_servers, after.of_servers],
+            ),
+        ];
+        counts.chain(memory).collect()
     }
 
-    /// What is more now than it was `before`; of memory, by more than `more` KiB.
-    pub(super) fn left_since(&self, before: &Self, more: usize) -> Vec<String> {
-        let counts = self.counts.iter().zip(&before.counts);
-        let grown = counts.map(|(now, before)| now > before);
-        let grown = grown.chain([self.memory > before.memory + more]);
-        let left = before
-            .rows(self)
-            .into_iter()
-            .zip(grown)
-            .filter(|(_, grown)| *grown);
-        left.map(|((name, before, after), _)| format!("{name}: {before} before, {after} after"))
+    /// What is more now than it was `before`, of what is counted.
+    pub(super) fn left_since(&self, before: &Self) -> Vec<String> {
+        let counts = COUNTED.iter().zip(before.counts.iter().zip(&self.counts));
+        let left = counts.filter(|(_, (before, now))| now > before);
+        left.map(|(name, (before, now))| format!("{name}: {before} before, {now} after"))
             .collect()
     }
 
@@ -112,10 +124,6 @@ impl Look {
     }
 }
 
-fn mebibytes(kibibytes: usize) -> f64 {
-    u32::try_from(kibibytes).map_or(f64::MAX, |kibibytes| f64::from(kibibytes) / 1024.0)
-}
-
 /// Looks until nothing is more than `before`; what is seen when that does not come about in time.
 pub(super) async fn settled_as<F>(before: &Look, look: impl Fn() -> F) -> Result<Look, String>
 where
@@ -124,8 +132,7 @@ where
     let begun = Instant::now();
     loop {
         let now = look().await?;
-        let left = now.left_since(before, usize::MAX / 2);
-        if left.is_empty() || begun.elapsed() > SETTLES {
+        if now.left_since(before).is_empty() || begun.elapsed() > SETTLES {
             return Ok(now);
         }
         tokio::time::sleep(PAUSE).await;
@@ -194,15 +201,6 @@ fn accepted_in(text: &str, port: u16) -> BTreeSet<u64> {
         (is_local && is_accepted).then_some(number)
     });
     sockets.collect()
-}
-
-/// KiB that are resident.
-fn memory(process: u32) -> Result<usize, String> {
-    let path = format!("/proc/{process}/status");
-    let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-    number.ok_or_else(|| format!("{path} says no VmRSS"))
 }
 
 impl Http {

@@ -4,23 +4,24 @@
 //! Some clients come first, so that what is made once has been made; then it is looked at from outside, then many
 //! come, and then it is looked at again.
 
+mod coming;
 mod ground;
 mod http;
 mod look;
+mod memory;
 mod ways;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
 
-use self::ground::{Ground, SERVERS, Server, WRITE_TIMEOUT};
+use self::coming::{AT_ONCE, Coming, Until};
+use self::ground::{Ground, Server, WRITE_TIMEOUT};
 use self::http::request;
 use self::look::Look;
-use self::ways::Way;
+use self::ways::Ways;
 
 /// Where things are.
 #[derive(Clone, Debug)]
@@ -33,8 +34,23 @@ pub struct SoakPrograms {
     pub vary: PathBuf,
     /// The binary `fixture-server`.
     pub server: PathBuf,
+    /// The binary `task-server`.
+    pub tasks: PathBuf,
     /// A directory for what the soak writes.
     pub scratch: PathBuf,
+}
+
+/// Who comes.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "whoever runs the soak names all of them"
+)]
+pub struct Crowd {
+    /// How many.
+    pub clients: usize,
+    /// Only in the ways whose names hold this; empty: in every way.
+    pub only: String,
 }
 
 /// What a soak came to.
@@ -47,52 +63,80 @@ pub struct Soak {
     pub failed: Vec<String>,
 }
 
-/// Clients at once.
-const AT_ONCE: usize = 16;
-/// As many come before the first look at least, if many come at all.
-const FIRST: usize = 500;
-/// For so long they come then: longer than anything of a client is kept.
-const WARM: Duration = Duration::from_secs(40);
-/// Memory that may be more after than before, in KiB: an allocator gives little back.
-const MORE: usize = 8 << 10;
+/// So many come as often before the first look, and no more of them.
+const FEW: usize = 500;
 
-/// Lets `clients` come and go.
+/// Lets clients come and go.
 ///
 /// # Errors
 ///
 /// When the gateway cannot be started or looked at.
-pub fn soak(programs: &SoakPrograms, clients: usize) -> Result<Soak, String> {
+pub fn soak(programs: &SoakPrograms, crowd: &Crowd) -> Result<Soak, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| error.to_string())?;
-    runtime.block_on(run(programs, clients))
+    runtime.block_on(run(programs, crowd))
 }
 
-async fn run(programs: &SoakPrograms, clients: usize) -> Result<Soak, String> {
+async fn run(programs: &SoakPrograms, crowd: &Crowd) -> Result<Soak, String> {
     let (ground, watched) = ground::start(programs).await?;
-    let ground = Arc::new(ground);
+    let coming = Arc::new(Coming::new(ground, Ways::of(&crowd.only)?));
     let look = || Look::at(&watched);
-    let begun = Instant::now();
-    let mut failed = come_and_go(&ground, FIRST.min(clients)).await;
-    let mut calm = Duration::ZERO;
-    if clients > FIRST {
-        // As much as is ever kept at once has been kept once, and what sockets wait for has come.
-        while begun.elapsed() < WARM {
-            failed.extend(come_and_go(&ground, FIRST).await);
-        }
-        calm = look::POOLED;
-    }
+    let (until, calm) = match crowd.clients > FEW {
+        true => (Until::Level(Instant::now()), look::POOLED),
+        false => (Until::All(crowd.clients), Duration::ZERO),
+    };
+    let mut failed = coming.come(until).await;
+    let first = coming.gone();
+    let is_level = coming.course().is_level();
     let before = look::settled_for(calm, look).await?;
     let begun = Instant::now();
-    failed.extend(come_and_go(&ground, clients).await);
+    failed.extend(coming.come(Until::All(first + crowd.clients)).await);
     let took = begun.elapsed();
     let after = look::settled_as(&before, look).await?;
-    failed.extend(after.left_since(&before, MORE));
-    Ok(Soak {
-        table: table(clients, took, &before, &after),
-        failed,
-    })
+    failed.extend(after.left_since(&before));
+    failed.extend(memory::left(before.memory, after.memory));
+    let mut table = looks(crowd.clients, took, [&before, &after]);
+    if crowd.clients > FEW {
+        table.push_str(&course(&coming, first, is_level));
+    }
+    table.push_str(&ways(&coming, first));
+    Ok(Soak { table, failed })
+}
+
+fn looks(clients: usize, took: Duration, [before, after]: [&Look; 2]) -> String {
+    let mut table = format!(
+        "{clients} clients in {} s, {AT_ONCE} at once.\n\n| of `vary` | before | after |\n|---|---|---|\n",
+        took.as_secs()
+    );
+    for (name, before, after) in before.rows(after) {
+        table.push_str(&format!("| {name} | {before} | {after} |\n"));
+    }
+    table
+}
+
+fn course(coming: &Coming, first: usize, is_level: bool) -> String {
+    let memory = match is_level {
+        true => "until memory was level",
+        false => "and memory was not level",
+    };
+    let mut table = format!(
+        "\n{first} clients came before these, {memory}. While all of them came:\n\n\
+         | clients that had gone | memory (RSS) |\n|---|---|\n"
+    );
+    for (clients, memory) in coming.course().rows() {
+        table.push_str(&format!("| {clients} | {memory} |\n"));
+    }
+    table
+}
+
+fn ways(coming: &Coming, first: usize) -> String {
+    let mut table = "\n| how they come and go | clients |\n|---|---|\n".to_owned();
+    for (way, clients) in coming.ways(first) {
+        table.push_str(&format!("| {way} | {clients} |\n"));
+    }
+    table
 }
 
 /// One client, and the server that it is about.
@@ -142,78 +186,4 @@ impl Visit<'_> {
     fn wanted(self) -> Value {
         json!({"notifications": {"toolsListChanged": true, "resourceSubscriptions": [self.resource()]}})
     }
-}
-
-/// `clients` in every way in turn, [`AT_ONCE`] at a time; what went otherwise than it should.
-async fn come_and_go(ground: &Arc<Ground>, clients: usize) -> Vec<String> {
-    let next = Arc::new(AtomicUsize::new(0));
-    let mut workers = JoinSet::new();
-    for _ in 0..AT_ONCE {
-        let (ground, next) = (Arc::clone(ground), Arc::clone(&next));
-        workers.spawn(async move {
-            let mut failed = Vec::new();
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= clients {
-                    return failed;
-                }
-                failed.extend(one(&ground, number).await.err());
-            }
-        });
-    }
-    let mut failed: Vec<String> = workers.join_all().await.into_iter().flatten().collect();
-    failed.sort();
-    failed.truncate(20);
-    failed
-}
-
-/// The client `number`, to its end.
-async fn one(ground: &Ground, number: usize) -> Result<(), String> {
-    let (way, turn) = way_of(number);
-    let server = &SERVERS[turn % SERVERS.len()];
-    let visit = Visit {
-        ground,
-        server,
-        number,
-    };
-    let why = match tokio::time::timeout(PATIENCE, (way.go)(visit)).await {
-        Ok(Ok(())) => return Ok(()),
-        Ok(Err(why)) => why,
-        Err(_) => "it does not end".to_owned(),
-    };
-    let why: String = why.chars().take(LONGEST).collect();
-    Err(format!("{}, {}: {why}", way.name, server.name))
-}
-
-/// What is said of a client that meets what it should not.
-const LONGEST: usize = 600;
-
-/// More than any client takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The way of the client `number`, and how many went it before: those that take a process or a while come once in
-/// many.
-fn way_of(number: usize) -> (&'static Way, usize) {
-    let mut rare = ways::all().filter(|way| way.one_in > 1);
-    if let Some(way) = rare.find(|way| number % way.one_in == way.one_in - 1) {
-        return (way, number / way.one_in);
-    }
-    let common: Vec<_> = ways::all().filter(|way| way.one_in == 1).collect();
-    (common[number % common.len()], number / common.len())
-}
-
-fn table(clients: usize, took: Duration, before: &Look, after: &Look) -> String {
-    let mut table = format!(
-        "{clients} clients in {} s, {AT_ONCE} at once.\n\n| of `vary` | before | after |\n|---|---|---|\n",
-        took.as_secs()
-    );
-    for (name, before, after) in before.rows(after) {
-        table.push_str(&format!("| {name} | {before} | {after} |\n"));
-    }
-    table.push_str("\n| how they come and go | clients |\n|---|---|\n");
-    for way in ways::all() {
-        let of_this = (0..clients).filter(|number| way_of(*number).0.name == way.name);
-        table.push_str(&format!("| {} | {} |\n", way.name, of_this.count()));
-    }
-    table
 }

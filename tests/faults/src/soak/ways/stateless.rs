@@ -17,9 +17,6 @@ pub(super) const WAYS: &[Way] = &[
     common("stateless: hang up while an answer is awaited", |visit| {
         Box::pin(silent(visit))
     }),
-    common("stateless: have a task made, forget it", |visit| {
-        Box::pin(task(visit))
-    }),
 ];
 
 async fn whole(visit: Visit<'_>) -> Gone {
@@ -40,17 +37,4 @@ async fn hang_up(visit: Visit<'_>) -> Gone {
 async fn silent(visit: Visit<'_>) -> Gone {
     let mut http = Http::connect(visit.address()).await?;
     http.send(&modern(visit.silent(2), &json!({}))).await
-}
-
-/// Servers with sessions make no task of it.
-async fn task(visit: Visit<'_>) -> Gone {
-    let mut http = Http::connect(visit.address()).await?;
-    let call = visit.call(2, "slow_compute", &json!({"seconds": 0.2}));
-    let tasks = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
-    http.send(&modern(call, &tasks)).await?;
-    let answer = http.answer().await?;
-    match answer["result"]["taskId"].is_string() || !visit.server.is_modern {
-        true => Ok(()),
-        false => Err(format!("no task: {answer}")),
-    }
 }
