@@ -5,6 +5,8 @@
 //! connection of their own: a session on one that it keeps, a request without a session on one that it has
 //! for as long as it runs.
 
+mod hearsay;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,6 +21,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
+use self::hearsay::Hearsay;
 use crate::bridge;
 use crate::catalog::source::Updates;
 use crate::log_level::is_logged_from;
@@ -76,6 +79,8 @@ struct Own {
     is_adopted: bool,
     /// The session, as whoever used it last had it.
     session: watch::Sender<Weak<Session>>,
+    /// What it tells of resources, where requests have it by turns.
+    hearsay: Option<Arc<Hearsay>>,
     running: AtomicUsize,
     /// How many want it to stay open without anything running on it.
     kept: AtomicUsize,
@@ -92,6 +97,8 @@ pub(crate) struct Held {
     lines: Arc<OwnLines>,
     /// Whether the call was answered, so that nothing that comes later is about it.
     is_settled: AtomicBool,
+    /// Whether the server may know something of the client that is not so of others.
+    is_spent: AtomicBool,
 }
 
 impl OwnLines {
@@ -178,6 +185,7 @@ impl OwnLines {
             key,
             lines: Arc::clone(self),
             is_settled: AtomicBool::new(false),
+            is_spent: AtomicBool::new(false),
         }
     }
 
@@ -257,6 +265,13 @@ impl OwnLines {
             let listening = stop.clone().run_until_cancelled_owned(listening);
             self.tasks.spawn(listening);
         }
+        let by_turns = matches!(key.1, Whose::Any(_));
+        let hearsay = by_turns.then(|| Hearsay::of(&line));
+        if let Some(hearsay) = &hearsay {
+            let passing = Arc::clone(hearsay).pass_on();
+            let passing = stop.clone().run_until_cancelled_owned(passing);
+            self.tasks.spawn(passing);
+        }
         // Of one that others use, too, that is told anyway.
         if !is_adopted {
             let server = line.config().name.as_str().into();
@@ -268,6 +283,7 @@ impl OwnLines {
             line,
             is_adopted,
             session,
+            hearsay,
             running: AtomicUsize::new(0),
             kept: AtomicUsize::new(0),
             used: Mutex::new(Instant::now()),
@@ -367,6 +383,13 @@ impl Held {
         line.ready().await
     }
 
+    /// What it tells of resources is told to those who listen to them on `class`, for a call that is made now.
+    pub(crate) async fn tells(&self, class: &Arc<Line>) {
+        if let Some(hearsay) = &self.own.hearsay {
+            hearsay.serve(class).await;
+        }
+    }
+
     /// Lets it stay open after the call.
     pub(crate) fn keep(&self) -> Kept {
         Kept::new(&self.own)
@@ -375,6 +398,12 @@ impl Held {
     /// Whether other calls of the client run on it.
     pub(crate) fn has_others(&self) -> bool {
         self.own.running.load(Ordering::Relaxed) > 1
+    }
+
+    /// The server learns something that it may keep, as it does roots until it is told that they changed: a request of
+    /// another client must not be made here after that.
+    pub(crate) fn spend(&self) {
+        self.is_spent.store(true, Ordering::Relaxed);
     }
 
     /// The call was answered.
@@ -388,7 +417,9 @@ impl Drop for Held {
         *lock(&self.own.used) = Instant::now();
         self.own.running.fetch_sub(1, Ordering::Relaxed);
         // A server may go on asking for a call that was given up; the next one must not hear it.
-        if matches!(self.key.1, Whose::Any(_)) && !self.is_settled.load(Ordering::Relaxed) {
+        let is_clean =
+            self.is_settled.load(Ordering::Relaxed) && !self.is_spent.load(Ordering::Relaxed);
+        if matches!(self.key.1, Whose::Any(_)) && !is_clean {
             self.lines.lock().remove(&self.key);
         }
     }

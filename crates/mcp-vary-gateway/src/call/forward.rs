@@ -164,6 +164,7 @@ impl Call<'_> {
         let classes = &self.gateway.classes;
         let held = classes.alone(&self.class, server, self.client)?;
         held.ready().await?;
+        held.tells(&self.class.sources()[server].line).await;
         Ok(Some(held))
     }
 

@@ -7,6 +7,7 @@ use mcp_vary::json::Members;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Finish, Running, Step, Taken, unless_withdrawn};
+use crate::asking::LIST_ROOTS;
 use crate::lasting::Lasting;
 use crate::own;
 use crate::questions::{self, Question};
@@ -32,6 +33,11 @@ impl Running {
         if let Err(why) = may_be_asked {
             questions::refuse(&request, &why);
             return None;
+        }
+        if request.method() == LIST_ROOTS
+            && let Some(alone) = &self.taken.alone
+        {
+            alone.spend();
         }
         self.input.add(request);
         Some(self.wait_for_the_client())

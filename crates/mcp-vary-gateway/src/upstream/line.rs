@@ -2,10 +2,12 @@
 
 mod backoff;
 mod keep;
+mod overheard;
 mod place;
 mod pulse;
 mod subscriptions;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +18,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use self::keep::keep;
+use self::overheard::Overheard;
 pub(crate) use self::place::Places;
 pub(crate) use self::subscriptions::{Refused, Subscription};
 use self::subscriptions::{Subscriptions, Topic};
@@ -97,6 +100,7 @@ impl Line {
             tasks: TaskTracker::new(),
             resources: Arc::default(),
             changing_tasks: Arc::default(),
+            overheard: Overheard::default(),
             config,
         });
         shared.tasks.spawn(keep(Arc::clone(&shared)));
@@ -209,6 +213,16 @@ impl Line {
         self.shared.of(Topic::Resources).add_again(uri)
     }
 
+    /// Resources that somebody is subscribed to and of which the server does not refuse to tell, as many as `most`.
+    pub(crate) fn listened_to(&self, most: usize) -> BTreeSet<Arc<str>> {
+        self.shared.of(Topic::Resources).some_wanted(most)
+    }
+
+    /// Changes whenever those may be others.
+    pub(crate) fn listening(&self) -> watch::Receiver<u64> {
+        self.shared.of(Topic::Resources).changes()
+    }
+
     /// The same for the task that the server calls `id`. What the server tells is an [`Event::TaskChanged`].
     pub(crate) fn listen_to_task(&self, id: &str) -> Subscription {
         self.shared.of(Topic::Tasks).add(id)
@@ -269,6 +283,7 @@ struct Shared {
     resources: Arc<Subscriptions>,
     /// The tasks of whose changes somebody wants to hear.
     changing_tasks: Arc<Subscriptions>,
+    overheard: Overheard,
 }
 
 impl Shared {

@@ -21,6 +21,7 @@ mod batches;
 mod cancel;
 mod choosing;
 mod crossed;
+mod hearsay;
 mod http;
 mod kept;
 mod laws;

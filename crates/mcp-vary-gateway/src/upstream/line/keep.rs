@@ -167,6 +167,9 @@ impl Keeper {
 
 impl Shared {
     pub(super) fn tell(&self, event: Event) {
+        if let Event::ResourceUpdated { uri, .. } = &event {
+            self.overheard.take(uri);
+        }
         // Nobody listening is fine.
         let _ = self.events.send(event);
     }

@@ -144,13 +144,28 @@ impl Subscriptions {
         held.map(|(uri, _)| Arc::clone(uri)).collect()
     }
 
+    /// Whether somebody is subscribed to it.
+    pub(super) fn wants(&self, uri: &str) -> bool {
+        self.lock().contains_key(uri)
+    }
+
+    /// Changes with what is wanted and with what the server answered.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
     /// What is wanted and was not refused.
     fn wanted(&self) -> BTreeSet<Arc<str>> {
+        self.some_wanted(usize::MAX)
+    }
+
+    /// As many of those as `most`.
+    pub(super) fn some_wanted(&self, most: usize) -> BTreeSet<Arc<str>> {
         let wanted = self.lock();
         let hopeful = wanted
             .iter()
             .filter(|(_, one)| !matches!(one.standing, Standing::Refused(_)));
-        hopeful.map(|(uri, _)| Arc::clone(uri)).collect()
+        hopeful.map(|(uri, _)| Arc::clone(uri)).take(most).collect()
     }
 
     /// The server knows of nothing: another connection or session.

@@ -123,6 +123,12 @@ async fn house(adapt: impl FnOnce(Config) -> Config) -> House {
     House::behind_one(Server::start().await, adapt).await
 }
 
+fn before_a_process() -> Config {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/front/asks.py");
+    let script = script.to_str().unwrap().to_owned();
+    config(Target::command("python3", [script]))
+}
+
 fn forms() -> Value {
     json!({"elicitation": {"form": {}, "url": {}}, "roots": {}})
 }
@@ -173,13 +179,31 @@ async fn a_call_goes_on_when_its_client_comes_back() {
     }
 }
 
+/// What a server was told of one client's roots it may keep, and must not use for another.
+#[tokio::test]
+async fn a_process_that_knows_roots_serves_no_other_request() {
+    let gateway = Gateway::start(before_a_process()).await.unwrap();
+    let mut pipe = Pipe::open(&gateway);
+    let roots = json!({"name": "ask", "arguments": {"method": "roots/list", "params": {}}});
+    let mut pids = Vec::new();
+    for params in [asking("ask"), roots, asking("ask")] {
+        let call = |params: Value| modern(json!(1), "tools/call", params, &forms());
+        let asked = pipe.ask(&call(params.clone())).await;
+        let answer = pipe.ask(&call(again(&params, &asked))).await;
+        pids.push(answer["result"]["pid"].as_u64().unwrap());
+    }
+    assert_eq!(
+        pids[0], pids[1],
+        "one that was asked for a form is used again"
+    );
+    assert_ne!(pids[1], pids[2]);
+    gateway.close().await;
+}
+
 /// A process has a client alone for as long as its call waits.
 #[tokio::test]
 async fn a_process_waits_for_its_client_too() {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/front/asks.py");
-    let script = script.to_str().unwrap().to_owned();
-    let gateway = Gateway::start(config(Target::command("python3", [script]))).await;
-    let gateway = gateway.unwrap();
+    let gateway = Gateway::start(before_a_process()).await.unwrap();
     let mut pipe = Pipe::open(&gateway);
     let call = |id: u32, params: Value| modern(json!(id), "tools/call", params, &forms());
     let first = pipe.ask(&call(1, asking("ask"))).await;
