@@ -151,14 +151,24 @@ async function refused(client, tool, args) {
 for (const server of way === "http" ? ["everything", "everything-http"] : ["everything"]) {
   const { client, answers } = await all(server, OF_EVERYTHING);
 
-  await inSessions("is told which address to visit first", async () => {
+  await told("is told which address to visit first", async () => {
     const args = { url: "https://example.org/b", errorPath: true };
-    same(await refused(client, "trigger-url-elicitation", args), "https://modelcontextprotocol.io");
+    const first = "https://modelcontextprotocol.io";
+    if (era === "legacy") return same(await refused(client, "trigger-url-elicitation", args), first);
+    // In 2026-07-28 it is asked to go there; this server never has enough of that.
+    const seen = new Set();
+    answers["elicitation/create"] = ({ params }) => {
+      seen.add(params.url);
+      return { action: "decline" };
+    };
+    await called(client, "trigger-url-elicitation", args).catch(() => {});
+    same([...seen], [first]);
   }, server);
 
-  await inSessions("shows other roots when they have changed", async () => {
+  await told("shows other roots when they have changed", async () => {
     answers["roots/list"] = shows([{ uri: "file:///two", name: "two" }]);
-    await client.sendRootsListChanged();
+    // In 2026-07-28 it says nothing of that, and is asked.
+    if (era === "legacy") await client.sendRootsListChanged();
     // The server asks once more in its own time.
     while (!(await called(client, "get-roots-list")).includes("file:///two"));
   }, server);

@@ -6,15 +6,11 @@ import sys
 import warnings
 
 from sdks import MCPError, connected, types, written
-from telling import VARIANT, lacks, same, told
+from telling import VARIANT, same, told
 
 JOB = json.loads(sys.argv[1])
 IS_MODERN = JOB["era"] == "modern"
 HEARS = "hears of a resource when the server says that it changed"
-APART = (
-    "Vary has each call of such a client made in a session that nothing else is in, "
-    "and the server tells only that of what it changes"
-)
 WATCHED = "test://watched-resource"
 OTHER = "test://static-text"
 
@@ -139,11 +135,11 @@ async def main():
     for server in ["everything", "everything-http"] if JOB["way"] == "http" else ["everything"]:
         await told(HEARS, lambda: hears_of_the_official_one(server), server)
         # What can be asked something has its calls made on a connection of its own.
-        can = f"{HEARS}, and can be asked"
-        if IS_MODERN:
-            lacks(can, APART, server)
-        else:
-            await told(can, lambda: hears_of_the_official_one(server, elicitation_callback=declines), server)
+        await told(
+            f"{HEARS}, and can be asked",
+            lambda: hears_of_the_official_one(server, elicitation_callback=declines),
+            server,
+        )
 
 
 # The SDK says of what sessions have that it is on its way out.

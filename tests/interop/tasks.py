@@ -42,7 +42,8 @@ async def client(server, form, asked=None):
     else:
         tasks = None if IS_LEGACY else ExtensionTasks(form)
         extensions = [tasks] if tasks else None
-        there = connected(JOB, server, elicitation_callback=fill, extensions=extensions)
+        hear = tasks.hear if tasks else None
+        there = connected(JOB, server, hear, elicitation_callback=fill, extensions=extensions)
     async with there as session:
         if tasks:
             tasks.session = session
@@ -152,6 +153,23 @@ async def of_the_extension(server):
     lacks(HEARS, "the SDK of the server, rmcp 3.8.0, knows no `taskIds` to listen to", server)
 
 
+async def of_listening(server):
+    """What a server says of its tasks to whoever listens."""
+    async with client(server, {}) as (_, tasks):
+
+        async def hears():
+            task = await tasks.begin("wait", {})
+            async with tasks.listening(task):
+                await tasks.cancel(task)
+
+                async def has_heard():
+                    return (task, "cancelled") in tasks.heard
+
+                await until(has_heard)
+
+        await told(HEARS, hears, server)
+
+
 async def calls_another_kind(server, tool, arguments, part):
     async with client(server, {}) as (session, _):
         holds(text(await session.call_tool(tool, arguments)), part)
@@ -181,7 +199,7 @@ async def main():
         research = ("simulate-research-query", {"topic": "a"}, why)
         await told(OTHER, lambda: calls_another_kind(server, *research))
     await asyncio.gather(*map(of_the_extension, ["fixture", "modern"]))
-    cannot([HEARS], "`Client.listen` of the SDK has no `taskIds`", "tasks")
+    await of_listening("tasks")
 
 
 # The SDK says of what 2025-11-25 has that it is on its way out.

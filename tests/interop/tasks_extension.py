@@ -1,9 +1,10 @@
 """Tasks of the extension with the Python SDK 2.x, which has hooks for extensions."""
 
 import asyncio
+from contextlib import asynccontextmanager
 from typing import Any, Literal
 
-from mcp.client.extension import ClientExtension, ResultClaim
+from mcp.client.extension import ClientExtension, NotificationBinding, ResultClaim
 from pydantic import ConfigDict, Field
 
 from sdks import MCPError, types
@@ -21,6 +22,13 @@ class Answered(types.Result):
 
     model_config = ConfigDict(extra="allow")
     status: str = ""
+
+
+class Stands(types.NotificationParams):
+    """How a task stands."""
+
+    task_id: str = Field(alias="taskId")
+    status: str
 
 
 class Asks(types.Request):
@@ -41,6 +49,19 @@ class ExtensionTasks(ClientExtension):
         self.session = None
         self.made = []
         self.leaves = False
+        self.heard = []
+        self.listens = asyncio.Event()
+
+    async def hear(self, message):
+        if getattr(message, "method", "") == "notifications/subscriptions/acknowledged":
+            self.listens.set()
+
+    async def hear_of_a_task(self, stands):
+        self.heard.append((stands.task_id, stands.status))
+
+    def notifications(self):
+        method, handler = "notifications/tasks", self.hear_of_a_task
+        return [NotificationBinding(method=method, params_type=Stands, handler=handler)]
 
     def claims(self):
         return [ResultClaim(result_type="task", model=Made, resolve=self.resolve)]
@@ -77,6 +98,18 @@ class ExtensionTasks(ClientExtension):
 
     async def cancel(self, task):
         await self.ask("tasks/cancel", task)
+
+    @asynccontextmanager
+    async def listening(self, task):
+        """Listens to a task: of filters with `taskIds` the SDK knows that there may be some."""
+        filter = types.SubscriptionFilter(taskIds=[task])
+        params = types.SubscriptionsListenRequestParams(notifications=filter)
+        request = types.SubscriptionsListenRequest(params=params)
+        asked = self.session.session.send_request(request, types.SubscriptionsListenResult)
+        stream = asyncio.create_task(asked)
+        await self.listens.wait()
+        yield
+        stream.cancel()
 
     async def ask(self, method, task, **more):
         """Asks something about a task."""
