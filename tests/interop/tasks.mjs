@@ -46,7 +46,15 @@ async function connected(server, form) {
   // It knows what becomes a task by what is listed.
   await client.listTools();
   const tasks = name === "typescript-1" ? tasksOf1(client) : tasksOf2(client, transport, fill);
-  return { client, tasks, heard, asked };
+  /** Waits until a task is said to stand so, where `change` makes it. */
+  const hears = async (id, expected, change = () => {}) => {
+    // A session hears of its tasks anyway.
+    const stream = era === "modern" && (await client.listen(contributeTaskFilterV2({}, [id]).notifications));
+    await change();
+    await until(() => heard.some(({ taskId, status }) => taskId === id && status === expected));
+    await stream?.close?.();
+  };
+  return { client, tasks, hears, asked };
 }
 
 /** The tasks of the SDK 1.x. */
@@ -144,29 +152,44 @@ async function failure(promise) {
   );
 }
 
-/** What is asked of servers of 2025-11-25. */
-async function ofSessions(server) {
-  const { client, tasks, heard, asked } = await connected(server, { interpretation: "historical" });
+const LISTS = "lists the tasks that it had made";
+const CANCELS = "cancels a task";
+const GETS = "gets what a task came to";
+const HEARS = "hears how a task stands";
+const IS_ASKED = "is asked by a task";
+const IS_ASKED_BEFORE = "is asked before there is a task";
+const FAILS = "is told that a task has failed";
+
+/** Lists tasks and finds these, in an era that has a list. */
+async function lists(server, tasks, ids) {
+  if (era === "modern") return lacks(LISTS, "2026-07-28 has no `tasks/list`", server);
+  await told(LISTS, async () => same((await tasks.list()).sort(), [...ids].sort()), server);
+}
+
+/** Cancels a task, which may take the server a while. */
+async function cancels(tasks, id) {
+  await tasks.cancel(id);
+  await until(async () => (await tasks.status(id)) === "cancelled");
+}
+
+/** What is asked of servers that make tasks of 2025-11-25. */
+async function ofTheCore(server) {
+  const { client, tasks, hears, asked } = await connected(server, { interpretation: "historical" });
   const research = (topic, more) => tasks.begin("simulate-research-query", { topic, ...more });
   // Each takes four seconds.
-  const [one, other, gone] = [await research("a"), await research("b", { ambiguous: true }), await research("c")];
-  await told("lists the tasks that it had made", async () => {
-    same((await tasks.list()).sort(), [one.id, other.id, gone.id].sort());
-  }, server);
-  await told("cancels a task", async () => {
-    await tasks.cancel(gone.id);
-    same(await tasks.status(gone.id), "cancelled");
-  }, server);
-  await told("gets what a task came to", async () => {
-    same(await tasks.status(one.id), "working");
+  const one = await research("a");
+  const heard = told(HEARS, () => hears(one.id, "completed"), server);
+  const begun = await tasks.status(one.id);
+  const [other, gone] = [await research("b", { ambiguous: true }), await research("c")];
+  await lists(server, tasks, [one.id, other.id, gone.id]);
+  await told(CANCELS, () => cancels(tasks, gone.id), server);
+  await told(GETS, async () => {
+    same(begun, "working");
     holds(text(await one.end()), "Research Report: a");
     same(await tasks.status(one.id), "completed");
   }, server);
-  await told("hears how a task stands", () => {
-    const ends = ({ taskId, status }) => taskId === one.id && status === "completed";
-    return until(() => heard.some(ends));
-  }, server);
-  await told("is asked by a task", async () => {
+  await heard;
+  await told(IS_ASKED, async () => {
     holds(text(await other.end()), "Research Report: b (historical)");
     same(asked.length, 1);
   }, server);
@@ -176,84 +199,55 @@ async function ofSessions(server) {
 /** What is asked of servers with the extension. */
 async function ofTheExtension(server) {
   const { client, tasks } = await connected(server, { name: "Ada", confirm: true, value: "seven" });
-  const comesTo = async (tool, args, part) => holds(text(await (await tasks.begin(tool, args)).end()), part);
-  lacks("lists the tasks that it had made", "the extension has no `tasks/list`", server);
-  lacks("hears how a task stands", "the SDK of the server, rmcp 3.8.0, knows no `taskIds` to listen to", server);
+  const made = [];
+  const begin = async (tool, args) => {
+    const task = await tasks.begin(tool, args);
+    made.push(task.id);
+    return task;
+  };
+  const comesTo = async (tool, args, part) => holds(text(await (await begin(tool, args)).end()), part);
+  lacks(HEARS, "the SDK of the server, rmcp 3.8.0, knows no `taskIds` to listen to", server);
   // Each of them waits between two looks.
   await Promise.all([
-    told("cancels a task", async () => {
-      const { id } = await tasks.begin("slow_compute", { seconds: 600 });
+    told(CANCELS, async () => {
+      const { id } = await begin("slow_compute", { seconds: 600 });
       same(await tasks.status(id), "working");
-      await tasks.cancel(id);
-      await until(async () => (await tasks.status(id)) === "cancelled");
+      await cancels(tasks, id);
     }, server),
-    told("gets what a task came to", () => comesTo("slow_compute", { seconds: 0.2, label: "it" }, "computed it"), server),
-    told("is asked by a task", async () => {
+    told(GETS, () => comesTo("slow_compute", { seconds: 0.2, label: "it" }, "computed it"), server),
+    told(IS_ASKED, async () => {
       await comesTo("confirm_delete", { filename: "a.txt" }, "deleted a.txt");
       await comesTo("multi_input", {}, "seven");
     }, server),
-    told("is asked before there is a task", () => comesTo("test_tool_with_task", {}, "Hello, Ada!"), server),
-    told("is told that a task has failed", async () => {
-      holds(text(await (await tasks.begin("failing_job", {})).end()), "always fails");
-      const { end } = await tasks.begin("protocol_error_job", {});
+    told(IS_ASKED_BEFORE, () => comesTo("test_tool_with_task", {}, "Hello, Ada!"), server),
+    told(FAILS, async () => {
+      holds(text(await (await begin("failing_job", {})).end()), "always fails");
+      const { end } = await begin("protocol_error_job", {});
       same((await failure(end())).code, -32603);
     }, server),
   ]);
+  await lists(server, tasks, made);
   await client.close();
 }
 
 /** What a server says of its tasks to whoever listens. */
 async function ofListening(server) {
-  await told("hears how a task stands", async () => {
-    const { client, tasks, heard } = await connected(server);
+  await told(HEARS, async () => {
+    const { client, tasks, hears } = await connected(server);
     const { id } = await tasks.begin("wait", {});
-    const { notifications } = contributeTaskFilterV2({}, [id]);
-    const stream = await client.listen(notifications);
-    await tasks.cancel(id);
-    await until(() => heard.some(({ taskId, status }) => taskId === id && status === "cancelled"));
-    await stream.close();
+    await hears(id, "cancelled", () => tasks.cancel(id));
     await client.close();
   }, server);
 }
 
-const OF_SESSIONS = ["everything", ...(way === "http" ? ["everything-http"] : [])];
-const OF_THE_EXTENSION = ["fixture", "modern"];
-const EVERY = [
-  "lists the tasks that it had made",
-  "cancels a task",
-  "gets what a task came to",
-  "hears how a task stands",
-  "is asked by a task",
-];
-const KNOWN = "the SDK knows tasks of the extension in 2026-07-28 alone";
-const MORE = ["is asked before there is a task", "is told that a task has failed"];
-
-/** Nothing of `names` can be done with `server`. */
-const cannot = (names, why, server) => names.forEach((each) => lacks(each, why, server));
-
-if (era === "legacy") {
-  await Promise.all(OF_SESSIONS.map(ofSessions));
-  for (const server of OF_THE_EXTENSION) {
-    cannot([...EVERY, ...MORE], KNOWN, server);
-    await told(`calls what ${server} could make a task of, of a kind that it does not know`, async () => {
-      const { client } = await connected(server);
-      const result = await client.callTool({ name: "slow_compute", arguments: { seconds: 0, label: "it" } });
-      same(text(result), "computed it");
-      await client.close();
-    });
-  }
-  cannot(["hears how a task stands"], KNOWN, "tasks");
+const CORES = ["everything", ...(way === "http" ? ["everything-http"] : [])];
+const EXTENSIONS = ["fixture", "modern"];
+if (era === "modern") {
+  await Promise.all([...CORES.map(ofTheCore), ...EXTENSIONS.map(ofTheExtension), ofListening("tasks")]);
 } else {
-  for (const server of OF_SESSIONS) {
-    cannot(EVERY, "the server makes tasks of 2025-11-25 alone, and they keep their form", server);
-    await told(`calls what ${server} could make a task of, of a kind that it does not know`, async () => {
-      const { client } = await connected(server);
-      const result = await client.callTool({ name: "simulate-research-query", arguments: { topic: "a" } });
-      // The server makes no exception for those who cannot.
-      holds(text(result), "requires task augmentation");
-      await client.close();
-    });
-  }
-  await Promise.all(OF_THE_EXTENSION.map(ofTheExtension));
-  await ofListening("tasks");
+  await Promise.all(CORES.map(ofTheCore));
+  const why = "the SDK knows tasks of the extension in 2026-07-28 alone";
+  const every = [LISTS, CANCELS, GETS, HEARS, IS_ASKED, IS_ASKED_BEFORE, FAILS];
+  for (const server of EXTENSIONS) every.forEach((each) => lacks(each, why, server));
+  lacks(HEARS, why, "tasks");
 }

@@ -23,31 +23,32 @@ HEARS = "hears how a task stands"
 IS_ASKED = "is asked by a task"
 IS_ASKED_BEFORE = "is asked before there is a task"
 FAILS = "is told that a task has failed"
-OTHER = "calls what could be a task, of a kind that it does not know"
 KNOWN = "the SDK knows tasks of the extension in 2026-07-28 alone"
+NONE = "the SDK has types of tasks, and takes no result that one was made"
 
 
 @asynccontextmanager
-async def client(server, form, asked=None):
-    """A client of one of the job's servers that fills in forms with `form`, and its tasks, if it knows any."""
+async def client(server, form):
+    """A client of one of the job's servers that fills in forms with `form`, its tasks, if it knows any, and
+    what it was asked."""
+    asked = []
 
     async def fill(context, params):
-        if asked is not None:
-            asked.append(params)
+        asked.append(params)
         return types.ElicitResult(action="accept", content=form)
 
     if IS_FIRST:
         tasks = CoreTasks()
         there = connected(JOB, server, tasks.hear, elicitation_callback=fill)
     else:
-        tasks = None if IS_LEGACY else ExtensionTasks(form)
+        tasks = None if IS_LEGACY else ExtensionTasks(form, asked)
         extensions = [tasks] if tasks else None
         hear = tasks.hear if tasks else None
         there = connected(JOB, server, hear, elicitation_callback=fill, extensions=extensions)
     async with there as session:
         if tasks:
             tasks.session = session
-        yield session, tasks
+        yield session, tasks, asked
 
 
 def holds(found, part):
@@ -64,68 +65,85 @@ async def until(check):
         await asyncio.sleep(0.05)
 
 
-def cannot(names, why, server):
-    """Nothing of `names` can be done with `server`."""
-    for name in names:
-        lacks(name, why, server)
+async def cancels(tasks, task):
+    """Cancels a task, which may take the server a while."""
+    await tasks.cancel(task)
+
+    async def is_cancelled():
+        return await tasks.status(task) == "cancelled"
+
+    await until(is_cancelled)
 
 
-async def of_sessions(server):
-    """What is asked of servers of 2025-11-25."""
-    asked = []
-    async with client(server, {"interpretation": "historical"}, asked) as (_, tasks):
+async def hears(tasks, task, status, change=None):
+    """Waits until a task is said to stand so, where `change` makes it."""
+
+    async def has_heard():
+        return (task, status) in tasks.heard
+
+    async with tasks.listening(task):
+        if change is not None:
+            await change()
+        await until(has_heard)
+
+
+async def lists(server, tasks, made):
+    """Lists tasks and finds these, in an era that has a list."""
+
+    async def check():
+        same(sorted(await tasks.list()), sorted(made))
+
+    if IS_LEGACY:
+        await told(LISTS, check, server)
+    else:
+        lacks(LISTS, "2026-07-28 has no `tasks/list`", server)
+
+
+async def of_the_core(server):
+    """What is asked of servers that make tasks of 2025-11-25."""
+    async with client(server, {"interpretation": "historical"}) as (_, tasks, asked):
 
         async def research(topic, **more):
             return await tasks.begin("simulate-research-query", {"topic": topic, **more})
 
         # Each takes four seconds.
-        one, other, gone = [await research("a"), await research("b", ambiguous=True), await research("c")]
-
-        async def lists():
-            same(sorted(await tasks.list()), sorted([one, other, gone]))
-
-        async def cancels():
-            await tasks.cancel(gone)
-            same(await tasks.status(gone), "cancelled")
+        one = await research("a")
+        heard = asyncio.ensure_future(told(HEARS, lambda: hears(tasks, one, "completed"), server))
+        begun = await tasks.status(one)
+        other, gone = await research("b", ambiguous=True), await research("c")
 
         async def gets():
-            same(await tasks.status(one), "working")
+            same(begun, "working")
             holds(text(await tasks.end(one)), "Research Report: a")
             same(await tasks.status(one), "completed")
-
-        async def hears():
-            async def has_heard():
-                return (one, "completed") in tasks.heard
-
-            await until(has_heard)
 
         async def is_asked():
             holds(text(await tasks.end(other)), "Research Report: b (historical)")
             same(len(asked), 1)
 
-        await told(LISTS, lists, server)
-        await told(CANCELS, cancels, server)
+        await lists(server, tasks, [one, other, gone])
+        await told(CANCELS, lambda: cancels(tasks, gone), server)
         await told(GETS, gets, server)
-        await told(HEARS, hears, server)
+        await heard
         await told(IS_ASKED, is_asked, server)
 
 
 async def of_the_extension(server):
     """What is asked of servers with the extension."""
-    async with client(server, {"name": "Ada", "confirm": True, "value": "seven"}) as (_, tasks):
+    async with client(server, {"name": "Ada", "confirm": True, "value": "seven"}) as (_, tasks, _):
+        made = []
+
+        async def begins(tool, arguments):
+            made.append(await tasks.begin(tool, arguments))
+            return made[-1]
 
         async def comes_to(tool, arguments, part):
-            holds(text(await tasks.comes_to(tool, arguments)), part)
+            holds(text(await tasks.end(await begins(tool, arguments))), part)
 
-        async def cancels():
-            task = await tasks.begin("slow_compute", {"seconds": 600})
+        async def cancels_one():
+            task = await begins("slow_compute", {"seconds": 600})
             same(await tasks.status(task), "working")
-            await tasks.cancel(task)
-
-            async def is_cancelled():
-                return await tasks.status(task) == "cancelled"
-
-            await until(is_cancelled)
+            await cancels(tasks, task)
 
         async def gets():
             await comes_to("slow_compute", {"seconds": 0.2, "label": "it"}, "computed it")
@@ -139,67 +157,56 @@ async def of_the_extension(server):
 
         async def is_told_of_failures():
             await comes_to("failing_job", {}, "always fails")
+            task = await begins("protocol_error_job", {})
             try:
-                raise AssertionError(await tasks.comes_to("protocol_error_job", {}))
+                raise AssertionError(await tasks.end(task))
             except MCPError as error:
                 same(error.error.code, -32603)
 
-        await told(CANCELS, cancels, server)
+        await told(CANCELS, cancels_one, server)
         await told(GETS, gets, server)
         await told(IS_ASKED, is_asked, server)
         await told(IS_ASKED_BEFORE, is_asked_before, server)
         await told(FAILS, is_told_of_failures, server)
-    lacks(LISTS, "the extension has no `tasks/list`", server)
+        await lists(server, tasks, made)
     lacks(HEARS, "the SDK of the server, rmcp 3.8.0, knows no `taskIds` to listen to", server)
 
 
 async def of_listening(server):
     """What a server says of its tasks to whoever listens."""
-    async with client(server, {}) as (_, tasks):
+    async with client(server, {}) as (_, tasks, _):
 
-        async def hears():
+        async def hears_of_the_end():
             task = await tasks.begin("wait", {})
-            async with tasks.listening(task):
-                await tasks.cancel(task)
+            await hears(tasks, task, "cancelled", lambda: tasks.cancel(task))
 
-                async def has_heard():
-                    return (task, "cancelled") in tasks.heard
-
-                await until(has_heard)
-
-        await told(HEARS, hears, server)
+        await told(HEARS, hears_of_the_end, server)
 
 
-async def calls_another_kind(server, tool, arguments, part):
-    async with client(server, {}) as (session, _):
-        holds(text(await session.call_tool(tool, arguments)), part)
+def cannot(names, why, servers):
+    """Nothing of `names` can be done with any of `servers`."""
+    for server in servers:
+        for name in names:
+            lacks(name, why, server)
 
 
 async def main():
+    cores = ["everything", "everything-http"] if JOB["way"] == "http" else ["everything"]
+    extensions = ["fixture", "modern"]
     every = [LISTS, CANCELS, GETS, HEARS, IS_ASKED]
-    sessions = ["everything", "everything-http"] if JOB["way"] == "http" else ["everything"]
-    if IS_LEGACY:
-        if IS_FIRST:
-            await asyncio.gather(*map(of_sessions, sessions))
-        else:
-            for server in sessions:
-                async with client(server, {}) as (session, _):
-                    await told("is not made a task", lambda: cannot_make_a_task(session))
-                cannot(every, "the SDK has types of tasks, and takes no result that one was made", server)
-        for server in ["fixture", "modern"]:
-            cannot([*every, IS_ASKED_BEFORE, FAILS], KNOWN, server)
-            arguments = {"seconds": 0, "label": "it"}
-            await told(OTHER, lambda: calls_another_kind(server, "slow_compute", arguments, "computed it"))
-        cannot([HEARS], KNOWN, "tasks")
+    if not IS_LEGACY:
+        await asyncio.gather(*map(of_the_core, cores), *map(of_the_extension, extensions), of_listening("tasks"))
         return
-    for server in sessions:
-        cannot(every, "the server makes tasks of 2025-11-25 alone, and they keep their form", server)
-        # The server makes no exception for those who cannot.
-        why = "requires task augmentation"
-        research = ("simulate-research-query", {"topic": "a"}, why)
-        await told(OTHER, lambda: calls_another_kind(server, *research))
-    await asyncio.gather(*map(of_the_extension, ["fixture", "modern"]))
-    await of_listening("tasks")
+    if IS_FIRST:
+        await asyncio.gather(*map(of_the_core, cores))
+    else:
+        for server in cores:
+            async with client(server, {}) as (session, _, _):
+                await told("is not made a task", lambda: cannot_make_a_task(session))
+        cannot(every, NONE, cores)
+    why = KNOWN if IS_FIRST else NONE
+    cannot([*every, IS_ASKED_BEFORE, FAILS], why, extensions)
+    cannot([HEARS], why, ["tasks"])
 
 
 # The SDK says of what 2025-11-25 has that it is on its way out.

@@ -1,5 +1,7 @@
 """Tasks of 2025-11-25 with the Python SDK: 1.x makes them, 2.x takes no result that one was made."""
 
+from contextlib import asynccontextmanager
+
 from pydantic import ValidationError
 
 from sdks import types
@@ -16,6 +18,11 @@ class CoreTasks:
         if getattr(message, "method", "") == "notifications/tasks/status":
             self.heard.append((message.params.taskId, message.params.status))
 
+    @asynccontextmanager
+    async def listening(self, task):
+        """A session hears of its tasks anyway."""
+        yield
+
     async def begin(self, tool, arguments):
         made = await self.session.experimental.call_tool_as_task(tool, arguments)
         return made.task.taskId
@@ -25,9 +32,6 @@ class CoreTasks:
 
     async def end(self, task):
         return await self.session.experimental.get_task_result(task, types.CallToolResult)
-
-    async def comes_to(self, tool, arguments):
-        return await self.end(await self.begin(tool, arguments))
 
     async def cancel(self, task):
         await self.session.experimental.cancel_task(task)

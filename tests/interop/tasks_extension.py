@@ -40,15 +40,15 @@ class Asks(types.Request):
 
 
 class ExtensionTasks(ClientExtension):
-    """The extension: it waits for what a task comes to, and answers what the task asks."""
+    """The extension: it takes note of a task, waits for what it comes to, and answers what it asks."""
 
     identifier = "io.modelcontextprotocol/tasks"
 
-    def __init__(self, form):
+    def __init__(self, form, asked):
         self.form = form
+        self.asked = asked
         self.session = None
         self.made = []
-        self.leaves = False
         self.heard = []
         self.listens = asyncio.Event()
 
@@ -68,7 +68,8 @@ class ExtensionTasks(ClientExtension):
 
     async def resolve(self, made, context):
         self.made.append(made.task_id)
-        return types.CallToolResult(content=[]) if self.leaves else await self.end(made.task_id)
+        # What waits for it waits by `end`, so that there is something to be asked of it before.
+        return types.CallToolResult(content=[])
 
     async def end(self, task):
         while True:
@@ -79,19 +80,15 @@ class ExtensionTasks(ClientExtension):
                 case "failed":
                     raise MCPError(stands.error["code"], stands.error["message"])
                 case "input_required":
+                    self.asked.extend(stands.inputRequests.values())
                     filled = {"action": "accept", "content": self.form}
                     answers = dict.fromkeys(stands.inputRequests, filled)
                     await self.ask("tasks/update", task, inputResponses=answers)
             await asyncio.sleep(0.1)
 
-    async def comes_to(self, tool, arguments):
-        return await self.session.call_tool(tool, arguments)
-
     async def begin(self, tool, arguments):
-        self.leaves = True
         await self.session.call_tool(tool, arguments)
-        self.leaves = False
-        return self.made[-1]
+        return self.made.pop()
 
     async def status(self, task):
         return (await self.ask("tasks/get", task)).status

@@ -22,6 +22,7 @@ use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
 use self::hearsay::Hearsay;
+use crate::asking::LIST_ROOTS;
 use crate::bridge;
 use crate::catalog::source::Updates;
 use crate::log_level::is_logged_from;
@@ -400,10 +401,12 @@ impl Held {
         self.own.running.load(Ordering::Relaxed) > 1
     }
 
-    /// The server learns something that it may keep, as it does roots until it is told that they changed: a request of
+    /// The server asks the client something. It keeps roots until it is told that they changed, so that a request of
     /// another client must not be made here after that.
-    pub(crate) fn spend(&self) {
-        self.is_spent.store(true, Ordering::Relaxed);
+    pub(crate) fn heed(&self, request: &ServerRequest) {
+        if request.method() == LIST_ROOTS {
+            self.is_spent.store(true, Ordering::Relaxed);
+        }
     }
 
     /// The call was answered.

@@ -7,7 +7,6 @@ use mcp_vary::json::Members;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Finish, Running, Step, Taken, unless_withdrawn};
-use crate::asking::LIST_ROOTS;
 use crate::lasting::Lasting;
 use crate::own;
 use crate::questions::{self, Question};
@@ -34,10 +33,8 @@ impl Running {
             questions::refuse(&request, &why);
             return None;
         }
-        if request.method() == LIST_ROOTS
-            && let Some(alone) = &self.taken.alone
-        {
-            alone.spend();
+        if let Some(alone) = &self.taken.alone {
+            alone.heed(&request);
         }
         self.input.add(request);
         Some(self.wait_for_the_client())

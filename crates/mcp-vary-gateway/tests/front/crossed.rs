@@ -132,6 +132,7 @@ async fn a_tool_that_needs_a_task_gets_one() {
         works.ends("work-1", Ok(done())).await;
         let task = client.until(&id, "completed").await;
         let mut result = done();
+        result["resultType"] = json!("complete");
         result["_meta"][RELATED]["taskId"] = json!(id);
         assert_eq!(
             task["result"], result,

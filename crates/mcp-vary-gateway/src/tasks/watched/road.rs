@@ -9,16 +9,17 @@ use tokio::time::{sleep, timeout};
 use tracing::{debug, info};
 
 use super::{A_MOMENT, ComeTo, SHARE, Watched};
-use crate::bridge::{self, PROGRESS_TOKEN};
+use crate::bridge::{self, Caching, PROGRESS_TOKEN};
 use crate::class::InUse;
 use crate::lasting::Lasting;
 use crate::own::Held;
+use crate::revision::Era;
 use crate::rounds::Bounds;
 use crate::running::Progress;
 use crate::splice;
 use crate::tasks::string;
 use crate::upstream::{
-    Answer, Event, Exchange, Line, Message, Request, TASK_STATUS, UpstreamError,
+    Answer, Event, Exchange, Line, Message, Request, ServerRequest, TASK_STATUS, UpstreamError,
 };
 use crate::wire;
 
@@ -180,11 +181,18 @@ impl Road {
                 },
                 message = exchange.next() => match message? {
                     Message::Answer(answer) => return Ok(answer),
-                    Message::Request(request) => watched.asked(request, lasting),
+                    Message::Request(request) => self.asked(request, watched, lasting),
                     Message::Notification(message) => self.told(&message, watched, lasting),
                 },
             }
         }
+    }
+
+    fn asked(&self, request: ServerRequest, watched: &Watched, lasting: &Lasting) {
+        if let Some(alone) = &self.alone {
+            alone.heed(&request);
+        }
+        watched.asked(request, lasting);
     }
 
     /// What the server says beside it.
@@ -195,7 +203,7 @@ impl Road {
             }
             // A session's connection is for more than this task.
             Event::Asked(request) if self.is_alone() && watched.may_be_for_it(&request) => {
-                watched.asked(request, lasting);
+                self.asked(request, watched, lasting);
             }
             Event::Told(message) if self.is_alone() => self.told(&message, watched, lasting),
             _ => {}
@@ -245,7 +253,11 @@ impl Road {
             Ok(result) if result.len() > self.kept / SHARE => {
                 ComeTo::failed("the result of the task is larger than what is kept of one")
             }
-            Ok(result) => ComeTo::Result(result.to_owned()),
+            // It is a result of the client's era.
+            Ok(result) => {
+                let result = bridge::result_downward(result, Era::Modern, Caching::None);
+                ComeTo::Result(result.into_owned())
+            }
             Err(error) => ComeTo::Error(error.to_owned()),
         };
         watched.came_to(come_to, lasting);
