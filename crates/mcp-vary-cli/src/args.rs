@@ -292,7 +292,7 @@ pub(crate) struct Import {
     With --json, what GET /status answers: {version, uptime, servers: [{name, state, since, reason, tools}], variants: \
     [{id, status, replacement, removalDate, daysLeft}], deprecatedUse: [{variant, client: {name, version}, requests, \
     last}], sessions, streams, listeners, subscriptions, questions, \
-    heldCalls, watchedTasks, ownConnections, tasks, rankings}. Times are seconds.")]
+    heldCalls, watchedTasks, finishedTasks, ownConnections, tasks, rankings}. Times are seconds.")]
 pub(crate) struct Status {
     /// Print JSON
     #[arg(long)]

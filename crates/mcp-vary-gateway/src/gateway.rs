@@ -96,6 +96,7 @@ impl Gateway {
             let setup = gateway.current();
             gateway.lasting.streams.sweep();
             gateway.lasting.sessions.sweep();
+            gateway.lasting.finished.sweep();
             let now = (setup.config.outside.now)();
             gateway.lasting.audience.sweep(now);
             Some(setup.classes.sweep())

@@ -176,6 +176,9 @@ impl Setup {
             }
         }
         carry_extensions(&mut offered, era, &told);
+        if era == Era::Legacy && self.gives_tasks(catalog, known) {
+            offer_tasks(&mut offered);
+        }
         // What it gets in fewer words it can read whole.
         if self.may_leave_out(known.features.as_deref()) {
             let resources = offered.entry("resources");
@@ -195,6 +198,12 @@ impl Setup {
             );
         }
         Value::Object(offered).to_string()
+    }
+
+    /// Whether a legacy client that does not know the extension of tasks gets those of a server that makes them by it.
+    fn gives_tasks(&self, catalog: &Catalog, known: &Known) -> bool {
+        let mut hellos = catalog.told.iter().filter_map(|told| told.hello.as_deref());
+        !tasks::has_extension(&known.mirrored) && hellos.any(tasks::gives_core_form)
     }
 
     /// Whether a client with `features` may get less of a result than it can read, and so is offered resources
@@ -266,6 +275,22 @@ fn makes_tasks_of_the_core((era, told): &(Era, Map<String, Value>)) -> bool {
         .iter()
         .try_fold(tasks, |found, key| Some(found?.get(*key)));
     found.flatten().is_some_and(Value::is_object)
+}
+
+/// What the gateway itself can do with tasks, beside whatever servers do with theirs.
+fn offer_tasks(offered: &mut Map<String, Value>) {
+    let tasks = offered.entry("tasks").or_insert_with(|| json!({}));
+    if let Some(tasks) = tasks.as_object_mut() {
+        for operation in ["list", "cancel"] {
+            tasks.entry(operation).or_insert_with(|| json!({}));
+        }
+        let requests = tasks.entry("requests").or_insert_with(|| json!({}));
+        let requests = requests.as_object_mut();
+        let tools = requests.map(|requests| requests.entry("tools").or_insert_with(|| json!({})));
+        if let Some(tools) = tools.and_then(Value::as_object_mut) {
+            tools.entry("call").or_insert_with(|| json!({}));
+        }
+    }
 }
 
 /// Whether an extension is carried as it is; the gateway's own are not, and neither is a collection of some in

@@ -20,7 +20,7 @@ use crate::questions::Questions;
 use crate::resume::Streams;
 use crate::rounds::HeldCalls;
 use crate::session::{self, Sessions};
-use crate::tasks::{Made, Watches};
+use crate::tasks::{Claims, Finished, Made, Watches};
 
 /// What a gateway has from its start to its end, whatever it is configured to be in between.
 ///
@@ -36,6 +36,10 @@ pub(crate) struct Lasting {
     pub(crate) deprecations: Deprecations,
     pub(crate) ignorings: Ignorings,
     pub(crate) made: Arc<Made>,
+    /// Tasks that were done before they were made.
+    pub(crate) finished: Finished,
+    /// What clients were asked for tasks.
+    pub(crate) claims: Arc<Claims>,
     /// When the gateway was opened, in seconds since 1970-01-01 UTC.
     pub(crate) opened: u64,
     /// What results left out.
@@ -96,6 +100,8 @@ impl Lasting {
                 config.limits.kept_for,
                 config.outside,
             )),
+            finished: Finished::new(config.outside),
+            claims: Arc::default(),
             held: HeldCalls::default(),
             watches: Arc::clone(&watches),
             number,

@@ -6,6 +6,8 @@ pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersi
 pub(crate) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 pub(crate) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// Of the stream on which something is told that was not asked for with each request.
+pub(crate) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Who the gateway says it is to a server, JSON text.
 pub(crate) fn client_info() -> String {

@@ -43,6 +43,8 @@ pub struct Status {
     pub held_calls: usize,
     /// Tasks of servers that are waited for, since their clients know another form of tasks.
     pub watched_tasks: usize,
+    /// Results that came before a client's wish for a task was fulfilled, and are kept as tasks that are done.
+    pub finished_tasks: usize,
     /// Connections to servers that one client each has alone.
     pub own_connections: usize,
     /// What runs at once in this process: connections, servers' outputs, calls without a connection, and the rest.
@@ -130,6 +132,7 @@ impl Setup {
             questions: self.lasting.questions.count(),
             held_calls: self.lasting.held.count(),
             watched_tasks: self.lasting.watches.count(),
+            finished_tasks: self.lasting.finished.sweep(),
             own_connections: self.lasting.own.count(),
             tasks: tasks(),
             rankings: self.rankings.made(),

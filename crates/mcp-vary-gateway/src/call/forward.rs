@@ -1,5 +1,6 @@
 //! A request on its way to its server, and what it takes to turn the answer into the client's.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 
 use http::{HeaderName, HeaderValue};
@@ -17,6 +18,7 @@ use crate::rounds::{self, Relay, Round, Subject};
 use crate::route::Outcome;
 use crate::running::{Again, ByTask, Downward, Finish, Progress, Running, Sent, Taken};
 use crate::session::{NO_CLASS, Session};
+use crate::tasks;
 use crate::upstream::{Beside, Owner, Request, Upstream};
 use crate::wire;
 
@@ -51,7 +53,12 @@ impl Call<'_> {
         if let Round::Held(call) = round {
             return self.go_on(call, turn, finish);
         }
-        let alone = self.alone(forwarding.server).await?;
+        // What the server asks on the way to such a task it asks in results.
+        let has_task = finish.downward.task.as_ref();
+        let alone = match has_task.is_some_and(|task| task.forms.is_to_core()) {
+            true => None,
+            false => self.alone(forwarding.server).await?,
+        };
         let line = Arc::clone(alone.as_ref().map_or(&source.line, Held::line));
         if let Some(level) = finish.client.log_level {
             line.log_from_if_possible(level).await;
@@ -85,9 +92,14 @@ impl Call<'_> {
     fn request(&mut self, upstream: &Upstream, finish: &Finish, forwarding: Forwarding) -> Request {
         let told = self.told_to(forwarding.server, finish.upstream);
         let token = finish.progress.as_ref().map(|it| it.ours.as_str());
+        let told = told.as_deref().unwrap_or_else(|| upstream.capabilities());
+        let task = finish.downward.task.as_ref();
         let upward = Upward {
             revision: upstream.hello().revision,
-            capabilities: told.as_deref().unwrap_or_else(|| upstream.capabilities()),
+            capabilities: &match task.is_some_and(|task| task.forms.is_to_core()) {
+                true => tasks::with_extension(told),
+                false => Cow::Borrowed(told),
+            },
             progress_token: token,
             log_level: finish.client.log_level.map(level_name),
         };
@@ -118,7 +130,7 @@ impl Call<'_> {
     /// What a server of `era` is told with the request of what the client can do, where that may be more than it
     /// was told of the class: a class may hold more clients than one that can do the same, and a server without
     /// sessions is told of each.
-    pub(super) fn told_to(&self, server: usize, era: Era) -> Option<Arc<str>> {
+    pub(crate) fn told_to(&self, server: usize, era: Era) -> Option<Arc<str>> {
         let mirrored = self.client.mirrored();
         let may_differ = era == Era::Modern && mirrored != NO_CLASS;
         may_differ.then(|| self.gateway.classes.told_of(server, mirrored))

@@ -25,9 +25,27 @@ pub(crate) struct Item {
     /// The item as the server wrote it.
     written: Arc<str>,
     pub(crate) place: Place,
-    pub(crate) era: Era,
+    pub(crate) maker: Maker,
     /// What a tool says beside its words; of other items nothing is read.
     pub(crate) tool: Option<OwnTool>,
+}
+
+/// What is known of a server that decides how its items are shown.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Maker {
+    pub(crate) era: Era,
+    /// Whether a call may become a task where a legacy client wishes for one, of which the server's own list
+    /// says nothing.
+    pub(crate) gives_tasks: bool,
+}
+
+impl From<Era> for Maker {
+    fn from(era: Era) -> Self {
+        Self {
+            era,
+            gives_tasks: false,
+        }
+    }
 }
 
 /// Which server has something, and what it is called there.
@@ -57,7 +75,7 @@ impl Item {
     pub(crate) fn new(
         kind: ListKind,
         server: usize,
-        era: Era,
+        maker: Maker,
         item: &listing::Item,
         id: Arc<str>,
     ) -> Self {
@@ -77,14 +95,20 @@ impl Item {
                 server,
                 own: Arc::clone(&item.id),
             },
-            era,
+            maker,
         }
     }
 
     /// Whether [`new`](Self::new) would make the same of `item`.
-    pub(crate) fn is_of(&self, server: usize, era: Era, item: &listing::Item, id: &str) -> bool {
+    pub(crate) fn is_of(
+        &self,
+        server: usize,
+        maker: Maker,
+        item: &listing::Item,
+        id: &str,
+    ) -> bool {
         self.place.server == server
-            && self.era == era
+            && self.maker == maker
             && *self.id == *id
             && self.place.own == item.id
             && self.written == item.json

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use super::item::Item;
+use super::item::{Item, Maker};
 use super::listing::{self, ListKind, Listing};
 use crate::reply::Failure;
-use crate::revision::Era;
 
 /// How the names of tools and prompts tell which server they belong to.
 ///
@@ -49,7 +48,7 @@ pub struct Collision {
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) server: Arc<str>,
-    pub(crate) era: Era,
+    pub(crate) maker: Maker,
     /// Whether it was ever connected to.
     pub(crate) is_known: bool,
     /// `None` when the server has no such list.
@@ -65,7 +64,7 @@ impl PartialEq for Part {
         };
         is_same
             && self.server == other.server
-            && self.era == other.era
+            && self.maker == other.maker
             && self.is_known == other.is_known
     }
 }
@@ -206,8 +205,16 @@ impl<'a> Known<'a> {
     fn item(&self, server: usize, part: &Part, item: &listing::Item, id: &Arc<str>) -> Arc<Item> {
         let known = self.items.get(&(server, &*item.id));
         let mut known = known.into_iter().flatten();
-        let same = known.find(|known| known.is_of(server, part.era, item, id));
-        let made = || Arc::new(Item::new(self.kind, server, part.era, item, Arc::clone(id)));
+        let same = known.find(|known| known.is_of(server, part.maker, item, id));
+        let made = || {
+            Arc::new(Item::new(
+                self.kind,
+                server,
+                part.maker,
+                item,
+                Arc::clone(id),
+            ))
+        };
         same.map_or_else(made, |same| Arc::clone(same))
     }
 }
@@ -317,6 +324,7 @@ fn with_mark(mut name: String, whole: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::revision::Era;
     use crate::splice;
 
     fn part(server: &str, names: &[&str]) -> Part {
@@ -332,7 +340,7 @@ mod tests {
         };
         Part {
             server: server.into(),
-            era: Era::Legacy,
+            maker: Era::Legacy.into(),
             is_known: true,
             listing: Some(Ok(listing.into())),
         }

@@ -216,14 +216,36 @@ impl Tool {
     }
 }
 
-/// Legacy clients know output schemas of objects only; a modern server may list others.
+/// Legacy clients know output schemas of objects only; a modern server may list others. And they are told of each
+/// tool whether they may wish for a task.
 fn for_legacy(kind: ListKind, item: &Item, json: &Arc<str>) -> Arc<str> {
-    if (kind, item.era) != (ListKind::Tools, Era::Modern) {
+    if (kind, item.maker.era) != (ListKind::Tools, Era::Modern) {
         return Arc::clone(json);
     }
-    match without_foreign_schema(json) {
+    let told = without_foreign_schema(json);
+    let told = match item.maker.gives_tasks {
+        true => Cow::Owned(with_task_support(&told).into_owned()),
+        false => told,
+    };
+    match told {
         Cow::Borrowed(_) => Arc::clone(json),
         Cow::Owned(text) => text.into(),
+    }
+}
+
+/// `tool`, which may be called as a task unless it says something else.
+///
+/// > If `execution.taskSupport` is not present or `"forbidden"`, clients MUST NOT attempt to invoke the tool as a
+/// > task. (MCP 2025-11-25, basic/utilities/tasks, "Tool-Level Negotiation")
+fn with_task_support(tool: &str) -> Cow<'_, str> {
+    const KEY: &str = "taskSupport";
+    match splice::get(tool, "execution") {
+        None => splice::set(tool, "execution", r#"{"taskSupport":"optional"}"#),
+        Some(own) if own.starts_with('{') && splice::get(own, KEY).is_none() => {
+            let own = splice::set(own, KEY, r#""optional""#);
+            splice::set(tool, "execution", &own)
+        }
+        Some(_) => Cow::Borrowed(tool),
     }
 }
 

@@ -12,10 +12,12 @@ use tokio::sync::{Mutex, broadcast, watch};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
+use super::item::Maker;
 use super::listing::{ListKind, Listing};
 use super::merge::Part;
 use crate::reply::Failure;
 use crate::revision::{Era, Revision};
+use crate::tasks;
 use crate::upstream::{ConnectError, Event, Hello, Kind, Line, Upstream};
 
 /// One server as clients of one class see it.
@@ -60,8 +62,14 @@ impl Told {
         names
     }
 
-    fn era(&self) -> Era {
-        self.hello.as_ref().map_or(Era::Legacy, |hello| hello.era())
+    fn maker(&self) -> Maker {
+        match &self.hello {
+            Some(hello) => Maker {
+                era: hello.era(),
+                gives_tasks: tasks::gives_core_form(hello),
+            },
+            None => Era::Legacy.into(),
+        }
     }
 }
 
@@ -120,7 +128,7 @@ impl Source {
         let told = self.told.load();
         Part {
             server: self.name().into(),
-            era: told.era(),
+            maker: told.maker(),
             is_known: told.hello.is_some(),
             listing: told.listings.get(&kind).cloned(),
         }

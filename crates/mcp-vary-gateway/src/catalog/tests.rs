@@ -66,7 +66,7 @@ fn part(kind: ListKind, server: usize, items: Option<&[Traits]>) -> Part {
     let broken = || Failure::internal("broken");
     Part {
         server: name.into(),
-        era,
+        maker: era.into(),
         is_known: true,
         listing: Some(listing.map(Arc::new).ok_or_else(broken)),
     }

@@ -333,7 +333,13 @@ mod tests {
                 json: (*text).into(),
             };
             let id = Arc::clone(&listed.id);
-            Arc::new(Item::new(ListKind::Tools, 0, Era::Legacy, &listed, id))
+            Arc::new(Item::new(
+                ListKind::Tools,
+                0,
+                Era::Legacy.into(),
+                &listed,
+                id,
+            ))
         };
         Merged {
             kind: ListKind::Tools,
@@ -420,7 +426,7 @@ mod tests {
             Arc::new(Item::new(
                 ListKind::Tools,
                 server,
-                Era::Legacy,
+                Era::Legacy.into(),
                 &listed,
                 id.into(),
             ))
@@ -463,7 +469,13 @@ mod tests {
             let (id, json) = (id.into(), json.into());
             let listed = listing::Item { id, json };
             let id = Arc::clone(&listed.id);
-            Arc::new(Item::new(ListKind::Tools, index, Era::Legacy, &listed, id))
+            Arc::new(Item::new(
+                ListKind::Tools,
+                index,
+                Era::Legacy.into(),
+                &listed,
+                id,
+            ))
         };
         let layout = layout();
         let mut face = layout.faces.all[0].clone();

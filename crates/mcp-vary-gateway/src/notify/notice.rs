@@ -5,6 +5,7 @@ use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::json::{self, Members};
 use mcp_vary::variant::VariantId;
 
+use crate::meta::SUBSCRIPTION_ID;
 use crate::upstream::Kind;
 
 /// A notification with the variant that it is about, for sessions and for modern streams.
@@ -24,7 +25,6 @@ pub(super) struct Notice {
 
 /// What follows the id of the subscription.
 const END: &str = "}}}";
-const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 impl Notice {
     /// That a list of `variant` changed (SV-16); of all, where there are no variants.

@@ -23,15 +23,15 @@ use crate::route::Action;
 use crate::splice;
 
 pub(crate) use self::held::{Bounds, HeldCall, HeldCalls, InputRequests, Whose};
-pub(crate) use self::relay::{Next, Relay};
-pub(crate) use self::required::asks_for_input;
-use self::required::{Required, without_elicitation_id};
+pub(crate) use self::relay::{Next, Relay, Waiting, answered, said};
+use self::required::without_elicitation_id;
+pub(crate) use self::required::{Required, asks_for_input, with_elicitation_id};
 use self::state::State;
 pub(crate) use self::state::{Seal, Subject};
 
 const REQUEST_STATE: &str = "requestState";
 pub(crate) const INPUT_REQUESTS: &str = "inputRequests";
-const INPUT_RESPONSES: &str = "inputResponses";
+pub(crate) const INPUT_RESPONSES: &str = "inputResponses";
 
 /// In which round a request is.
 #[derive(Debug, Eq, PartialEq)]

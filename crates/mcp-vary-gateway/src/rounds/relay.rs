@@ -45,12 +45,14 @@ struct Round {
     failed: Option<Failure>,
 }
 
+/// A question that the client was sent.
 #[derive(Debug)]
-struct Waiting {
-    key: String,
-    method: String,
-    question: Question,
-    answer: oneshot::Receiver<Answered>,
+pub(crate) struct Waiting<K = String> {
+    /// What the server calls it.
+    pub(crate) key: K,
+    pub(crate) method: String,
+    pub(crate) question: Question,
+    pub(crate) answer: oneshot::Receiver<Answered>,
 }
 
 /// What comes next for a request in a round.
@@ -184,24 +186,18 @@ impl Round {
             question,
             ..
         } = waiting;
-        let why = match answered {
-            Some(Ok(result)) => {
+        let failure = match said(answered, server, &method) {
+            Ok(result) => {
                 self.responses.set(key, result);
                 return None;
             }
-            Some(Err(error)) => {
-                let message = splice::get(&error, "message").unwrap_or("null").to_owned();
-                format!("the client refused it: {message}")
-            }
-            None => "the client did not answer in time".to_owned(),
+            Err(failure) => failure,
         };
         self.unsent.extend(question.give_up());
         let others = std::mem::take(&mut self.waiting).into_iter();
         self.unsent
             .extend(others.filter_map(|other| other.question.give_up()));
-        Some(Failure::internal(format!(
-            "server `{server}` asked for `{method}`, and {why}"
-        )))
+        Some(failure)
     }
 
     /// `params` with what the client said, and the server's own state.
@@ -217,8 +213,31 @@ impl Round {
     }
 }
 
+/// What the client said to `method`, which `server` asked.
+///
+/// # Errors
+///
+/// When it refused, or said nothing in time.
+pub(crate) fn said(
+    answered: Option<Answered>,
+    server: &str,
+    method: &str,
+) -> Result<String, Failure> {
+    let why = match answered {
+        Some(Ok(result)) => return Ok(result),
+        Some(Err(error)) => {
+            let message = splice::get(&error, "message").unwrap_or("null");
+            format!("the client refused it: {message}")
+        }
+        None => "the client did not answer in time".to_owned(),
+    };
+    Err(Failure::internal(format!(
+        "server `{server}` asked for `{method}`, and {why}"
+    )))
+}
+
 /// The next answer of the client, and to which question; none for one that it did not answer in time.
-async fn answered(waiting: &mut [Waiting]) -> (usize, Option<Answered>) {
+pub(crate) async fn answered<K>(waiting: &mut [Waiting<K>]) -> (usize, Option<Answered>) {
     let answers = waiting.iter_mut().map(|waiting| {
         let (answer, question) = (&mut waiting.answer, &waiting.question);
         Box::pin(async move {

@@ -89,7 +89,7 @@ pub(super) fn without_elicitation_id<'a>(
 }
 
 /// The params of an elicitation as legacy clients know them: those with an address to visit have an id.
-pub(super) fn with_elicitation_id(asked: &Asked, id: impl FnOnce() -> String) -> Cow<'_, str> {
+pub(crate) fn with_elicitation_id(asked: &Asked, id: impl FnOnce() -> String) -> Cow<'_, str> {
     let is_visit = asked.method == ELICIT && splice::get(&asked.params, "mode") == Some("\"url\"");
     match is_visit && splice::get(&asked.params, ELICITATION_ID).is_none() {
         true => splice::set(

@@ -17,7 +17,7 @@ use crate::splice;
 use crate::uris;
 
 impl Finish {
-    pub(super) fn error(&self, error: &str, lasting: &Lasting) -> Reply {
+    pub(crate) fn error(&self, error: &str, lasting: &Lasting) -> Reply {
         let failure = Failure::told_by_upstream(error);
         if let Some(result) = self.to_visit(&failure, lasting) {
             return reply::result(&self.id, result.as_bytes());

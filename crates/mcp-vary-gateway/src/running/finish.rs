@@ -17,7 +17,7 @@ use crate::rounds::{self, Seal, asks_for_input};
 use crate::route::{Action, TaskAction};
 use crate::shape::Shape;
 use crate::splice;
-use crate::tasks::{RESULT, TaskNames};
+use crate::tasks::{Form, RESULT, TaskNames};
 use crate::uris;
 use crate::words::Words;
 
@@ -61,14 +61,16 @@ pub(crate) struct Progress {
 }
 
 impl Finish {
-    pub(super) fn result(&self, result: &str, lasting: &Lasting) -> Reply {
+    pub(crate) fn result(&self, result: &str, lasting: &Lasting) -> Reply {
         if !result.starts_with('{') {
             return self.failed(&Failure::internal("the server's result is no object"));
         }
         if asks_for_input(result) {
             return self.input_required(result, lasting);
         }
+        let asks = self.downward.task.as_ref().map(|task| task.forms.client);
         if let Action::Task(_) = self.action
+            && asks == Some(Form::Extension)
             && let Err(why) = rounds::may_be_asked(result, self.client.askable())
         {
             let why = format!("server `{}` {why}", self.server);
@@ -116,10 +118,15 @@ impl Finish {
         };
         Ok(match self.action {
             Action::Task(TaskAction::Result) => {
-                then(task.named(result), |named| self.shaped(named))
+                let told = then(task.named(result), |named| self.shaped(named));
+                match task.own.as_deref() {
+                    Some(own) if task.forms.is_to_core() => Cow::Owned(task.relate(&told, own)),
+                    _ => told,
+                }
             }
             // The extension has the result in what it says of the task.
             Action::Task(_) => {
+                task.stands(result);
                 let named = task.downward(result);
                 let inner = splice::get(&named, RESULT).filter(|inner| inner.starts_with('{'));
                 match inner.map(|inner| self.shaped(inner)) {
@@ -131,6 +138,9 @@ impl Finish {
             }
             _ => match task.of_made(result, &self.client, || self.retelling()) {
                 Some(made) => made?,
+                None if task.forms.is_to_core() => {
+                    Cow::Owned(task.of_finished(&self.shaped(result), &self.client)?)
+                }
                 None => self.shaped(result),
             },
         })
@@ -177,7 +187,7 @@ impl Finish {
         }
     }
 
-    pub(super) fn failed(&self, failure: &Failure) -> Reply {
+    pub(crate) fn failed(&self, failure: &Failure) -> Reply {
         failure.reply(Some(&self.id), self.client.era())
     }
 

@@ -29,7 +29,7 @@ use crate::questions::Question;
 use crate::reply::{Failure, Reply};
 use crate::rounds::{InputRequests, Relay};
 use crate::session::Place;
-use crate::tasks::Road;
+use crate::tasks::{Awaited, Coming, Ended, Road};
 use crate::upstream::{Exchange, Message};
 
 /// A request that was forwarded and is not answered yet.
@@ -45,6 +45,8 @@ pub(crate) struct Running {
     questions: Vec<Question>,
     /// What it takes to ask a legacy client what a modern server asks in a result.
     relay: Option<Relay>,
+    /// The task whose result the client waits for.
+    awaited: Option<Box<Awaited>>,
     /// What a legacy server asked of a modern client when it went on.
     input: InputRequests,
     /// The place in the client's session, by which the client can cancel; none for modern HTTP.
@@ -85,13 +87,30 @@ impl Running {
         taken: Taken,
         finish: Finish,
     ) -> Self {
+        Self::of(lasting, Some(exchange), taken, finish)
+    }
+
+    /// A request that waits for what a task comes to.
+    pub(crate) fn awaiting(
+        lasting: Arc<Lasting>,
+        awaited: Awaited,
+        taken: Taken,
+        finish: Finish,
+    ) -> Self {
+        let mut running = Self::of(lasting, None, taken, finish);
+        running.awaited = Some(Box::new(awaited));
+        running
+    }
+
+    fn of(lasting: Arc<Lasting>, exchange: Option<Exchange>, taken: Taken, finish: Finish) -> Self {
         Self {
-            exchange: Some(exchange),
+            exchange,
             taken,
             again: None,
             finish,
             questions: Vec::new(),
             relay: None,
+            awaited: None,
             input: InputRequests::default(),
             place: None,
             lasting,
@@ -114,6 +133,7 @@ impl Running {
                 (Some(_), _) => self.next_of_server().await,
                 (None, Some(relay)) if relay.is_asking() => self.next_of_round().await,
                 (None, _) if self.has_a_task_to_wait_for() => self.wait_for_the_task().await,
+                (None, _) if self.awaited.is_some() => self.next_of_task().await,
                 (None, _) => self.send_again().await,
             };
             if let Some(step) = step {
@@ -146,6 +166,19 @@ impl Running {
             },
             Err(error) => self.lost(error),
         }
+    }
+
+    /// What the client is asked for the task whose result it waits for, or how that ended.
+    async fn next_of_task(&mut self) -> Option<Step> {
+        let awaited = self.awaited.as_mut()?;
+        let coming = awaited.next(&self.finish.client, &self.lasting);
+        Some(match unless_withdrawn(self.place.as_ref(), coming).await {
+            None => self.withdraw(),
+            Some(Coming::Message(message)) => Step::Message(message),
+            Some(Coming::Ended(Ended::Result(result))) => self.done(Ok(&result)),
+            Some(Coming::Ended(Ended::Error(error))) => self.done(Err(&error)),
+            Some(Coming::Ended(Ended::Failed(failure))) => self.fail(&failure),
+        })
     }
 
     fn done(&mut self, outcome: Result<&str, &str>) -> Step {
@@ -184,6 +217,7 @@ impl Running {
         self.exchange = None;
         self.again = None;
         self.relay = None;
+        self.awaited = None;
         self.questions.clear();
         self.taken = Taken::default();
     }

@@ -8,7 +8,10 @@ use mcp_vary::task::Task;
 
 use super::crossed::parted;
 use super::watched::CROSSED;
-use super::{EXTENSION, Form, Forms, RELATED, TaskNames, Teller, has_extension, own_id, string};
+use super::{
+    EXTENSION, Form, Forms, RELATED, TaskNames, Teller, gives_core_form, has_extension, own_id,
+    string,
+};
 use crate::bridge::Caching;
 use crate::call::{Call, Forwarding};
 use crate::catalog::item::Place;
@@ -28,7 +31,7 @@ const PAGES: usize = 16;
 
 /// A task that a client asks about.
 pub(super) struct Found {
-    forms: Forms,
+    pub(super) forms: Forms,
     /// The view that it was made under.
     pub(super) variant: usize,
     pub(super) place: Place,
@@ -87,26 +90,28 @@ impl Call<'_> {
     pub(crate) fn task_of_call(&mut self, variant: usize, tool: &Tool) -> Option<Box<TaskNames>> {
         let place = &tool.place;
         let is_wished = self.asked.params.members.contains("task");
-        let core = is_wished && self.client.era() == Era::Legacy;
-        let form = match core && self.offers(place.server, Form::Core) {
-            true => Some(Form::Core),
-            false if is_wished => {
-                self.asked.params.members.remove("task");
-                None
-            }
+        let core = is_wished && self.knows(Form::Core);
+        let takes_wishes = core && self.offers(place.server, Form::Core);
+        let wish = match is_wished && !takes_wishes {
+            true => self.asked.params.members.remove("task"),
             false => None,
         };
-        let form = form.or_else(|| {
-            let extension = self.declares_tasks() && self.offers(place.server, Form::Extension);
-            extension.then_some(Form::Extension)
-        });
+        let extension = self.declares_tasks() && self.offers(place.server, Form::Extension);
+        let form = match takes_wishes {
+            true => Some(Form::Core),
+            false => extension.then_some(Form::Extension),
+        };
         if let Some(form) = form {
-            return Some(Box::new(self.names(
-                Forms::both(form),
-                variant,
-                place,
-                None,
-            )));
+            let names = self.names(Forms::both(form), variant, place, None);
+            return Some(Box::new(names));
+        }
+        if core && self.in_core_form(place.server) {
+            let names = self.names(Forms::TO_CORE, variant, place, None);
+            return Some(Box::new(TaskNames {
+                ttl: wish.and_then(|wish| splice::get(&wish, "ttl")?.parse().ok()),
+                line: Some(Arc::clone(&self.class.sources()[place.server].line)),
+                ..names
+            }));
         }
         let is_crossed =
             tool.needs_task && self.declares_tasks() && self.offers(place.server, Form::Core);
@@ -147,12 +152,26 @@ impl Call<'_> {
             tool: Arc::clone(&place.own),
             own,
             mark: None,
+            ttl: None,
+            line: None,
         }
+    }
+
+    /// Whether the client knows tasks in the core form alone, and gets such of the server at index `server`, which
+    /// makes them by the extension.
+    fn in_core_form(&self, server: usize) -> bool {
+        let told = self.catalog.told.get(server);
+        let hello = told.and_then(|told| told.hello.as_ref());
+        // A client that declares the extension has them by that.
+        let is_meant = self.knows(Form::Core) && !self.declares_tasks();
+        is_meant && hello.is_some_and(|hello| gives_core_form(hello))
     }
 
     /// Whether clients of `form` get tasks of a server.
     fn makes(&self, server: usize, form: Form) -> bool {
-        self.offers(server, form) || form == CROSSED.client && self.offers(server, CROSSED.server)
+        let is_crossed = form == CROSSED.client && self.offers(server, CROSSED.server);
+        let in_core_form = form == Form::Core && self.in_core_form(server);
+        self.offers(server, form) || is_crossed || in_core_form
     }
 
     fn offers(&self, server: usize, form: Form) -> bool {
@@ -234,6 +253,9 @@ impl Call<'_> {
     pub(crate) async fn task(mut self) -> Result<Outcome, Failure> {
         let forms = self.forms();
         let id = self.asked.params.string("taskId")?;
+        if let Some(outcome) = self.finished(&id) {
+            return outcome;
+        }
         let task = self.opened(&id);
         let forms = match (forms, &task) {
             // With the server the method may be gone, too.
@@ -243,7 +265,13 @@ impl Call<'_> {
             (forms, _) => forms?,
         };
         let found = self.found(task.map_err(|gone| gone.failure())?, &forms)?;
-        if found.forms.differ() {
+        if found.forms.is_to_core() {
+            match self.action {
+                Action::Task(TaskAction::Result) => return self.await_task(&found, id),
+                Action::Task(TaskAction::Cancel) => return self.cancel_task(&found).await,
+                _ => {}
+            }
+        } else if found.forms.differ() {
             return self.crossed_task(found).await;
         }
         let mut downward = self.downward_of(&found);
@@ -311,6 +339,7 @@ impl Call<'_> {
         let forms = match form {
             _ if is_crossed => CROSSED,
             Some(form) => Forms::both(form),
+            None if forms.contains(&Form::Core) && self.in_core_form(server) => Forms::TO_CORE,
             None => return Err(Gone::from(&task, "makes no tasks any more").failure()),
         };
         let variant = self.variant_of(&task);
@@ -362,16 +391,21 @@ impl Call<'_> {
     /// The tasks that the client had made, of all servers, as far as they are remembered.
     pub(crate) async fn list_tasks(&self) -> Result<Outcome, Failure> {
         self.forms()?;
-        let mut tasks = Vec::new();
+        let after = self.cursor_of_tasks()?;
+        let mut tasks = self.finished_tasks(after);
+        let (others, next) = self.tasks_of_extension(after).await?;
         for (at, source) in self.class.sources().iter().enumerate() {
-            if self.offers(at, Form::Core) {
+            if after == 0 && self.offers(at, Form::Core) {
                 // A server knows the tasks of a client where that had them made.
                 let alone = self.alone(at).await?;
                 let line = alone.as_ref().map_or(&source.line, Held::line);
                 tasks.extend(self.tasks_of(source.name(), line).await?);
             }
         }
-        let result = format!(r#"{{"tasks":[{}]}}"#, tasks.join(","));
+        tasks.extend(others);
+        let next = next.map(|next| format!(r#","nextCursor":"{next}""#));
+        let (tasks, next) = (tasks.join(","), next.unwrap_or_default());
+        let result = format!(r#"{{"tasks":[{tasks}]{next}}}"#);
         Ok(self.answer(&result))
     }
 

@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use bytes::Bytes;
 use mcp_vary::json;
 
+use super::inquiry::{is_over, status};
 use super::{Form, Teller, related};
 use crate::bridge::PROGRESS_TOKEN;
 use crate::client::Client;
 use crate::notify::{Audience, SourceId};
 use crate::session::{ClientId, Session};
 use crate::splice;
+use crate::upstream::Subscription;
 
 /// Of each task who had it made, so that what a server tells of it, or lists, reaches nobody else.
 ///
@@ -33,6 +35,8 @@ struct Tasks {
     /// What servers said last of tasks that nobody has, the oldest first: the answer that a task was made may be
     /// on its way.
     unclaimed: VecDeque<(Key, Arc<str>)>,
+    /// How many were made.
+    count: u64,
 }
 
 /// A server by name, and what it calls the task.
@@ -45,6 +49,10 @@ struct Entry {
     /// None for a client without a session, which listens if it wants to hear.
     session: Weak<Session>,
     teller: Arc<Teller>,
+    /// Has the server tell of it, where it does that only when asked to.
+    told: Option<Subscription>,
+    /// In which order they were made.
+    number: u64,
 }
 
 /// Some hundred bytes each.
@@ -63,14 +71,23 @@ impl Made {
     }
 
     /// Notes that `client` had a task made; what its server said of it before that, if it did.
-    pub(crate) fn note(&self, key: &Key, teller: Teller, client: &Client) -> Option<Arc<str>> {
+    pub(crate) fn note(
+        &self,
+        key: &Key,
+        teller: Teller,
+        client: &Client,
+        told: Option<Subscription>,
+    ) -> Option<Arc<str>> {
         let session = client.session.as_ref().map(Arc::downgrade);
+        let mut tasks = self.lock();
+        tasks.count += 1;
         let entry = Entry {
             client: client.id,
             session: session.unwrap_or_default(),
             teller: Arc::new(teller),
+            told,
+            number: tasks.count,
         };
-        let mut tasks = self.lock();
         if tasks.known.insert(key.clone(), entry).is_none() {
             tasks.order.push_back(key.clone());
         }
@@ -98,6 +115,41 @@ impl Made {
             Arc::clone(&entry.teller)
         };
         Some(teller.forms.client.status(&teller.told(params)))
+    }
+
+    /// At most `most` of the tasks that `client` had made in the core form by servers of the extension, in that order
+    /// and after the one with this number: each with its number.
+    pub(crate) fn after(
+        &self,
+        client: ClientId,
+        number: u64,
+        most: usize,
+    ) -> Vec<(u64, Key, Arc<Teller>)> {
+        let tasks = self.lock();
+        let own = tasks.known.iter().filter(|(_, it)| {
+            it.client == client && it.number > number && it.teller.forms.is_to_core()
+        });
+        let own = own.map(|(key, it)| (it.number, key.clone(), Arc::clone(&it.teller)));
+        let mut own: Vec<_> = own.collect();
+        drop(tasks);
+        own.sort_unstable_by_key(|(number, ..)| *number);
+        own.truncate(most);
+        own
+    }
+
+    /// A task stays as it is: nothing more is told of it.
+    pub(crate) fn is_over(&self, key: &Key) {
+        let told = self.lock().known.get_mut(key).and_then(|it| it.told.take());
+        drop(told);
+    }
+
+    /// There is no such task any more.
+    pub(crate) fn forget(&self, key: &Key) {
+        let mut tasks = self.lock();
+        let gone = tasks.known.remove(key);
+        tasks.order.retain(|other| other != key);
+        drop(tasks);
+        drop(gone);
     }
 
     /// What `client` calls the tasks that a server has for it.
@@ -148,6 +200,9 @@ impl Made {
         {
             // Whoever does not read now may ask how the task stands.
             let _ = session.tell(teller.forms.client.status(&teller.told(params)));
+        }
+        if is_over(&status(params)) {
+            self.is_over(key);
         }
         self.audience.task_changed(key, params, source);
     }

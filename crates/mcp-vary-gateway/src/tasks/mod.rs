@@ -5,8 +5,13 @@
 //! task of the other is [translated](Forms).
 
 mod asked;
+mod awaited;
+mod claims;
 mod crossed;
+mod finished;
+mod inquiry;
 mod made;
+mod of_extension;
 mod told;
 mod translate;
 mod watched;
@@ -23,6 +28,10 @@ use mcp_vary::variant::VariantId;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
+pub(crate) use self::awaited::{Awaited, Coming, Ended, related_to};
+pub(crate) use self::claims::Claims;
+pub(crate) use self::finished::Finished;
+
 pub(crate) use self::made::{Key, Made};
 pub(crate) use self::told::{RESULT, Teller};
 pub(crate) use self::translate::Forms;
@@ -35,7 +44,7 @@ use crate::revision::Era;
 use crate::rounds::INPUT_REQUESTS;
 use crate::running::Retelling;
 use crate::splice;
-use crate::upstream::{Event, Hello, TASK_STATUS};
+use crate::upstream::{Event, Hello, Line, TASK_STATUS};
 
 /// The extension of modern servers and clients.
 ///
@@ -58,6 +67,10 @@ pub(crate) struct TaskNames {
     pub(crate) own: Option<String>,
     /// What the ids of tasks begin with that are watched.
     pub(crate) mark: Option<String>,
+    /// For how many milliseconds the client wishes that its task is kept.
+    pub(crate) ttl: Option<u64>,
+    /// Where the server is asked to tell how the task stands that it makes; none where it tells anyway.
+    pub(crate) line: Option<Arc<Line>>,
 }
 
 impl TaskNames {
@@ -117,6 +130,16 @@ impl TaskNames {
         ))
     }
 
+    /// The result that a task was made for a client that wished for one, where the server answered at once.
+    ///
+    /// # Errors
+    ///
+    /// When `result`, as the client is told it, cannot be kept.
+    pub(crate) fn of_finished(&self, result: &str, client: &Client) -> Result<String, Failure> {
+        let kept = self.lasting.finished.keep(result, client.id, self.ttl);
+        kept.map_err(Failure::internal)
+    }
+
     /// The server's id of the task that a result says was made.
     pub(crate) fn made_by(&self, result: &str) -> Option<String> {
         if !result.contains("taskId") && !result.contains("\\u") {
@@ -132,7 +155,8 @@ impl TaskNames {
     /// Notes whose the task is; what was said of it already is told when its client knows its id.
     fn note(&self, own: &str, teller: Teller, client: &Client) {
         let key = (Arc::clone(&self.server), Arc::from(own));
-        let said = self.lasting.made.note(&key, teller, client);
+        let told = self.line.as_ref().map(|line| line.listen_to_task(own));
+        let said = self.lasting.made.note(&key, teller, client, told);
         if let Some(params) = said {
             let (lasting, stopped) = (Arc::clone(&self.lasting), self.lasting.stopped.clone());
             let told = async move {
@@ -170,9 +194,26 @@ impl TaskNames {
         self.lasting.made.status(&key, params, client.id)
     }
 
+    /// `said` with the task that the server calls `own`, as the client calls it.
+    pub(crate) fn relate(&self, said: &str, own: &str) -> String {
+        match self.sealed(own) {
+            Some(sealed) => related_to(said, &sealed),
+            None => said.to_owned(),
+        }
+    }
+
     /// What the server says in the course of a task, in the words of the client.
     pub(crate) fn related<'a>(&self, params: &'a str) -> Cow<'a, str> {
         related(params, &|own| self.sealed(own))
+    }
+
+    /// Notes what is said of a task: nothing more is told of one that stays as it is.
+    pub(crate) fn stands(&self, task: &str) {
+        if inquiry::is_over(&inquiry::status(task))
+            && let Some(key) = self.key(task)
+        {
+            self.lasting.made.is_over(&key);
+        }
     }
 
     /// Tells whoever it concerns how a task of the server stands.
@@ -322,9 +363,33 @@ impl Form {
     }
 }
 
+/// Whether a server makes tasks by the extension alone, and for each request that declares it: so legacy clients may
+/// have them in the core form, which the server does not know.
+///
+/// A legacy server is told once for all requests of a connection, and would make tasks for clients that wish for
+/// none.
+pub(crate) fn gives_core_form(hello: &Hello) -> bool {
+    hello.era() == Era::Modern && Form::Extension.is_offered(hello)
+}
+
 /// Whether capabilities, of either side, hold the extension.
 pub(crate) fn has_extension(capabilities: &str) -> bool {
     capabilities.contains(EXTENSION) && is_object_at(capabilities, &["extensions", EXTENSION])
+}
+
+/// `capabilities` of a client, with the extension.
+pub(crate) fn with_extension(capabilities: &str) -> Cow<'_, str> {
+    if has_extension(capabilities) {
+        return Cow::Borrowed(capabilities);
+    }
+    let extensions = splice::get(capabilities, "extensions").unwrap_or("{}");
+    let extensions = splice::set(extensions, EXTENSION, "{}");
+    splice::set(capabilities, "extensions", &extensions)
+}
+
+/// Whether the result of a call says that the tool failed.
+fn is_failed_call(result: &str) -> bool {
+    splice::get(result, "isError") == Some("true")
 }
 
 /// Whether there is an object at the end of `path`.

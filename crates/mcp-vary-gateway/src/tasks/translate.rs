@@ -9,7 +9,8 @@
 
 use std::borrow::Cow;
 
-use super::{Form, RESULT};
+use super::{Form, RESULT, is_failed_call};
+use crate::meta::SUBSCRIPTION_ID;
 use crate::splice;
 
 /// In which form a client knows a task, and in which its server does.
@@ -20,6 +21,12 @@ pub(crate) struct Forms {
 }
 
 impl Forms {
+    /// The client is told in the core form of a task that its server has by the extension.
+    pub(crate) const TO_CORE: Self = Self {
+        client: Form::Core,
+        server: Form::Extension,
+    };
+
     /// Both sides know the task in the same form: nothing is changed between them.
     pub(crate) const fn both(form: Form) -> Self {
         Self {
@@ -31,6 +38,10 @@ impl Forms {
     /// Whether one has to be turned into the other.
     pub(crate) fn differ(self) -> bool {
         self.client != self.server
+    }
+
+    pub(crate) fn is_to_core(self) -> bool {
+        self == Self::TO_CORE
     }
 
     /// A server's result that a task was made, in the client's form; what it holds beside the task stays.
@@ -46,7 +57,10 @@ impl Forms {
     pub(crate) fn told(self, task: &str) -> Cow<'_, str> {
         match (self.server, self.client) {
             (Form::Core, Form::Extension) => respelled(Cow::Borrowed(task), Form::Extension),
-            (Form::Extension, Form::Core) => respelled(without_the_extension(task), Form::Core),
+            (Form::Extension, Form::Core) => {
+                let told = on(without_the_extension(task), |told| with_failure(told, task));
+                respelled(on(told, without_subscription), Form::Core)
+            }
             _ => Cow::Borrowed(task),
         }
     }
@@ -76,6 +90,32 @@ fn respelled(task: Cow<'_, str>, form: Form) -> Cow<'_, str> {
 fn without_the_extension(task: &str) -> Cow<'_, str> {
     let cut = |told, key| on(told, |told| splice::cut(told, key));
     ONLY_EXTENSION.into_iter().fold(Cow::Borrowed(task), cut)
+}
+
+/// `told` without what says on which stream of the server it was said.
+fn without_subscription(told: &str) -> Cow<'_, str> {
+    let Some(meta) = splice::get(told, META).filter(|meta| meta.contains(SUBSCRIPTION_ID)) else {
+        return Cow::Borrowed(told);
+    };
+    match &*splice::cut(meta, SUBSCRIPTION_ID) {
+        meta if splice::members(meta).next().is_none() => splice::cut(told, META),
+        meta => splice::set(told, META, meta),
+    }
+}
+
+/// `told` of a task that stands as `task` says, with the status that the core form has for a tool that failed: to the
+/// extension its call is `completed`.
+///
+/// > For tool calls specifically, this includes cases where the tool call result has `isError` set to true.
+/// > (MCP 2025-11-25, basic/utilities/tasks, "Task Status")
+fn with_failure<'a>(told: &'a str, task: &str) -> Cow<'a, str> {
+    let result = splice::get(task, RESULT);
+    match splice::get(task, "status") {
+        Some(r#""completed""#) if result.is_some_and(is_failed_call) => {
+            splice::set(told, "status", r#""failed""#)
+        }
+        _ => Cow::Borrowed(told),
+    }
 }
 
 /// A result of the core form that a task was made, as one of the extension: the task's members are its own.
@@ -118,10 +158,7 @@ mod tests {
         client: Form::Extension,
         server: Form::Core,
     };
-    const TO_CORE: Forms = Forms {
-        client: Form::Core,
-        server: Form::Extension,
-    };
+    const TO_CORE: Forms = Forms::TO_CORE;
 
     #[track_caller]
     fn is_told(forms: Forms, task: &str, expected: &str) {
@@ -161,6 +198,11 @@ mod tests {
         is_told(
             TO_CORE,
             r#"{"status":"failed","error":{"code":1}}"#,
+            r#"{"status":"failed"}"#,
+        );
+        is_told(
+            TO_CORE,
+            r#"{"status":"completed","result":{"isError":true}}"#,
             r#"{"status":"failed"}"#,
         );
     }

@@ -20,6 +20,7 @@ mod bad_input;
 mod batches;
 mod cancel;
 mod choosing;
+mod core_tasks;
 mod crossed;
 mod hearsay;
 mod http;

@@ -352,7 +352,7 @@ impl Http {
         response
     }
 
-    async fn exactly(&mut self, length: usize) -> Vec<u8> {
+    pub(crate) async fn exactly(&mut self, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
         soon(self.stream.read_exact(&mut bytes)).await.unwrap();
         bytes

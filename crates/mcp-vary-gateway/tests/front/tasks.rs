@@ -366,17 +366,11 @@ async fn the_result_of_a_task_is_shaped_as_that_of_a_call() {
     assert_eq!(result["result"]["content"], json!([]), "{result}");
 }
 
-/// Tasks are not turned from one form into the other: who asks in that of 2025-11-25 where there is none gets an
-/// ordinary answer.
+/// A modern client that wishes for a task as 2025-11-25 does gets an ordinary answer.
 #[tokio::test]
-async fn tasks_keep_their_form() {
+async fn a_modern_client_has_no_wish() {
     let mut wished = tool("one_job");
     wished["task"] = json!({});
-    let (house, _two) = two(Era::Modern).await;
-    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
-    assert!(client.initialized["capabilities"]["tasks"].is_null());
-    let answer = client.ask("tools/call", wished.clone()).await.json();
-    assert!(answer["result"]["said"]["task"].is_null(), "{answer}");
     let (house, _two) = two(Era::Legacy).await;
     let ask = |method, params| {
         let (house, knows_tasks) = (&house, knows_tasks());

@@ -41,7 +41,8 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
         Row { about: "instructions",                             cells: "==== ==== ==== ====", look: look!(discovery::instructions), sees: &[
             ('=', r#""For tests only: every tool says what it does.""#),
         ]},
-        Row { about: "capabilities",                             cells: "==== ==== ==== ====", look: look!(discovery::capabilities), sees: &[
+        Row { about: "capabilities",                             cells: "==kk ==kk ==== ====", look: look!(discovery::capabilities), sees: &[
+            ('k', "completions extensions.io.modelcontextprotocol/tasks logging prompts.listChanged=true resources.listChanged=true resources.subscribe=true tasks.cancel tasks.list tasks.requests.tools.call tools.listChanged=true"),
             ('=', "completions extensions.io.modelcontextprotocol/tasks logging prompts.listChanged=true resources.listChanged=true resources.subscribe=true tools.listChanged=true"),
         ]},
         Row { about: "`ping`",                                   cells: "==== ==== rrrr rrrr", look: look!(discovery::ping), sees: &[
@@ -50,7 +51,8 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
         ]},
     ]),
     ("Lists", &[
-        Row { about: "tools, page by page",                      cells: "==== ==== ==== ====", look: look!(lists::tools), sees: &[
+        Row { about: "tools, page by page",                      cells: "==kk ==kk ==== ====", look: look!(lists::tools), sees: &[
+            ('k', "all as they are listed, page by page, each with leave to wish for a task"),
             ('=', "all as they are listed, page by page"),
         ]},
         Row { about: "prompts",                                  cells: "==== ==== ==== ====", look: look!(lists::prompts), sees: &[
@@ -192,6 +194,21 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
         Row { about: "cancelled",                                cells: "==== ==== ==== ====", look: look!(tasks::cancellation), sees: &[
             ('=', "the server stops"),
         ]},
+        Row { about: "as 2025-11-25 wishes for it, to the result", cells: "ww== ww== oooo oooo", look: look!(tasks::wish), sees: &[
+            ('=', r#""computed it""#),
+            ('w', "no task"),
+            ('o', "no task"),
+        ]},
+        Row { about: "so, with a question on the way",           cells: "ww== ww== oooo oooo", look: look!(tasks::wish_with_a_question), sees: &[
+            ('=', r#""deleted a""#),
+            ('w', "no task"),
+            ('o', "no task"),
+        ]},
+        Row { about: "so, listed and cancelled",                 cells: "ww== ww== oooo oooo", look: look!(tasks::wish_withdrawn), sees: &[
+            ('=', "listed as `working`, then as `cancelled`"),
+            ('w', "no task"),
+            ('o', "no task"),
+        ]},
     ]),
     ("What changes", &[
         Row { about: "a tool comes and goes",                    cells: "==== ==== ==== ====", look: look!(changes::of_tools), sees: &[
@@ -209,10 +226,13 @@ pub(crate) const WHY: &[(char, &str)] = &[
     ('c', "The server's work is cancelled. A client of 2026-07-28 that hangs up has cancelled."),
     ('d', "Nothing arrives. The message names no request, and what may be another client's is not shown ([0004](decisions/0004-one-log-level.md))."),
     ('e', "The server's work is cancelled. Who closes the pipes has ended everything that ran on them."),
+    ('k', "Vary offers tasks as 2025-11-25 has them, and says so of each tool: it gets them of the server by the extension ([0019](decisions/0019-tasks-between-the-eras.md))."),
     ('m', "The code is -32602, which 2026-07-28 has for this instead of -32002."),
+    ('o', "The call is answered as any other. 2026-07-28 has no such wish: servers decide, where a client declares the extension."),
     ('q', "Nothing arrives. Since 2026-07-28 a request that names no level wants no messages."),
     ('r', "The error is -32601. 2026-07-28 has no such method."),
     ('t', "The text arrives, and the structure does not. Clients of 2025-11-25 know structures that are objects, no others."),
     ('u', "Nothing arrives. Servers of 2026-07-28 log nothing for a request that names no level, and a client that has not called `logging/setLevel` names none."),
     ('v', "The error is Vary's. The server's result asks for what its client did not declare, which it must not."),
+    ('w', "The call is answered as any other. The server makes tasks by the extension, which clients of 2025-11-25 declare for all of a connection, and so not for one call ([0019](decisions/0019-tasks-between-the-eras.md))."),
 ];

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::splice;
-use crate::tasks::{EXTENSION, has_extension};
+use crate::tasks::{has_extension, with_extension};
 use crate::upstream::Hello;
 use crate::upstream::message::Event;
 
@@ -41,12 +40,10 @@ impl Topic {
     /// > If a client requests task status notifications but does not declare the `io.modelcontextprotocol/tasks`
     /// > extension capability, the server MUST return a JSON-RPC error (SEP-2663, "Task Status Notifications")
     pub(super) fn declared_with(self, capabilities: &str) -> Cow<'_, str> {
-        if self == Self::Resources || has_extension(capabilities) {
-            return Cow::Borrowed(capabilities);
+        match self {
+            Self::Resources => Cow::Borrowed(capabilities),
+            Self::Tasks => with_extension(capabilities),
         }
-        let extensions = splice::get(capabilities, "extensions").unwrap_or("{}");
-        let extensions = splice::set(extensions, EXTENSION, "{}");
-        splice::set(capabilities, "extensions", &extensions)
     }
 
     /// What of it an event is about.

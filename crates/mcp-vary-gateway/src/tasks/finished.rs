@@ -1,0 +1,310 @@
+//! Results that came at once where a client wished for a task: kept, as tasks that are done.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mcp_vary::json;
+use mcp_vary::variant::Date;
+
+use super::is_failed_call;
+use crate::config::Outside;
+use crate::session::ClientId;
+
+/// The results that are kept.
+///
+/// > Receivers that accept a task-augmented request MUST return a `CreateTaskResult` as the response.
+/// > (MCP 2025-11-25, basic/utilities/tasks, "Result Retrieval")
+///
+/// # Properties
+///
+/// Whoever knows the id, which nobody guesses, reads the result as often as it likes, until its time is over or newer
+/// ones need the room: there are at most so many of one client and of all, with so many bytes, and the oldest goes
+/// first. Only the client that had it made has it in its list.
+pub(crate) struct Finished {
+    all: Mutex<All>,
+    outside: Outside,
+}
+
+#[derive(Default)]
+struct All {
+    by_id: BTreeMap<Arc<str>, Done>,
+    /// From the oldest on.
+    ids: VecDeque<Arc<str>>,
+    bytes: usize,
+}
+
+struct Done {
+    client: ClientId,
+    result: Arc<str>,
+    /// In seconds since 1970-01-01 UTC.
+    created: u64,
+    /// In milliseconds.
+    ttl: u64,
+}
+
+/// In all.
+const MOST: usize = 1024;
+/// Of one client.
+const MOST_OF_ONE: usize = 64;
+/// Bytes in all.
+const ROOM: usize = 16 << 20;
+/// Bytes of one result.
+const LONGEST: usize = ROOM / 4;
+/// Milliseconds for which one is kept at most.
+const LONGEST_TIME: u64 = 60 * 60 * 1000;
+/// Milliseconds for which one is kept whose client does not say for how long.
+const TIME: u64 = 10 * 60 * 1000;
+
+/// Without what servers said.
+impl fmt::Debug for Finished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = self.lock();
+        f.debug_struct("Finished")
+            .field("tasks", &all.by_id.len())
+            .field("bytes", &all.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Finished {
+    pub(crate) fn new(outside: Outside) -> Self {
+        Self {
+            all: Mutex::default(),
+            outside,
+        }
+    }
+
+    /// Keeps `result`, as it is told to `client`, which wishes for `ttl` milliseconds; the result that a task was
+    /// made.
+    ///
+    /// # Errors
+    ///
+    /// Why it is not kept: it is too large.
+    ///
+    /// > Tasks MUST begin in the `working` status when created.
+    /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Status Lifecycle")
+    pub(crate) fn keep(
+        &self,
+        result: &str,
+        client: ClientId,
+        ttl: Option<u64>,
+    ) -> Result<String, String> {
+        if result.len() > LONGEST {
+            return Err(format!(
+                "the result has {} bytes, and {LONGEST} is what is kept of one that came before the task was made; \
+                 call without `task`",
+                result.len()
+            ));
+        }
+        let mut random = [0; 16];
+        (self.outside.random)(&mut random);
+        let id: Arc<str> = format!("{PREFIX}{:032x}", u128::from_le_bytes(random)).into();
+        let done = Done {
+            client,
+            result: result.into(),
+            created: (self.outside.now)(),
+            ttl: ttl.unwrap_or(TIME).min(LONGEST_TIME),
+        };
+        let made = done.task(&id, "working");
+        self.lock().add(id, done);
+        Ok(format!(r#"{{"task":{made}}}"#))
+    }
+
+    /// How the task `id` stands; none when there is no such task.
+    pub(crate) fn task(&self, id: &str) -> Option<String> {
+        self.find(id, |id, done| done.task(id, done.status()))
+    }
+
+    /// What the task `id` came to.
+    pub(crate) fn result(&self, id: &str) -> Option<Arc<str>> {
+        self.find(id, |_, done| Arc::clone(&done.result))
+    }
+
+    /// How the tasks of `client` stand, from the oldest on.
+    pub(crate) fn of(&self, client: ClientId) -> Vec<String> {
+        let now = (self.outside.now)();
+        let mut all = self.lock();
+        all.forget(|done| done.is_over(now));
+        let all = &*all;
+        let own = all.ids.iter().filter_map(|id| {
+            let done = all.by_id.get(id).filter(|done| done.client == client)?;
+            Some(done.task(id, done.status()))
+        });
+        own.collect()
+    }
+
+    /// Lets go of those whose time is over; how many are left.
+    pub(crate) fn sweep(&self) -> usize {
+        let now = (self.outside.now)();
+        let mut all = self.lock();
+        all.forget(|done| done.is_over(now));
+        all.by_id.len()
+    }
+
+    fn find<T>(&self, id: &str, read: impl FnOnce(&str, &Done) -> T) -> Option<T> {
+        if !id.starts_with(PREFIX) {
+            return None;
+        }
+        let now = (self.outside.now)();
+        let all = self.lock();
+        let done = all.by_id.get(id).filter(|done| !done.is_over(now))?;
+        Some(read(id, done))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, All> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl All {
+    fn add(&mut self, id: Arc<str>, done: Done) {
+        let (now, client) = (done.created, done.client);
+        self.forget(|other| other.is_over(now));
+        let own = self.by_id.values().filter(|it| it.client == client).count();
+        let mut too_many = (own + 1).saturating_sub(MOST_OF_ONE);
+        self.forget(|other| {
+            let goes = other.client == client && too_many > 0;
+            too_many -= usize::from(goes);
+            goes
+        });
+        while self.ids.len() >= MOST || self.bytes + done.result.len() > ROOM {
+            let mut is_oldest = true;
+            self.forget(|_| std::mem::take(&mut is_oldest));
+        }
+        self.bytes += done.result.len();
+        self.ids.push_back(Arc::clone(&id));
+        self.by_id.insert(id, done);
+    }
+
+    /// Takes out those that are to go, which are asked from the oldest on.
+    fn forget(&mut self, mut goes: impl FnMut(&Done) -> bool) {
+        let (by_id, bytes) = (&mut self.by_id, &mut self.bytes);
+        self.ids.retain(|id| {
+            let stays = by_id.get(id).is_some_and(|done| !goes(done));
+            if !stays && let Some(gone) = by_id.remove(id) {
+                *bytes -= gone.result.len();
+            }
+            stays
+        });
+    }
+}
+
+impl Done {
+    fn is_over(&self, now: u64) -> bool {
+        // Seconds are counted here: never shorter than is said.
+        now > self.created.saturating_add(self.ttl.div_ceil(1000))
+    }
+
+    /// > For tool calls specifically, this includes cases where the tool call result has `isError` set to true.
+    /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Status")
+    fn status(&self) -> &'static str {
+        match is_failed_call(&self.result) {
+            true => "failed",
+            false => "completed",
+        }
+    }
+
+    fn task(&self, id: &str, status: &str) -> String {
+        let (id, at, ttl) = (json::string(id), time(self.created), self.ttl);
+        format!(
+            r#"{{"taskId":{id},"status":"{status}","createdAt":"{at}","lastUpdatedAt":"{at}","ttl":{ttl},"pollInterval":{SOON}}}"#
+        )
+    }
+}
+
+/// Seconds since 1970-01-01 UTC as ISO 8601 says them.
+fn time(seconds: u64) -> String {
+    let (day, of_day) = (Date::from_unix(seconds), seconds % 86_400);
+    let (hours, minutes) = (of_day / 3600, of_day / 60 % 60);
+    format!("{day}T{hours:02}:{minutes:02}:{:02}Z", of_day % 60)
+}
+
+/// What no sealed id begins with, since those are longer and have no colon.
+const PREFIX: &str = "vary:";
+
+/// After so many milliseconds it may be asked how a task stands that is done.
+const SOON: u64 = 10;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+    use crate::splice;
+
+    fn finished(now: fn() -> u64) -> Finished {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Finished::new(Outside::new(now, |bytes| {
+            bytes[..8].copy_from_slice(&NEXT.fetch_add(1, Ordering::Relaxed).to_le_bytes());
+        }))
+    }
+
+    #[track_caller]
+    fn keep(finished: &Finished, result: &str, client: ClientId) -> String {
+        let made = finished.keep(result, client, None).unwrap();
+        let task = splice::get(&made, "task").unwrap();
+        assert_eq!(splice::get(task, "status"), Some(r#""working""#));
+        serde_json::from_str(splice::get(task, "taskId").unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_is_kept_says_what_a_task_says() {
+        let finished = finished(|| 1_763_639_999);
+        let made = finished.keep(r#"{"content":[ ]}"#, 7, Some(1500)).unwrap();
+        let id = "vary:";
+        assert!(made.contains(id), "{made}");
+        let task = &finished.of(7)[0];
+        let end = r#""status":"completed","createdAt":"2025-11-20T11:59:59Z","lastUpdatedAt":"2025-11-20T11:59:59Z","ttl":1500,"pollInterval":10}"#;
+        assert!(task.ends_with(end), "{task}");
+        let id = keep(&finished, r#"{"isError":true}"#, 8);
+        assert!(finished.task(&id).unwrap().contains(r#""failed""#));
+        assert_eq!(&*finished.result(&id).unwrap(), r#"{"isError":true}"#);
+        assert_eq!(finished.of(7).len(), 1, "its own, and no other");
+        assert_eq!(finished.task("vary:0"), None);
+    }
+
+    #[test]
+    fn one_client_does_not_take_the_room_of_others() {
+        let finished = finished(|| 0);
+        let other = keep(&finished, "{}", 1);
+        let own: Vec<_> = (0..=MOST_OF_ONE)
+            .map(|_| keep(&finished, "{}", 2))
+            .collect();
+        assert!(finished.task(&other).is_some());
+        assert!(finished.task(&own[0]).is_none(), "the oldest goes");
+        assert!(own[1..].iter().all(|id| finished.task(id).is_some()));
+        for client in 3..3 + MOST as u64 {
+            keep(&finished, "{}", client);
+        }
+        assert!(finished.task(&other).is_none());
+        assert_eq!(finished.sweep(), MOST);
+    }
+
+    #[test]
+    fn the_oldest_goes_when_there_is_no_room() {
+        let finished = finished(|| 0);
+        let long = format!(r#"{{"a":"{}"}}"#, "x".repeat(LONGEST - 8));
+        let all: Vec<_> = (0..5).map(|_| keep(&finished, &long, 1)).collect();
+        assert!(finished.task(&all[0]).is_none());
+        assert!(all[1..].iter().all(|id| finished.task(id).is_some()));
+        assert_eq!(finished.lock().bytes, ROOM);
+        let why = finished.keep(&format!("{long} "), 1, None).unwrap_err();
+        assert!(why.contains("call without `task`"), "{why}");
+    }
+
+    #[test]
+    fn its_time_is_over_some_day() {
+        static NOW: AtomicU64 = AtomicU64::new(1_000);
+        let finished = finished(|| NOW.load(Ordering::Relaxed));
+        finished.keep("{}", 1, Some(1_001)).unwrap();
+        finished.keep("{}", 1, Some(u64::MAX)).unwrap();
+        NOW.store(1_002, Ordering::Relaxed);
+        assert_eq!(finished.of(1).len(), 2);
+        NOW.store(1_003, Ordering::Relaxed);
+        assert_eq!(finished.of(1).len(), 1);
+        NOW.store(1_001 + LONGEST_TIME / 1000, Ordering::Relaxed);
+        assert_eq!(finished.sweep(), 0, "what is over is forgotten");
+        assert_eq!(finished.lock().bytes, 0);
+    }
+}

@@ -1,0 +1,113 @@
+//! A server that is asked about one of its tasks by the gateway itself.
+
+use std::sync::Arc;
+
+use mcp_vary::json;
+
+use super::{gives_core_form, string};
+use crate::reply::Failure;
+use crate::session::ClientId;
+use crate::splice;
+use crate::upstream::{Line, Owner, Request, Subscription, UpstreamError};
+
+/// What it takes to ask, each time anew and with no place at the server in between.
+#[derive(Clone, Debug)]
+pub(crate) struct Inquiry {
+    pub(crate) line: Arc<Line>,
+    /// What the server calls the task.
+    pub(crate) own: Arc<str>,
+    /// The params of a request about any task, JSON text.
+    pub(crate) params: Arc<str>,
+    pub(crate) client: ClientId,
+}
+
+/// What a server answered: the JSON text of its `result`, or of its `error`.
+pub(crate) type Said = Result<String, String>;
+
+/// Why a server answered nothing.
+#[derive(Debug)]
+pub(crate) struct Unanswered {
+    pub(crate) failure: Failure,
+    /// Whether it may answer when it is asked again.
+    pub(crate) may_pass: bool,
+}
+
+impl From<UpstreamError> for Unanswered {
+    fn from(error: UpstreamError) -> Self {
+        Self {
+            may_pass: error.is_loss() || matches!(error, UpstreamError::Crowded { .. }),
+            failure: error.into(),
+        }
+    }
+}
+
+impl From<Unanswered> for Failure {
+    fn from(unanswered: Unanswered) -> Self {
+        unanswered.failure
+    }
+}
+
+impl Inquiry {
+    /// Asks how the task stands.
+    pub(crate) async fn stands(&self) -> Result<Said, Unanswered> {
+        self.ask("tasks/get", None).await
+    }
+
+    /// Asks the server `method` about the task, with one more member of the params.
+    ///
+    /// # Errors
+    ///
+    /// When it does not answer, or makes no such tasks any more.
+    pub(crate) async fn ask(
+        &self,
+        method: &'static str,
+        more: Option<(&str, &str)>,
+    ) -> Result<Said, Unanswered> {
+        let turn = self.line.place().await?;
+        let upstream = self.line.ready().await?;
+        if !gives_core_form(upstream.hello()) {
+            return Err(self.gone());
+        }
+        let params = splice::set(&self.params, "taskId", &json::string(&self.own));
+        let params = match more {
+            Some((key, value)) => splice::set(&params, key, value),
+            None => params,
+        };
+        let mut request = Request::new(method, Some(params.into_owned()));
+        request.name = Some(self.own.to_string());
+        request.owner = Some(Owner(self.client));
+        let answer = upstream.request(request).await?.answer().await?;
+        drop(turn);
+        let said = answer.outcome();
+        Ok(said.map(str::to_owned).map_err(str::to_owned))
+    }
+
+    /// Has the server tell of the task without being asked, if it does that, until this is dropped.
+    pub(crate) fn listen(&self) -> Subscription {
+        self.line.listen_to_task(&self.own)
+    }
+
+    fn gone(&self) -> Unanswered {
+        let server = &self.line.config().name;
+        let why = format!(
+            "Task not found: server `{server}`, which made it, makes no tasks any more, or not so"
+        );
+        Unanswered {
+            failure: Failure::invalid_params(why),
+            may_pass: false,
+        }
+    }
+}
+
+/// The status in what a server says of a task.
+pub(crate) fn status(task: &str) -> String {
+    string(task, "status").unwrap_or_default()
+}
+
+/// Whether a task of this status stays as it is.
+///
+/// > Tasks with a `completed`, `failed`, or `cancelled` status are in a terminal state and MUST NOT transition to any
+/// > other status (MCP 2025-11-25, basic/utilities/tasks, "Task Status Lifecycle")
+pub(crate) fn is_over(status: &str) -> bool {
+    matches!(status, "completed" | "failed" | "cancelled")
+}
