@@ -222,9 +222,13 @@ async function ofTheExtension(server) {
     }, server),
     told(IS_ASKED_BEFORE, () => comesTo("test_tool_with_task", {}, "Hello, Ada!"), server),
     told(FAILS, async () => {
-      holds(text(await (await begin("failing_job", {})).end()), "always fails");
+      const job = await begin("failing_job", {});
+      const said = await job.end().then(text, ({ message }) => message);
       const { end } = await begin("protocol_error_job", {});
-      same((await failure(end())).code, -32603);
+      const { code } = await failure(end());
+      // Of one of 2025-11-25 the SDKs say that it failed, and not with what.
+      if (!(era === "modern" ? /always fails/ : /failed/i).test(said)) throw new Error(said);
+      if (era === "modern") same(code, -32603);
     }, server),
   ]);
   await lists(server, tasks, made);
@@ -243,12 +247,4 @@ async function ofListening(server) {
 
 const CORES = ["everything", ...(way === "http" ? ["everything-http"] : [])];
 const EXTENSIONS = ["fixture", "modern"];
-if (era === "modern") {
-  await Promise.all([...CORES.map(ofTheCore), ...EXTENSIONS.map(ofTheExtension), ofListening("tasks")]);
-} else {
-  await Promise.all(CORES.map(ofTheCore));
-  const why = "the SDK knows tasks of the extension in 2026-07-28 alone";
-  const every = [LISTS, CANCELS, GETS, HEARS, IS_ASKED, IS_ASKED_BEFORE, FAILS];
-  for (const server of EXTENSIONS) every.forEach((each) => lacks(each, why, server));
-  lacks(HEARS, why, "tasks");
-}
+await Promise.all([...CORES.map(ofTheCore), ...EXTENSIONS.map(ofTheExtension), ofListening("tasks")]);

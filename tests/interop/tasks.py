@@ -23,7 +23,6 @@ HEARS = "hears how a task stands"
 IS_ASKED = "is asked by a task"
 IS_ASKED_BEFORE = "is asked before there is a task"
 FAILS = "is told that a task has failed"
-KNOWN = "the SDK knows tasks of the extension in 2026-07-28 alone"
 NONE = "the SDK has types of tasks, and takes no result that one was made"
 
 
@@ -183,30 +182,25 @@ async def of_listening(server):
         await told(HEARS, hears_of_the_end, server)
 
 
-def cannot(names, why, servers):
-    """Nothing of `names` can be done with any of `servers`."""
-    for server in servers:
-        for name in names:
-            lacks(name, why, server)
+async def of_none(cores, extensions):
+    """What 2.x has of the era before."""
+    for server in cores:
+        async with client(server, {}) as (session, _, _):
+            await told("is not made a task", lambda: cannot_make_a_task(session))
+    every = [LISTS, CANCELS, GETS, HEARS, IS_ASKED]
+    for names, servers in [(every, cores), ([*every, IS_ASKED_BEFORE, FAILS], extensions), ([HEARS], ["tasks"])]:
+        for server in servers:
+            for name in names:
+                lacks(name, NONE, server)
 
 
 async def main():
     cores = ["everything", "everything-http"] if JOB["way"] == "http" else ["everything"]
     extensions = ["fixture", "modern"]
-    every = [LISTS, CANCELS, GETS, HEARS, IS_ASKED]
-    if not IS_LEGACY:
-        await asyncio.gather(*map(of_the_core, cores), *map(of_the_extension, extensions), of_listening("tasks"))
+    if IS_LEGACY and not IS_FIRST:
+        await of_none(cores, extensions)
         return
-    if IS_FIRST:
-        await asyncio.gather(*map(of_the_core, cores))
-    else:
-        for server in cores:
-            async with client(server, {}) as (session, _, _):
-                await told("is not made a task", lambda: cannot_make_a_task(session))
-        cannot(every, NONE, cores)
-    why = KNOWN if IS_FIRST else NONE
-    cannot([*every, IS_ASKED_BEFORE, FAILS], why, extensions)
-    cannot([HEARS], why, ["tasks"])
+    await asyncio.gather(*map(of_the_core, cores), *map(of_the_extension, extensions), of_listening("tasks"))
 
 
 # The SDK says of what 2025-11-25 has that it is on its way out.
