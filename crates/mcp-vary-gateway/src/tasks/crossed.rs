@@ -198,7 +198,7 @@ impl Call<'_> {
         let source = &self.class.sources()[found.place.server];
         let alone = self.alone(found.place.server).await?;
         let line = Arc::clone(alone.as_ref().map_or(&source.line, Held::line));
-        let road = Road::by(&line, self.allowed());
+        let road = Road::by(&line, self.allowed()).again();
         let turn = line.place().await?;
         let mut request = Request::new("tasks/get", Some(params.to_owned()));
         request.owner = Some(Owner(self.client.id));

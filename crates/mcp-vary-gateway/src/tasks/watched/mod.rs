@@ -65,6 +65,8 @@ pub(crate) struct Watched {
     telling: Mutex<()>,
     changed: Notify,
     over: CancellationToken,
+    /// Cancelled when nobody has it any more.
+    forgotten: CancellationToken,
 }
 
 /// How a task stands.
@@ -141,8 +143,12 @@ impl Watches {
         self.lock().get(key).cloned()
     }
 
-    fn put(&self, watched: &Arc<Watched>, bounds: Bounds) -> Result<(), Failure> {
+    /// Takes in a task; the one that is known by its key, if there is one.
+    fn put(&self, watched: &Arc<Watched>, bounds: Bounds) -> Result<Arc<Watched>, Failure> {
         let mut all = self.lock();
+        if let Some(known) = all.get(&watched.key) {
+            return Ok(Arc::clone(known));
+        }
         let working = all.values().filter(|it| !it.is_over());
         let (mut in_all, mut of_one) = (0, 0);
         for other in working {
@@ -151,12 +157,12 @@ impl Watches {
         }
         if in_all >= bounds.in_all || of_one >= bounds.per_principal {
             return Err(Failure::internal(
-                "the server made a task of it, and too many tasks are worked on already; try again later",
+                "it is a task of the server, and too many are waited for already; try again later",
             ));
         }
         all.insert(watched.key.clone(), Arc::clone(watched));
         make_room(&mut all, |all| all.len() <= MOST);
-        Ok(())
+        Ok(Arc::clone(watched))
     }
 
     /// Lets the oldest that are over give way to what is kept of the others.
@@ -168,11 +174,11 @@ impl Watches {
         make_room(&mut self.lock(), |all| kept(all) <= bytes);
     }
 
-    fn forget(&self, watched: &Watched) {
+    fn forget(&self, watched: &Arc<Watched>) {
         let mut all = self.lock();
         if all
             .get(&watched.key)
-            .is_some_and(|it| std::ptr::eq(&**it, watched))
+            .is_some_and(|it| Arc::ptr_eq(it, watched))
         {
             all.remove(&watched.key);
         }
@@ -208,7 +214,7 @@ impl Watched {
     ///
     /// # Errors
     ///
-    /// When too many are worked on; the task is cancelled then.
+    /// When too many are worked on; a task that was made just now is cancelled then.
     pub(crate) fn begin(
         (key, own): (Key, &str),
         task: &str,
@@ -237,11 +243,18 @@ impl Watched {
             telling: Mutex::default(),
             changed: Notify::new(),
             over: CancellationToken::new(),
+            forgotten: CancellationToken::new(),
         });
         let put = lasting.watches.put(&watched, road.bounds);
-        let runs = road.run(Arc::clone(&watched), Arc::clone(lasting), put.is_ok());
-        lasting.tasks.spawn(runs);
-        put.map(|()| watched)
+        let is_wanted = match &put {
+            Ok(known) => Arc::ptr_eq(known, &watched),
+            Err(_) => false,
+        };
+        if is_wanted || put.is_err() && road.is_new {
+            let runs = road.run(Arc::clone(&watched), Arc::clone(lasting), is_wanted);
+            lasting.tasks.spawn(runs);
+        }
+        put
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -467,6 +480,12 @@ impl Watched {
 
     fn lock(&self) -> MutexGuard<'_, Standing> {
         self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.forgotten.cancel();
     }
 }
 

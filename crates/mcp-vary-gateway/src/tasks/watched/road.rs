@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info};
 
 use super::{A_MOMENT, ComeTo, SHARE, Watched};
@@ -39,6 +39,8 @@ pub(crate) struct Road {
     pub(super) lifetime: Duration,
     /// Bytes of what is kept of tasks that are over.
     kept: usize,
+    /// Whether the task is made on it; otherwise it was made before.
+    pub(super) is_new: bool,
 }
 
 /// What an operator allows the tasks that are watched.
@@ -61,6 +63,15 @@ impl Road {
             bounds: allowed.bounds,
             lifetime: allowed.lifetime,
             kept: allowed.kept,
+            is_new: true,
+        }
+    }
+
+    /// The same for a task that was made before.
+    pub(crate) fn again(self) -> Self {
+        Self {
+            is_new: false,
+            ..self
         }
     }
 
@@ -93,7 +104,7 @@ impl Road {
         lasting: Arc<Lasting>,
         is_wanted: bool,
     ) {
-        let expires = tokio::time::Instant::now() + watched.lifetime.min(FOR_EVER);
+        let expires = Instant::now() + watched.lifetime.min(FOR_EVER);
         if is_wanted {
             let why = tokio::select! {
                 biased;
@@ -109,11 +120,13 @@ impl Road {
         let kept = self.kept;
         self.end(&watched, &lasting).await;
         lasting.watches.make_room(kept);
-        let kept = tokio::time::sleep_until(expires);
-        if is_wanted && watched.is_over() {
-            lasting.stopped.run_until_cancelled(kept).await;
+        let watched = match is_wanted && watched.is_over() {
+            true => kept_until(expires, watched, &lasting).await,
+            false => Some(watched),
+        };
+        if let Some(watched) = watched {
+            lasting.watches.forget(&watched);
         }
-        lasting.watches.forget(&watched);
     }
 
     /// Gives the connection back, or ends what still goes on there.
@@ -262,6 +275,24 @@ impl Road {
         };
         watched.came_to(come_to, lasting);
     }
+}
+
+/// What is over, when its time is; none when it gave way to others before.
+async fn kept_until(
+    expires: Instant,
+    watched: Arc<Watched>,
+    lasting: &Lasting,
+) -> Option<Arc<Watched>> {
+    let forgotten = watched.forgotten.clone();
+    let kept = Arc::downgrade(&watched);
+    // It is held by nobody but those who may look for it.
+    drop(watched);
+    tokio::select! {
+        () = lasting.stopped.cancelled() => {}
+        () = forgotten.cancelled() => {}
+        () = tokio::time::sleep_until(expires) => {}
+    }
+    kept.upgrade()
 }
 
 impl Watched {
