@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::Visit;
-use super::super::ground::TASKS;
+use super::super::ground::{SERVERS, TASKS};
 use super::super::http::{Http, Legacy, modern, request};
 use super::{Gone, Way, common};
 
@@ -23,6 +23,22 @@ pub(super) const WAYS: &[Way] = &[
     common(
         "session: have a task made, hang up while waiting for what it comes to",
         |visit| Box::pin(session(with_sessions(visit), Then::HangUp)),
+    ),
+    common(
+        "session: have a task of 2026-07-28 made, forget it",
+        |visit| Box::pin(session(without_sessions(visit), Then::Forget)),
+    ),
+    common(
+        "session: have a task of 2026-07-28 made, cancel it, `DELETE`",
+        |visit| Box::pin(session(without_sessions(visit), Then::Cancel)),
+    ),
+    common(
+        "session: have a task of 2026-07-28 made, wait for what it comes to",
+        |visit| Box::pin(session(without_sessions(visit), Then::Fetch)),
+    ),
+    common(
+        "session: have a task of 2026-07-28 made, hang up while waiting for it",
+        |visit| Box::pin(session(without_sessions(visit), Then::HangUp)),
     ),
     common("stateless: have a task made, forget it", |visit| {
         Box::pin(stateless(visit, Then::Forget))
@@ -52,6 +68,16 @@ pub(super) const WAYS: &[Way] = &[
 fn with_sessions(visit: Visit<'_>) -> Visit<'_> {
     Visit {
         server: &TASKS,
+        ..visit
+    }
+}
+
+/// To a server whose tasks are of the extension.
+fn without_sessions(visit: Visit<'_>) -> Visit<'_> {
+    let mut servers = SERVERS.iter().filter(|server| server.is_modern).cycle();
+    let server = servers.nth(visit.number % SERVERS.len());
+    Visit {
+        server: server.unwrap_or(visit.server),
         ..visit
     }
 }
