@@ -101,6 +101,19 @@ pub(crate) fn result_downward(result: &str, era: Era, caching: Caching) -> Cow<'
     Cow::Owned(cacheable(result, caching))
 }
 
+/// The same in two parts, so that a long result is copied once only.
+pub(crate) fn parts_downward(
+    result: &str,
+    era: Era,
+    caching: Caching,
+) -> (&'static str, Cow<'_, str>) {
+    if era == Era::Modern && caching == Caching::None {
+        let (start, rest) = typed(result);
+        return (start, Cow::Borrowed(rest));
+    }
+    ("", result_downward(result, era, caching))
+}
+
 /// `result` with `resultType` and the caching hints that a modern client must get.
 pub(crate) fn cacheable(result: &str, caching: Caching) -> String {
     let mut out = with_result_type(result).into_owned();
@@ -114,19 +127,23 @@ pub(crate) fn cacheable(result: &str, caching: Caching) -> String {
 
 /// Puts `resultType` first, unless it is there.
 fn with_result_type(result: &str) -> Cow<'_, str> {
+    match typed(result) {
+        ("", result) => Cow::Borrowed(result),
+        (start, rest) => Cow::Owned(format!("{start}{rest}")),
+    }
+}
+
+/// The same in two parts: what is put first, and what follows.
+fn typed(result: &str) -> (&'static str, &str) {
     // Where most servers write it; the rest is read only if the word occurs.
     if result.starts_with(r#"{"resultType":"#) || splice::get(result, "resultType").is_some() {
-        return Cow::Borrowed(result);
+        return ("", result);
     }
-    let Some(rest) = result.strip_prefix('{') else {
-        return Cow::Borrowed(result);
-    };
-    let comma = if rest.trim_start().starts_with('}') {
-        ""
-    } else {
-        ","
-    };
-    Cow::Owned(format!(r#"{{"resultType":"complete"{comma}{rest}"#))
+    match result.strip_prefix('{') {
+        Some(rest) if rest.trim_start().starts_with('}') => (r#"{"resultType":"complete""#, rest),
+        Some(rest) => (r#"{"resultType":"complete","#, rest),
+        None => ("", result),
+    }
 }
 
 /// `structuredContent` that is no object, which only modern clients know, is left out for legacy ones. What

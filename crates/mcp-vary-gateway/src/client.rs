@@ -1,5 +1,6 @@
 //! Who asks: what a client declared, read once and remembered by its bytes.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -102,8 +103,8 @@ impl Client {
 }
 
 /// The version that a modern request declares; `-32602` without it.
-pub(crate) fn modern_version(params: &Params<'_>) -> Result<String, Failure> {
-    params.meta.get_str(PROTOCOL_VERSION).ok_or_else(|| {
+pub(crate) fn modern_version<'p>(params: &'p Params<'_>) -> Result<Cow<'p, str>, Failure> {
+    params.meta.get_text(PROTOCOL_VERSION).ok_or_else(|| {
         Failure::invalid_params(format!(
             "`_meta` must name its `{PROTOCOL_VERSION}`, a string"
         ))

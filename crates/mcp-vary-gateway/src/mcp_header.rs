@@ -189,7 +189,7 @@ pub(crate) fn check_params(
         let given = only(headers, &header.name)?.map(decode).transpose()?;
         let agrees = match (&wanted, &given) {
             (Some(wanted), Some(given)) if header.is_integer => same_integer(wanted, given),
-            (wanted, given) => wanted == given,
+            (wanted, given) => wanted.as_deref() == given.as_deref(),
         };
         if !agrees {
             return Err(Failure::header_mismatch(format_args!(
@@ -209,7 +209,7 @@ pub(crate) fn check_standard(
     name: Option<&str>,
 ) -> Result<(), Failure> {
     let told = required(headers, &MCP_METHOD, "Mcp-Method")?;
-    agrees("Mcp-Method", &plain(told)?, method)?;
+    agrees("Mcp-Method", plain(told)?, method)?;
     let Some(name) = name else {
         return Ok(());
     };
@@ -261,9 +261,8 @@ fn same_integer(wanted: &str, given: &str) -> bool {
         )
 }
 
-fn plain(value: &HeaderValue) -> Result<String, Failure> {
-    let text = value.to_str().map_err(|_| invalid())?;
-    Ok(text.trim().to_owned())
+fn plain(value: &HeaderValue) -> Result<&str, Failure> {
+    value.to_str().map(str::trim).map_err(|_| invalid())
 }
 
 fn invalid() -> Failure {
@@ -271,17 +270,18 @@ fn invalid() -> Failure {
 }
 
 /// Source: "Value Encoding".
-fn decode(value: &HeaderValue) -> Result<String, Failure> {
+fn decode(value: &HeaderValue) -> Result<Cow<'_, str>, Failure> {
     let text = plain(value)?;
     match text
         .strip_prefix("=?base64?")
         .and_then(|rest| rest.strip_suffix("?="))
     {
-        None => Ok(text),
+        None => Ok(Cow::Borrowed(text)),
         Some(encoded) => STANDARD
             .decode(encoded)
             .ok()
             .and_then(|bytes| String::from_utf8(bytes).ok())
+            .map(Cow::Owned)
             .ok_or_else(invalid),
     }
 }

@@ -375,8 +375,8 @@ impl Held {
     /// The connection; the first time it is waited for as long as a server may take to start.
     pub(crate) async fn ready(&self) -> Result<Arc<Upstream>, UpstreamError> {
         let line = &self.own.line;
-        let is_connecting = matches!(*line.state().borrow(), State::Connecting);
-        if is_connecting {
+        let is_connecting = || matches!(*line.state().borrow(), State::Connecting);
+        if line.up().is_none() && is_connecting() {
             let limit = line.config().limits.handshake;
             // How it failed is what `ready` says.
             let _ = tokio::time::timeout(limit, line.tried()).await;

@@ -242,11 +242,14 @@ pub(crate) fn result(id: &str, result: &[u8]) -> Reply {
 
 /// The same, of a result in several parts: long lists are copied once only.
 pub(crate) fn result_of_parts(id: &str, result: &[&[u8]]) -> Reply {
+    const START: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
+    const MIDDLE: &[u8] = br#","result":"#;
     let size: usize = result.iter().map(|part| part.len()).sum();
-    let mut out = Vec::with_capacity(id.len() + size + 34);
-    out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    // As much as there will be: bytes with room to spare take another allocation.
+    let mut out = Vec::with_capacity(START.len() + id.len() + MIDDLE.len() + size + 1);
+    out.extend_from_slice(START);
     out.extend_from_slice(id.as_bytes());
-    out.extend_from_slice(br#","result":"#);
+    out.extend_from_slice(MIDDLE);
     for part in result {
         out.extend_from_slice(part);
     }

@@ -199,20 +199,21 @@ async fn act(
         asked,
         action,
     };
+    // What is asked rarely has its room elsewhere: a request is moved about, with all that it may wait for.
     match action {
         Action::Ping => Ok(call.answer("{}")),
         Action::Discover => Ok(call.discover()),
-        Action::SetLevel => call.set_level().await,
+        Action::SetLevel => Box::pin(call.set_level()).await,
         Action::List(kind) => call.list(kind).await,
         Action::Call => call.tool().await,
-        Action::Read => call.read().await,
-        Action::Prompt => call.prompt().await,
-        Action::Complete => call.complete().await,
-        Action::ListTasks => call.list_tasks().await,
-        Action::Task(_) => call.task().await,
-        Action::OfExtension => call.of_extension().await,
-        Action::Subscribe => call.subscribe().await,
+        Action::Read => Box::pin(call.read()).await,
+        Action::Prompt => Box::pin(call.prompt()).await,
+        Action::Complete => Box::pin(call.complete()).await,
+        Action::ListTasks => Box::pin(call.list_tasks()).await,
+        Action::Task(_) => Box::pin(call.task()).await,
+        Action::OfExtension => Box::pin(call.of_extension()).await,
+        Action::Subscribe => Box::pin(call.subscribe()).await,
         Action::Unsubscribe => call.unsubscribe(),
-        Action::Listen => call.listen().await,
+        Action::Listen => Box::pin(call.listen()).await,
     }
 }

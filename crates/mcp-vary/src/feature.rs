@@ -196,25 +196,25 @@ impl Features {
     pub fn audience(&self) -> Option<Audience> {
         [("agent", Audience::Agent), ("human", Audience::Human)]
             .into_iter()
-            .find_map(|(tag, audience)| self.has(tag).then_some(audience))
+            .find_map(|(tag, audience)| self.has_key(tag).then_some(audience))
     }
 
     /// Whether the client can show dialogs.
     #[must_use]
     pub fn interactive(&self) -> bool {
-        self.has("interactive")
+        self.has_key("interactive")
     }
 
     /// Whether the client said that it can sample. Unlocks no request: the declared capability does.
     #[must_use]
     pub fn sampling(&self) -> bool {
-        self.has("sampling")
+        self.has_key("sampling")
     }
 
     /// Whether the client said that it can elicit. Unlocks no request: the declared capability does.
     #[must_use]
     pub fn elicitation(&self) -> bool {
-        self.has("elicitation")
+        self.has_key("elicitation")
     }
 
     /// The preferred format, when the client declared one that is known.
@@ -316,6 +316,11 @@ impl Features {
         } else {
             Presence::Undeclared
         }
+    }
+
+    /// Like [`has`](Self::has), of a tag that is a key alone.
+    fn has_key(&self, key: &str) -> bool {
+        self.state_of_key(key) == Presence::Present
     }
 
     fn state_of_key(&self, key: &str) -> Presence {

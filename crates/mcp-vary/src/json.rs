@@ -120,6 +120,12 @@ impl<'a> Members<'a> {
         unquoted(self.get(key)?).map(Cow::into_owned)
     }
 
+    /// The same, borrowed where it holds no escape.
+    #[must_use]
+    pub fn get_text(&self, key: &str) -> Option<Cow<'_, str>> {
+        unquoted(self.get(key)?)
+    }
+
     /// Whether `key` is there.
     #[must_use]
     pub fn contains(&self, key: &str) -> bool {

@@ -7,6 +7,7 @@ mod date;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -34,7 +35,7 @@ pub const MAX_ID: usize = 128;
 /// ```
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct VariantId(String);
+pub struct VariantId(Arc<str>);
 
 impl VariantId {
     /// The identifier as text.
@@ -60,14 +61,14 @@ impl TryFrom<String> for VariantId {
             _ if text.is_empty() => Err(VariantIdError::Empty),
             _ if text.len() > MAX_ID => Err(VariantIdError::TooLong),
             Some(c) => Err(VariantIdError::Control(c)),
-            None => Ok(Self(text)),
+            None => Ok(Self(text.into())),
         }
     }
 }
 
 impl From<VariantId> for String {
     fn from(id: VariantId) -> Self {
-        id.0
+        id.as_str().to_owned()
     }
 }
 
@@ -79,13 +80,13 @@ impl std::borrow::Borrow<str> for VariantId {
 
 impl PartialEq<str> for VariantId {
     fn eq(&self, other: &str) -> bool {
-        self.0 == other
+        &*self.0 == other
     }
 }
 
 impl PartialEq<&str> for VariantId {
     fn eq(&self, other: &&str) -> bool {
-        self.0 == *other
+        &*self.0 == *other
     }
 }
 

@@ -61,7 +61,7 @@ impl Call<'_> {
         };
         let line = Arc::clone(alone.as_ref().map_or(&source.line, Held::line));
         if let Some(level) = finish.client.log_level {
-            line.log_from_if_possible(level).await;
+            Box::pin(line.log_from_if_possible(level)).await;
         }
         let upstream = line.ready().await?;
         finish.upstream = upstream.hello().era();
@@ -105,7 +105,9 @@ impl Call<'_> {
         };
         self.relate_upward();
         let params = bridge::params_upward(&mut self.asked.params, &upward);
-        let mut request = Request::new(self.asked.method.to_owned(), Some(params));
+        let method = self.action.in_rounds().map(Cow::Borrowed);
+        let method = method.unwrap_or_else(|| Cow::Owned(self.asked.method.to_owned()));
+        let mut request = Request::new(method, Some(params));
         request.progress_token = token.map(str::to_owned);
         request.name = forwarding.name;
         request.param_headers = forwarding.headers;
@@ -133,7 +135,8 @@ impl Call<'_> {
     pub(crate) fn told_to(&self, server: usize, era: Era) -> Option<Arc<str>> {
         let mirrored = self.client.mirrored();
         let may_differ = era == Era::Modern && mirrored != NO_CLASS;
-        may_differ.then(|| self.gateway.classes.told_of(server, mirrored))
+        let classes = &self.gateway.classes;
+        may_differ.then(|| classes.told_of(&self.class, server, mirrored))
     }
 
     /// Sends the request, and keeps it where it may have to be sent once more.

@@ -9,7 +9,7 @@ mod table;
 mod told;
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -47,6 +47,8 @@ pub(crate) struct Class {
     pub(crate) catalog: Arc<LiveCatalog>,
     /// What its clients can do, JSON text.
     capabilities: Arc<str>,
+    /// What each server is told of its clients; made when it is asked for first.
+    told: OnceLock<Vec<Arc<str>>>,
     /// Whether servers can ask its clients something.
     pub(crate) can_be_asked: bool,
     connections: Arc<Connections>,
@@ -77,6 +79,7 @@ impl Class {
             catalog,
             can_be_asked: Askable::of(&capabilities).is_any(),
             capabilities,
+            told: OnceLock::new(),
             connections: Arc::new(connections),
         })
     }
@@ -205,15 +208,22 @@ impl Classes {
         mirror(capabilities, &self.mirrored)
     }
 
-    /// What a server is told of a client of which it may know `mirrored`.
-    pub(crate) fn told_of(&self, server: usize, mirrored: &str) -> Arc<str> {
-        self.told.get_or_read(mirrored, |mirrored| {
-            let servers = self.servers.iter().map(|server| &server.config);
-            let told = servers
-                .map(|config| declared(&config.capabilities, mirrored, &config.mirrored).into());
-            told.collect::<Vec<Arc<str>>>()
-        })[server]
-            .clone()
+    /// What a server is told of a client that uses `class`, and of which it may know `mirrored`.
+    pub(crate) fn told_of(&self, class: &Class, server: usize, mirrored: &str) -> Arc<str> {
+        if *class.capabilities == *mirrored {
+            let told = class.told.get_or_init(|| self.tell(mirrored));
+            return Arc::clone(&told[server]);
+        }
+        // There are too many classes for it to have its own.
+        Arc::clone(&self.told.get_or_read(mirrored, |it| self.tell(it))[server])
+    }
+
+    /// What the servers are told of clients of which they may know `mirrored`.
+    fn tell(&self, mirrored: &str) -> Vec<Arc<str>> {
+        let servers = self.servers.iter().map(|server| &server.config);
+        let told =
+            servers.map(|config| declared(&config.capabilities, mirrored, &config.mirrored).into());
+        told.collect()
     }
 
     /// The key of a client's class; `None` for [`base`](Self::base).
@@ -248,7 +258,7 @@ impl Classes {
                 Some(_) => Err(Failure::internal(TOO_MANY_OWN)),
             };
         };
-        let class = place.get_or_try_init(|| self.open(key)).await;
+        let class = place.get_or_try_init(|| Box::pin(self.open(key))).await;
         let class = match class {
             Ok(class) => Arc::clone(class),
             Err(failure) => {
@@ -298,7 +308,7 @@ impl Classes {
         server: usize,
         client: &Client,
     ) -> Result<Held, Failure> {
-        let capabilities = self.told_of(server, &class.capabilities);
+        let capabilities = self.told_of(class, server, &class.capabilities);
         let server = &self.servers[server];
         let door = Door {
             server: server.number,

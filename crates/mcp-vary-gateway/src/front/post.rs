@@ -40,7 +40,7 @@ pub(crate) async fn answer(
 ) -> Result<Response<Body>, TurnedAway> {
     let bytes = read_body(&gateway, body).await?;
     if let Some(messages) = wire::batch(&bytes) {
-        return Ok(batch::answer(gateway, head, told, messages).await);
+        return Ok(Box::pin(batch::answer(gateway, head, told, messages)).await);
     }
     let message = match Message::read(&bytes) {
         Ok(message) => message,
@@ -106,7 +106,7 @@ async fn begin_message(
                 Era::Legacy,
             )
         })?;
-        let opened = initialize(gateway, id, told, &params).await?;
+        let opened = Box::pin(initialize(gateway, id, told, &params)).await?;
         return Ok(Begun::Answered(opened));
     }
     let session = gateway
@@ -169,7 +169,7 @@ async fn legacy(
             .filter(|it| is_of_an_extension(it))
             && let Ok(client) = gateway.legacy_client(session, told, &params)
         {
-            carry(gateway, &client, method, params).await;
+            Box::pin(carry(gateway, &client, method, params)).await;
         }
         return Ok(Begun::Answered(accepted()));
     };
@@ -202,7 +202,7 @@ async fn modern(
             .filter(|it| is_of_an_extension(it))
             && let Ok(client) = gateway.modern_client(method, told, &params)
         {
-            carry(gateway, &client, method, params).await;
+            Box::pin(carry(gateway, &client, method, params)).await;
         }
         return Ok(Begun::Answered(accepted()));
     };
@@ -225,7 +225,7 @@ async fn modern(
 
 /// Holds the headers of a modern request against its body.
 fn check_modern(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Result<(), Failure> {
-    let named = mcp_header::name_key(method).and_then(|key| params.members.get_str(key));
+    let named = mcp_header::name_key(method).and_then(|key| params.members.get_text(key));
     let version = headers
         .get(VERSION)
         .ok_or_else(|| Failure::header_mismatch("MCP-Protocol-Version header is missing"))?;

@@ -69,6 +69,8 @@ pub(crate) fn line_id(line: &Arc<Line>) -> SourceId {
 #[derive(Debug)]
 struct Member {
     ear: Ear,
+    /// Whose session it is.
+    session: Option<ClientId>,
     place: Place,
     /// What it is subscribed to, by what its variant calls it.
     bound: BTreeMap<Arc<str>, Bound>,
@@ -209,6 +211,7 @@ impl Members {
         self.next += 1;
         let member = Member {
             ear,
+            session: client,
             place,
             bound: BTreeMap::new(),
             tasks: BTreeMap::new(),
@@ -234,7 +237,9 @@ impl Members {
         for key in member.tasks.keys() {
             self.forget_listener(number, key);
         }
-        self.sessions.retain(|_, known| *known != number);
+        if let Some(client) = &member.session {
+            self.sessions.remove(client);
+        }
         Some(member)
     }
 

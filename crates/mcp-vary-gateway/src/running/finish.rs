@@ -80,8 +80,8 @@ impl Finish {
             Ok(told) => told,
             Err(failure) => return self.failed(&failure),
         };
-        let sent = bridge::result_downward(&told, self.client.era(), self.downward.caching);
-        reply::result(&self.id, sent.as_bytes())
+        let (start, rest) = bridge::parts_downward(&told, self.client.era(), self.downward.caching);
+        reply::result_of_parts(&self.id, &[start.as_bytes(), rest.as_bytes()])
     }
 
     /// How a task stands, for a client that asked.

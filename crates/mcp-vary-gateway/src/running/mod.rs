@@ -129,12 +129,15 @@ impl Running {
             return self.wait_for_the_client();
         }
         loop {
+            // What is rare has its room elsewhere: a request is moved about, with all that it may wait for.
             let step = match (&self.exchange, &self.relay) {
                 (Some(_), _) => self.next_of_server().await,
-                (None, Some(relay)) if relay.is_asking() => self.next_of_round().await,
-                (None, _) if self.has_a_task_to_wait_for() => self.wait_for_the_task().await,
-                (None, _) if self.awaited.is_some() => self.next_of_task().await,
-                (None, _) => self.send_again().await,
+                (None, Some(relay)) if relay.is_asking() => Box::pin(self.next_of_round()).await,
+                (None, _) if self.has_a_task_to_wait_for() => {
+                    Box::pin(self.wait_for_the_task()).await
+                }
+                (None, _) if self.awaited.is_some() => Box::pin(self.next_of_task()).await,
+                (None, _) => Box::pin(self.send_again()).await,
             };
             if let Some(step) = step {
                 // What the client has heard of is not begun anew.

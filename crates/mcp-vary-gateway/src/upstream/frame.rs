@@ -1,6 +1,7 @@
 //! One message from a server: which kind it is, read from the envelope only.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -170,19 +171,19 @@ fn string(raw: &str) -> Option<Cow<'_, str>> {
 }
 
 /// The messages in `bytes`: itself, or the elements of a batch (2025-03-26).
-pub(super) fn messages(bytes: Bytes) -> Vec<Bytes> {
+pub(super) fn messages(bytes: Bytes) -> impl Iterator<Item = Bytes> {
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-    if first != Some(&b'[') {
-        return vec![bytes];
-    }
-    let text = std::str::from_utf8(&bytes).unwrap_or("");
-    match mcp_vary::json::elements(text) {
-        Ok(elements) => elements
-            .into_iter()
-            .map(|element| bytes.slice(range(text, element)))
-            .collect(),
-        Err(_) => vec![bytes],
-    }
+    let batch = (first == Some(&b'[')).then(|| batch(&bytes)).flatten();
+    let alone = batch.is_none().then_some(bytes);
+    alone.into_iter().chain(batch.into_iter().flatten())
+}
+
+/// The elements of the array that `bytes` are.
+fn batch(bytes: &Bytes) -> Option<Vec<Bytes>> {
+    let text = std::str::from_utf8(bytes).unwrap_or("");
+    let elements = mcp_vary::json::elements(text).ok()?;
+    let part = |element| bytes.slice(range(text, element));
+    Some(elements.into_iter().map(part).collect())
 }
 
 /// Whether `text` holds a line break; a block at a time, since nearly none does.
@@ -200,9 +201,7 @@ pub(super) fn write(id: Option<u64>, method: &str, params: Option<&str>) -> Byte
     let mut out = String::with_capacity(params.map_or(0, str::len) + method.len() + 64);
     out.push_str(r#"{"jsonrpc":"2.0","#);
     if let Some(id) = id {
-        out.push_str(r#""id":"#);
-        out.push_str(&id.to_string());
-        out.push(',');
+        let _ = write!(out, r#""id":{id},"#);
     }
     out.push_str(r#""method":"#);
     mcp_vary::json::write_string(&mut out, method);
@@ -329,7 +328,7 @@ mod tests {
 
     #[test]
     fn a_batch_is_its_elements() {
-        let all = messages(Bytes::from_static(br#" [{"a":1}, 2]"#));
+        let all: Vec<_> = messages(Bytes::from_static(br#" [{"a":1}, 2]"#)).collect();
         assert_eq!(all, [&br#"{"a":1}"#[..], b"2"]);
     }
 

@@ -51,7 +51,13 @@ impl Life {
 
     /// The server said something.
     pub(super) fn hear(&self) {
-        self.heard.store(self.now(), Ordering::Relaxed);
+        self.hear_at(Instant::now());
+    }
+
+    /// The same, of a moment that is known.
+    pub(super) fn hear_at(&self, now: Instant) {
+        self.heard
+            .store(self.after_it_began(now), Ordering::Relaxed);
     }
 
     /// When it was heard last.
@@ -148,7 +154,12 @@ impl Life {
     }
 
     fn now(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+        self.after_it_began(Instant::now())
+    }
+
+    fn after_it_began(&self, now: Instant) -> u64 {
+        let after = now.saturating_duration_since(self.began);
+        u64::try_from(after.as_millis()).unwrap_or(u64::MAX)
     }
 
     fn at(&self, moment: &AtomicU64) -> Instant {

@@ -8,7 +8,7 @@ use crate::json::{Json, JsonError, Members, elements, string, unquoted};
 pub(crate) struct Block<'a> {
     pub(crate) written: &'a str,
     /// The text, in a text block.
-    pub(crate) text: Option<String>,
+    pub(crate) text: Option<Cow<'a, str>>,
 }
 
 pub(crate) fn blocks(content: &str) -> Result<Vec<Block<'_>>, JsonError> {
@@ -20,10 +20,13 @@ pub(crate) fn blocks(content: &str) -> Result<Vec<Block<'_>>, JsonError> {
 }
 
 /// The text of a text block that can be read; any other block passes as it is.
-pub(crate) fn text_of(block: &str) -> Option<String> {
+pub(crate) fn text_of(block: &str) -> Option<Cow<'_, str>> {
     let block = Members::parse(block).ok()?;
     let is_text = block.get("type").and_then(unquoted).as_deref() == Some("text");
-    is_text.then(|| block.get_str("text")).flatten()
+    block
+        .get_written("text")
+        .filter(|_| is_text)
+        .and_then(unquoted)
 }
 
 pub(crate) fn texts<'b>(blocks: &'b [Block<'_>]) -> Vec<&'b str> {

@@ -21,8 +21,8 @@ pub(super) struct Asides(Mutex<Open>);
 #[derive(Debug, Default)]
 struct Open {
     by_token: BTreeMap<String, Arc<Mailbox>>,
-    /// Those that can be asked something, by the number of their request.
-    asked: BTreeMap<u64, Arc<Mailbox>>,
+    /// Those that can be asked something with the numbers of their requests, the latest last; mostly there is one.
+    asked: Vec<(u64, Arc<Mailbox>)>,
 }
 
 /// One of them; it is forgotten when this is dropped.
@@ -76,7 +76,7 @@ impl Asides {
             open.by_token.insert(token.clone(), Arc::clone(&mailbox));
         }
         if let Some(asked) = asked {
-            open.asked.insert(asked, Arc::clone(&mailbox));
+            open.asked.push((asked, Arc::clone(&mailbox)));
         }
         Some(Aside {
             asides: Arc::clone(self),
@@ -100,7 +100,7 @@ impl Asides {
     /// Gives what the server asks to the latest call that can be asked; back, when there is none.
     pub(super) fn ask(&self, request: ServerRequest) -> Option<ServerRequest> {
         let open = self.lock();
-        let Some(mailbox) = open.asked.values().next_back() else {
+        let Some((_, mailbox)) = open.asked.last() else {
             return Some(request);
         };
         mailbox.ask(request);
@@ -109,8 +109,8 @@ impl Asides {
 
     /// Tells something to the latest call that can be asked; `false` when there is none.
     pub(super) fn tell(&self, message: &Bytes) -> bool {
-        let latest = self.lock().asked.values().next_back().cloned();
-        if let Some(mailbox) = &latest {
+        let latest = self.lock().asked.last().cloned();
+        if let Some((_, mailbox)) = &latest {
             mailbox.post(message);
         }
         latest.is_some()
@@ -128,7 +128,7 @@ impl Drop for Aside {
             open.by_token.remove(token);
         }
         if let Some(asked) = self.asked {
-            open.asked.remove(&asked);
+            open.asked.retain(|(number, _)| *number != asked);
         }
     }
 }

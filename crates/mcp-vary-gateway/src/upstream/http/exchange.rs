@@ -3,6 +3,7 @@
 //! A state machine that its caller drives: no task, no channel. Every state keeps what it has read, so
 //! that `next` may be dropped and called again.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
@@ -46,11 +47,11 @@ pub(in crate::upstream) struct Exchange {
     call: Call,
     state: State,
     /// What comes for this call beside its own stream.
-    aside: Option<Arc<Aside>>,
+    aside: Option<Aside>,
     /// Counts it among those that others may be told about by mistake.
     flight: Option<Flight>,
     /// What has arrived and was not fetched.
-    queue: VecDeque<Message>,
+    arrived: Arrived,
     deadline: Instant,
     session_id: Option<HeaderValue>,
     was_not_found: bool,
@@ -58,6 +59,31 @@ pub(in crate::upstream) struct Exchange {
     was_sent: bool,
     /// Attempts in a row to resume the stream.
     resumes: u32,
+}
+
+/// What has arrived, in order. Mostly that is the answer alone, which needs no room elsewhere.
+#[derive(Debug, Default)]
+struct Arrived {
+    first: Option<Message>,
+    rest: VecDeque<Message>,
+}
+
+impl Arrived {
+    fn push(&mut self, message: Message) {
+        if self.first.is_none() && self.rest.is_empty() {
+            self.first = Some(message);
+        } else {
+            self.rest.push_back(message);
+        }
+    }
+
+    fn take(&mut self) -> Option<Message> {
+        self.first.take().or_else(|| self.rest.pop_front())
+    }
+
+    fn last(&self) -> Option<&Message> {
+        self.rest.back().or(self.first.as_ref())
+    }
 }
 
 type Later<T> = Pin<Box<dyn Future<Output = T> + Send + Sync>>;
@@ -92,7 +118,7 @@ impl Exchange {
             state: State::Sending(response),
             aside: None,
             flight: None,
-            queue: VecDeque::new(),
+            arrived: Arrived::default(),
             session_id: None,
             was_not_found: false,
             was_renewed: false,
@@ -103,7 +129,7 @@ impl Exchange {
 
     /// The same exchange; what comes in `aside` belongs to it too.
     pub(super) fn with_aside(mut self, aside: Option<Aside>) -> Self {
-        self.aside = aside.map(Arc::new);
+        self.aside = aside;
         self
     }
 
@@ -131,7 +157,7 @@ impl Exchange {
             if let Some(message) = aside {
                 return Ok(message);
             }
-            if let Some(message) = self.queue.pop_front() {
+            if let Some(message) = self.arrived.take() {
                 if matches!(message, Message::Answer(_)) {
                     self.finish();
                 }
@@ -180,7 +206,8 @@ impl Exchange {
     /// One step, something beside the stream, or the end of the connection.
     async fn advance(&mut self) -> Result<(), UpstreamError> {
         let life = Arc::clone(&self.connection.life);
-        let Some(aside) = self.aside.clone() else {
+        let mailbox = self.aside.as_ref().map(|aside| Arc::clone(&aside.mailbox));
+        let Some(mailbox) = mailbox else {
             return tokio::select! {
                 biased;
                 step = self.step() => step,
@@ -189,7 +216,7 @@ impl Exchange {
         };
         tokio::select! {
             biased;
-            () = aside.mailbox.arrived() => {
+            () = mailbox.arrived() => {
                 self.touch();
                 Ok(())
             }
@@ -237,8 +264,9 @@ impl Exchange {
     }
 
     fn touch(&mut self) {
-        self.connection.life.hear();
-        self.deadline = Instant::now() + self.connection.limits.idle;
+        let now = Instant::now();
+        self.connection.life.hear_at(now);
+        self.deadline = now + self.connection.limits.idle;
     }
 
     /// The head of the reply decides how the rest is read.
@@ -275,11 +303,11 @@ impl Exchange {
 
     /// Takes in a reply that is one JSON text.
     fn answer(&mut self, body: &Bytes) -> Result<(), UpstreamError> {
-        let mut why = "it holds no answer".to_owned();
+        let mut why = Cow::Borrowed("it holds no answer");
         for message in frame::messages(body.clone()) {
             // An error without id says that the request could not be read; there is only this one.
             if let Err(error) = self.accept(message, true) {
-                why = error;
+                why = error.into();
             }
         }
         if !self.is_answered() {
@@ -302,7 +330,7 @@ impl Exchange {
                 };
                 if is_ours && !self.is_answered() {
                     let answer = Answer::new(message, outcome);
-                    self.queue.push_back(Message::Answer(answer));
+                    self.arrived.push(Message::Answer(answer));
                 } else {
                     tracing::debug!(server = %server, ?id, "answer to no open request dropped");
                 }
@@ -314,7 +342,7 @@ impl Exchange {
                     if self.is_answered() {
                         self.connection.tell(Event::Asked(request));
                     } else {
-                        self.queue.push_back(Message::Request(request));
+                        self.arrived.push(Message::Request(request));
                     }
                 }
             }
@@ -326,7 +354,7 @@ impl Exchange {
                 } else if method == RESOURCE_UPDATED && !is_subscription {
                     self.connection.tell_updated(params);
                 } else if !self.is_answered() {
-                    self.queue.push_back(Message::Notification(message));
+                    self.arrived.push(Message::Notification(message));
                 }
             }
         }
@@ -341,7 +369,7 @@ impl Exchange {
     }
 
     fn is_answered(&self) -> bool {
-        matches!(self.queue.back(), Some(Message::Answer(_)))
+        matches!(self.arrived.last(), Some(Message::Answer(_)))
     }
 
     /// The answer has been fetched: lets the connection be used again.
@@ -382,7 +410,7 @@ impl Exchange {
             return Err(refused);
         }
         let answer = Answer::new(body.clone(), outcome);
-        self.queue.push_back(Message::Answer(answer));
+        self.arrived.push(Message::Answer(answer));
         self.state = State::Over;
         Ok(())
     }
