@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_vary::json;
@@ -362,6 +363,12 @@ impl Own {
         self.running.load(Ordering::Relaxed) > 0 || self.kept.load(Ordering::Relaxed) > 0
     }
 
+    /// It counts as used for so long from now on.
+    fn keep_for(&self, time: Duration) {
+        let mut used = lock(&self.used);
+        *used = used.max(Instant::now() + time);
+    }
+
     fn can(&self, capabilities: &str) -> bool {
         self.line.config().capabilities == capabilities
     }
@@ -396,6 +403,11 @@ impl Held {
         Kept::new(&self.own)
     }
 
+    /// Lets it stay open for so long after the call.
+    pub(crate) fn keep_for(&self, time: Duration) {
+        self.own.keep_for(time);
+    }
+
     /// Whether other calls of the client run on it.
     pub(crate) fn has_others(&self) -> bool {
         self.own.running.load(Ordering::Relaxed) > 1
@@ -417,7 +429,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        *lock(&self.own.used) = Instant::now();
+        self.own.keep_for(Duration::ZERO);
         self.own.running.fetch_sub(1, Ordering::Relaxed);
         // A server may go on asking for a call that was given up; the next one must not hear it.
         let is_clean =
@@ -451,7 +463,7 @@ impl Clone for Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        *lock(&self.0.used) = Instant::now();
+        self.0.keep_for(Duration::ZERO);
         self.0.kept.fetch_sub(1, Ordering::Relaxed);
     }
 }

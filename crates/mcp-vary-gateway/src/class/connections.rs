@@ -54,7 +54,13 @@ impl Connections {
     }
 
     pub(super) fn note_use(&self) {
-        *lock(&self.used) = Instant::now();
+        self.keep_for(Duration::ZERO);
+    }
+
+    /// They count as used for so long from now on.
+    fn keep_for(&self, time: Duration) {
+        let mut used = lock(&self.used);
+        *used = used.max(Instant::now() + time);
     }
 
     /// Whether somebody uses them, or did within `unused`.
@@ -70,6 +76,11 @@ pub(crate) struct InUse(Arc<Connections>);
 impl InUse {
     pub(crate) fn new(class: &Class) -> Self {
         Self(Arc::clone(&class.connections))
+    }
+
+    /// Lets them count as used for so long, also without this.
+    pub(crate) fn keep_for(&self, time: Duration) {
+        self.0.keep_for(time);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcp_vary::variant::VariantId;
 use mcp_vary::view::UriMap;
@@ -144,6 +145,13 @@ impl Finish {
                 None => self.shaped(result),
             },
         })
+    }
+
+    /// For how long the connection is needed on which a task was made, where `result` says so.
+    pub(super) fn task_lasts(&self, result: &str) -> Option<Duration> {
+        let task = self.downward.task.as_ref();
+        task.filter(|_| matches!(self.action, Action::Call))?
+            .lasts(result)
     }
 
     /// How results are told to the client, for when there is no request any more.

@@ -11,6 +11,7 @@ mod unheard;
 mod watching;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::OwnedSemaphorePermit;
@@ -67,6 +68,17 @@ pub(crate) struct Taken {
     pub(crate) class: Option<InUse>,
     /// How the server of a task is asked what it comes to, where that has to be waited for.
     pub(crate) road: Option<Box<Road>>,
+}
+
+impl Taken {
+    /// Lets the connections stay open for so long after the request.
+    fn keep_for(&self, time: Duration) {
+        match (&self.alone, &self.class) {
+            (Some(alone), _) => alone.keep_for(time),
+            (None, Some(class)) => class.keep_for(time),
+            (None, None) => {}
+        }
+    }
 }
 
 /// What the client gets next.
@@ -189,6 +201,12 @@ impl Running {
             self.leave_questions();
             self.end();
             return Step::Done(made);
+        }
+        if let Some(lasts) = outcome
+            .ok()
+            .and_then(|result| self.finish.task_lasts(result))
+        {
+            self.taken.keep_for(lasts);
         }
         if let Some(alone) = &self.taken.alone {
             alone.settle();

@@ -154,6 +154,7 @@ impl Call<'_> {
             mark: None,
             ttl: None,
             line: None,
+            longest: self.gateway.config.limits.task_lifetime,
         }
     }
 

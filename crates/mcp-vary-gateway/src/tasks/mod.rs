@@ -71,6 +71,8 @@ pub(crate) struct TaskNames {
     pub(crate) ttl: Option<u64>,
     /// Where the server is asked to tell how the task stands that it makes; none where it tells anyway.
     pub(crate) line: Option<Arc<Line>>,
+    /// No connection is kept for a task for longer.
+    pub(crate) longest: Duration,
 }
 
 impl TaskNames {
@@ -138,6 +140,18 @@ impl TaskNames {
     pub(crate) fn of_finished(&self, result: &str, client: &Client) -> Result<String, Failure> {
         let kept = self.lasting.finished.keep(result, client.id, self.ttl);
         kept.map_err(Failure::internal)
+    }
+
+    /// For how long the connection is needed on which `result` says that a task was made; none where it does not.
+    ///
+    /// A process, and a session, know the tasks that were made on them.
+    pub(crate) fn lasts(&self, result: &str) -> Option<Duration> {
+        self.made_by(result)?;
+        let ttl = match splice::get(result, "task") {
+            Some(task) => lifetime(splice::get(task, "ttl")),
+            None => lifetime(splice::get(result, "ttlMs")),
+        };
+        Some(ttl.map_or(self.longest, |ttl| ttl.min(self.longest)))
     }
 
     /// The server's id of the task that a result says was made.
@@ -232,6 +246,12 @@ impl TaskNames {
 /// The server's id of the task that a result of the core form says was made.
 pub(crate) fn made_by_the_core(result: &str) -> Option<String> {
     string(splice::get(result, "task")?, "taskId")
+}
+
+/// How long a server keeps a task, in milliseconds as it says it; for ever where it does not.
+fn lifetime(said: Option<&str>) -> Option<Duration> {
+    let milliseconds: f64 = said?.parse().ok()?;
+    Duration::try_from_secs_f64(milliseconds / 1000.0).ok()
 }
 
 /// An answer that names a task is with its client by then.

@@ -1,5 +1,6 @@
 //! Tasks, extensions and traces of servers: whatever the gateway does not understand arrives.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,8 +12,8 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::http_peer::{Peer, Reply, Seen, event};
 use crate::support::{
-    House, Legacy, Pipe, Post, Way, config, features, modern, notification, request, soon, tool,
-    under,
+    House, Legacy, Pipe, Post, Way, config, features, limits, modern, notification, request, soon,
+    tool, under,
 };
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
@@ -477,6 +478,55 @@ async fn a_trace_goes_on_behind_the_gateway() {
     }
 }
 
+/// What a process, or a session, works on is lost with it.
+#[tokio::test]
+async fn a_connection_stays_open_for_as_long_as_a_task_that_was_made_there() {
+    for lasts in [json!(60_000), json!(null)] {
+        let opened = AtomicUsize::new(0);
+        let peer = Peer::start(move |seen| {
+            let result = match seen.method() {
+                "initialize" => {
+                    let result = json!({
+                        "protocolVersion": "2025-11-25", "capabilities": capabilities(Era::Legacy),
+                        "serverInfo": {"name": "one", "version": "1"},
+                    });
+                    let id = format!("s-{}", opened.fetch_add(1, Ordering::Relaxed));
+                    return Some(seen.answer(&result).with_header("mcp-session-id", &id));
+                }
+                "tools/call" => {
+                    json!({"task": {"taskId": "one-7", "status": "working", "ttl": lasts}})
+                }
+                _ => return answer("one", Era::Legacy, seen),
+            };
+            Some(seen.answer(&result))
+        });
+        let house = House::behind_one(peer.await, |mut config| {
+            config.servers[0].limits.unused = Duration::from_millis(1);
+            config
+        });
+        let house = house.await;
+        let ui = |n: usize| json!({"extensions": {"io.modelcontextprotocol/ui": {"n": n}}});
+        let mut client = Legacy::open(&house, "2025-11-25", &ui(1)).await;
+        let mut call = tool("job");
+        call["task"] = json!({});
+        let made = client.ask("tools/call", call).await.json();
+        let id = &made["result"]["task"]["taskId"];
+        // Another connection, which was used later, is closed.
+        Way::HttpModern
+            .ask(&house, &ui(2), "tools/list", json!({}))
+            .await;
+        soon(house.peer.saw("DELETE", 1)).await;
+        client.ask("tasks/get", json!({"taskId": id})).await;
+        let session = |method| {
+            house.peer.of(method)[0]
+                .header("mcp-session-id")
+                .map(str::to_owned)
+        };
+        assert_eq!(session("tasks/get"), session("tools/call"));
+        assert_ne!(session("DELETE"), session("tools/call"));
+    }
+}
+
 /// A server whose task asks something; what it says goes on where the result was asked for.
 async fn asking() -> (House, Slot) {
     let slot = Slot::default();
@@ -812,6 +862,8 @@ async fn notifications_of_an_extension_reach_its_server() {
             entry,
             UpstreamConfig::new("two", Target::http(plain.url.clone())),
         ];
+        // What was said before the pipe was closed arrives, however slow the machine.
+        all.limits = limits().with_drain(Duration::from_secs(60));
         let house = House::behind(one, all).await;
         let knows = json!({"extensions": {OTHER: {}}});
         let heard = || house.peer.of("notifications/ledger/changed");
@@ -819,10 +871,10 @@ async fn notifications_of_an_extension_reach_its_server() {
             tells(&house, way, &json!({}), &[told(7.0)]).await;
             let foreign = notification("notifications/tools/unknown", json!({}));
             tells(&house, way, &knows, &[told(1.0), foreign, told(2.50)]).await;
-            house
+            let heard_all = house
                 .peer
-                .saw("notifications/ledger/changed", 2 * (round + 1))
-                .await;
+                .saw("notifications/ledger/changed", 2 * (round + 1));
+            soon(heard_all).await;
             let said: Vec<_> = heard()
                 .iter()
                 .map(|seen| seen.body["params"]["of"].clone())

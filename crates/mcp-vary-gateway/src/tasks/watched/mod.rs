@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::road::{Allowed, Road};
 use super::crossed::MARK;
-use super::{Form, Forms, Key, RELATED, RESULT, Teller, string};
+use super::{Form, Forms, Key, RELATED, RESULT, Teller, lifetime, string};
 use crate::asking::Askable;
 use crate::lasting::Lasting;
 use crate::questions;
@@ -222,7 +222,7 @@ impl Watched {
         road: Road,
         lasting: &Arc<Lasting>,
     ) -> Result<Arc<Self>, Failure> {
-        let said = lifetime(task).filter(|said| *said <= road.lifetime);
+        let said = lifetime(splice::get(task, "ttl")).filter(|said| *said <= road.lifetime);
         let watched = Arc::new(Self {
             ttl: said.is_none().then_some(road.lifetime.as_millis()),
             lifetime: said.unwrap_or(road.lifetime),
@@ -505,12 +505,6 @@ impl Standing {
 fn related_to(request: &ServerRequest) -> Option<String> {
     let meta = splice::get(request.params()?, "_meta")?;
     string(splice::get(meta, RELATED)?, "taskId")
-}
-
-/// How long the server keeps it; for ever where it does not say.
-fn lifetime(task: &str) -> Option<Duration> {
-    let milliseconds: f64 = splice::get(task, "ttl")?.parse().ok()?;
-    Duration::try_from_secs_f64(milliseconds / 1000.0).ok()
 }
 
 /// For what is known already, and on its way.
