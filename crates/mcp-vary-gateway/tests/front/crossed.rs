@@ -436,6 +436,23 @@ async fn a_task_whose_server_is_lost_has_failed() {
     assert!(why.contains("its task is gone"), "{task}");
 }
 
+/// A server that lets go of a task with its result may say that there is none before the result has come.
+#[tokio::test]
+async fn a_task_that_is_let_go_of_with_its_result_has_come_to_it() {
+    let works = Works::default();
+    let house = house(&works).await;
+    let client = Asks::new(&house, Way::HttpModern, knows_tasks());
+    let id = client.made().await;
+    let delivers = works.lets_go("work-1").await;
+    let asked = house.peer.of("tasks/get").len();
+    let result = async {
+        soon(house.peer.saw("tasks/get", asked + 1)).await;
+        delivers(Ok(done()));
+    };
+    let (task, ()) = tokio::join!(client.get(&id), result);
+    assert_eq!(task["status"], "completed", "{task}");
+}
+
 /// A gateway that was started again asks the server, which may still know the task.
 #[tokio::test]
 async fn a_task_outlives_its_gateway_where_its_server_knows_it() {

@@ -277,8 +277,9 @@ impl Watched {
                     self.said(&task, lasting);
                     self.settle().await;
                 }
-                // The server keeps it no longer.
+                // The server keeps it no longer: it may have let go of it with the result.
                 Err(why) if why.code() == INVALID_PARAMS => {
+                    self.wait_for_more(A_MOMENT).await;
                     self.came_to(ComeTo::gone(why.message()), lasting);
                 }
                 Err(why) => return Err(why),
@@ -302,6 +303,11 @@ impl Watched {
             Some("input_required") => A_BLINK,
             _ => return,
         };
+        self.wait_for_more(patience).await;
+    }
+
+    /// Waits until what it asks, or what it came to, is known, but not for longer than `patience`.
+    async fn wait_for_more(&self, patience: Duration) {
         let waited = async {
             loop {
                 let changed = self.changed.notified();

@@ -273,6 +273,13 @@ impl Works {
         self.with(|state| state.tasks.remove(id));
     }
 
+    /// The task is not known any more, and its result still to be delivered.
+    pub(super) async fn lets_go(&self, id: &str) -> impl FnOnce(Result<Value, Value>) + use<> {
+        self.is_waited_for(id).await;
+        let mut task = self.with(|state| state.tasks.remove(id).unwrap());
+        move |outcome| task.end(outcome)
+    }
+
     async fn until(&self, holds: impl Fn(&State) -> bool) {
         soon(async {
             while !self.with(|state| holds(state)) {
