@@ -31,7 +31,6 @@ use tokio::sync::broadcast::error::RecvError;
 pub(crate) use self::awaited::{Awaited, Coming, Ended, related_to};
 pub(crate) use self::claims::Claims;
 pub(crate) use self::finished::Finished;
-
 pub(crate) use self::made::{Key, Made};
 pub(crate) use self::told::{RESULT, Teller};
 pub(crate) use self::translate::Forms;

@@ -9,7 +9,7 @@ use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
 use serde_json::{Value, json};
 
 use self::server::Works;
-use crate::stage::{SUBSCRIPTION, stream_of};
+use crate::stage::{SUBSCRIPTION, listening_to_tasks, stream_of};
 use crate::support::{
     House, Http, Legacy, Pipe, Post, Way, config, features, modern, notification, request, soon,
     tool, under,
@@ -505,24 +505,10 @@ async fn what_a_task_came_to_is_shaped_as_the_result_of_its_call() {
     );
 }
 
-/// A client on a stream of its own that listens to these tasks.
+/// A client on a stream of its own that listens to these tasks, all of which are known.
 async fn listening(house: &House, capabilities: &Value, ids: &[&str]) -> Http {
-    let mut http = house.connect().await;
-    let params = json!({"notifications": {"taskIds": ids}});
-    let listen = modern(
-        json!("listen"),
-        "subscriptions/listen",
-        params,
-        capabilities,
-    );
-    http.send(&Post::modern(&listen).bytes()).await;
-    assert_eq!(http.head().await.status, 200);
-    let told = soon(http.event()).await.unwrap();
-    assert_eq!(
-        told["params"]["notifications"],
-        json!({"taskIds": ids}),
-        "{told}"
-    );
+    let (http, acknowledged) = listening_to_tasks(house, capabilities, ids).await;
+    assert_eq!(acknowledged, json!({"taskIds": ids}));
     http
 }
 

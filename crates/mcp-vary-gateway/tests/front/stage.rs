@@ -459,3 +459,28 @@ impl Ear {
         self.legacy.as_ref().unwrap().session.clone()
     }
 }
+
+/// A modern client that listens to these tasks; what is acknowledged.
+pub(crate) async fn listening_to_tasks(
+    house: &House,
+    capabilities: &Value,
+    ids: &[&str],
+) -> (Http, Value) {
+    let mut http = house.connect().await;
+    let params = json!({"notifications": {"taskIds": ids}});
+    let listen = modern(
+        json!("listen"),
+        "subscriptions/listen",
+        params,
+        capabilities,
+    );
+    http.send(&Post::modern(&listen).bytes()).await;
+    assert_eq!(http.head().await.status, 200);
+    let told = soon(http.event()).await.unwrap();
+    assert_eq!(
+        told["method"], "notifications/subscriptions/acknowledged",
+        "{told}"
+    );
+    assert_eq!(told["params"]["_meta"][SUBSCRIPTION], "listen");
+    (http, told["params"]["notifications"].clone())
+}

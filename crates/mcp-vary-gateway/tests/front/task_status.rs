@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::http_peer::{Peer, Reply, Seen, event};
-use crate::stage::{SUBSCRIPTION, stream_of};
+use crate::stage::{SUBSCRIPTION, listening_to_tasks, stream_of};
 use crate::support::{
-    House, Http, Legacy, Pipe, Post, Way, config, features, modern, notification, soon, tool, under,
+    House, Http, Legacy, Pipe, Way, config, features, modern, notification, soon, tool, under,
 };
 
 const TASKS: &str = "io.modelcontextprotocol/tasks";
@@ -325,27 +325,6 @@ async fn a_status_that_overtakes_the_answer_is_told_after_it() {
     assert_eq!(told(&mut stream).await, expected);
 }
 
-/// A modern client that listens to these tasks; what is acknowledged.
-async fn listening(house: &House, capabilities: &Value, ids: &[&str]) -> (Http, Value) {
-    let mut http = house.connect().await;
-    let params = json!({"notifications": {"taskIds": ids}});
-    let listen = modern(
-        json!("listen"),
-        "subscriptions/listen",
-        params,
-        capabilities,
-    );
-    http.send(&Post::modern(&listen).bytes()).await;
-    assert_eq!(http.head().await.status, 200);
-    let told = soon(http.event()).await.unwrap();
-    assert_eq!(
-        told["method"], "notifications/subscriptions/acknowledged",
-        "{told}"
-    );
-    assert_eq!(told["params"]["_meta"][SUBSCRIPTION], "listen");
-    (http, told["params"]["notifications"].clone())
-}
-
 fn knows_tasks() -> Value {
     json!({"extensions": {TASKS: {}}})
 }
@@ -368,9 +347,9 @@ async fn a_stream_tells_of_the_tasks_that_it_listens_to() {
         let (house, _two) = jobs.house().await;
         let knows = knows_tasks();
         let (a, b) = (made(&house, &knows).await, made(&house, &knows).await);
-        let (mut first, told_of) = listening(&house, &knows, &[&a, "of nobody", &a]).await;
+        let (mut first, told_of) = listening_to_tasks(&house, &knows, &[&a, "of nobody", &a]).await;
         assert_eq!(told_of, json!({"taskIds": [a]}), "{era:?}");
-        let (mut both, told_of) = listening(&house, &knows, &[&b, &a]).await;
+        let (mut both, told_of) = listening_to_tasks(&house, &knows, &[&b, &a]).await;
         assert_eq!(told_of, json!({"taskIds": [b, a]}));
         match era {
             Era::Modern => jobs.tells_of(&["job-1", "job-2"]).await,
@@ -411,7 +390,7 @@ async fn the_result_in_a_status_is_that_of_the_task() {
         let read =
             || Way::HttpModern.ask(&house, &knows, "resources/read", json!({"uri": "made:7"}));
         assert_eq!(read().await["error"]["code"], -32602);
-        let (mut stream, _) = listening(&house, &knows, &[&id]).await;
+        let (mut stream, _) = listening_to_tasks(&house, &knows, &[&id]).await;
         jobs.until(|state| !state.streams.is_empty()).await;
         jobs.say("job-1", "completed");
         let told = soon(stream.event()).await.unwrap();
@@ -463,7 +442,7 @@ async fn only_who_knows_tasks_can_listen_to_them() {
     }
     // Where there are no tasks nothing is promised.
     let house = House::start().await;
-    let (_stream, told_of) = listening(&house, &json!({}), &["x"]).await;
+    let (_stream, told_of) = listening_to_tasks(&house, &json!({}), &["x"]).await;
     assert_eq!(told_of, json!({}));
 }
 
@@ -475,7 +454,7 @@ async fn what_was_missed_of_a_task_is_told() {
         let (house, _two) = jobs.house().await;
         let knows = knows_tasks();
         let id = made(&house, &knows).await;
-        let (mut stream, _) = listening(&house, &knows, &[&id]).await;
+        let (mut stream, _) = listening_to_tasks(&house, &knows, &[&id]).await;
         jobs.until(|state| !state.streams.is_empty()).await;
         jobs.interrupt();
         let expected = status(STATUS, &id, "completed");
@@ -514,7 +493,7 @@ async fn a_stream_of_tasks_outlives_a_configuration() {
         .ask(&house, &knows, "tools/call", call)
         .await;
     let other = other["result"]["taskId"].as_str().unwrap().to_owned();
-    let (mut stream, told_of) = listening(&house, &knows, &[&id, &other]).await;
+    let (mut stream, told_of) = listening_to_tasks(&house, &knows, &[&id, &other]).await;
     assert_eq!(told_of, json!({"taskIds": [id, other]}));
     let mut changed: Config = config(Target::command("none", []));
     let entry = UpstreamConfig::new("one", Target::http(house.peer.url.clone()));
