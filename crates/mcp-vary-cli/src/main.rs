@@ -38,6 +38,10 @@ use args::{Args, Command};
 use failure::{Failure, Verdict};
 use stop::Stop;
 
+/// Not the C library's: `docs/decisions/0020-allocator.md`.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let args = Args::parse();
     match run(args) {
