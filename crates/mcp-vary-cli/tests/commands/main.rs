@@ -13,3 +13,4 @@ mod serve;
 #[cfg(target_os = "linux")]
 mod sessions;
 mod status;
+mod tls;

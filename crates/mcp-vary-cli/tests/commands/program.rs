@@ -32,12 +32,7 @@ pub(crate) fn command(args: &[&str]) -> Command {
 /// Runs the program to its end.
 #[track_caller]
 pub(crate) fn run(args: &[&str]) -> Run {
-    let output = command(args).output().unwrap();
-    Run {
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-        code: output.status.code(),
-    }
+    Run::of(&mut command(args))
 }
 
 /// Runs the program in front of the weather server.
@@ -47,6 +42,17 @@ pub(crate) fn with_weather(args: &[&str]) -> Run {
 }
 
 impl Run {
+    /// Runs `command` to its end.
+    #[track_caller]
+    pub(crate) fn of(command: &mut Command) -> Self {
+        let output = command.output().unwrap();
+        Self {
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+            code: output.status.code(),
+        }
+    }
+
     /// The data, of a run that ended with `code` and had nothing to say.
     #[track_caller]
     pub(crate) fn data(self, code: i32) -> String {
@@ -110,7 +116,14 @@ impl Server {
     /// Starts the program and waits until it says where it serves.
     #[track_caller]
     pub(crate) fn start(args: &[&str]) -> Self {
+        Self::start_with(args, &[])
+    }
+
+    /// The same with further variables in its environment.
+    #[track_caller]
+    pub(crate) fn start_with(args: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut child = command(args)
+            .envs(variables.iter().copied())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

@@ -2,18 +2,15 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use http::{HeaderMap, Uri};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::connect::HttpConnector;
 use tokio::sync::{Mutex, Semaphore, broadcast, watch};
 
 use super::exchange::{Call, Exchange};
 use super::pool::Pool;
 use super::session::Session;
-use super::{Connection, modern_headers};
+use super::{Connection, modern_headers, tls};
 use crate::revision::{Era, Revision};
 use crate::upstream::config::{UpstreamConfig, origin};
 use crate::upstream::error::{ConnectError, UpstreamError};
@@ -32,7 +29,10 @@ pub(in crate::upstream) async fn connect(
     events: &broadcast::Sender<Event>,
 ) -> Result<(Arc<Connection>, Hello), ConnectError> {
     let server: Arc<str> = config.name.as_str().into();
-    let connector = connector(&server, url, config.limits.connect)?;
+    let connector = tls::connector(url, config.limits.connect).map_err(|what| {
+        let server = Arc::clone(&server);
+        ConnectError::Handshake { server, what }
+    })?;
     let configured = secret(headers);
     let blank = Session::new(&configured, Revision::LATEST_MODERN, true, None, 0);
     let connection = Arc::new(Connection {
@@ -86,51 +86,6 @@ fn secret(headers: &HeaderMap) -> HeaderMap {
         value.set_sensitive(true);
     }
     headers
-}
-
-fn connector(
-    server: &Arc<str>,
-    url: &Uri,
-    connect: Duration,
-) -> Result<HttpsConnector<HttpConnector>, ConnectError> {
-    let unusable = |what: String| ConnectError::Handshake {
-        server: Arc::clone(server),
-        what,
-    };
-    let mut http = HttpConnector::new();
-    http.enforce_http(false);
-    http.set_nodelay(true);
-    http.set_connect_timeout(Some(connect));
-    http.set_keepalive(Some(KEEPALIVE));
-    let provider = rustls::crypto::ring::default_provider();
-    let builder = HttpsConnectorBuilder::new();
-    let builder = match (url.scheme_str(), url.host()) {
-        (Some("https"), Some(_)) => {
-            builder
-                .with_provider_and_native_roots(provider)
-                .map_err(|error| {
-                    unusable(format!(
-                        "the system's root certificates cannot be read: {error}"
-                    ))
-                })?
-        }
-        (Some("http"), Some(_)) => {
-            let tls = rustls::ClientConfig::builder_with_provider(Arc::new(provider))
-                .with_safe_default_protocol_versions()
-                .map_err(|error| unusable(error.to_string()))?
-                .with_root_certificates(rustls::RootCertStore::empty())
-                .with_no_client_auth();
-            builder.with_tls_config(tls)
-        }
-        _ => {
-            let what = format!(
-                "its address `{}` is neither http:// nor https:// with a host",
-                origin(url)
-            );
-            return Err(unusable(what));
-        }
-    };
-    Ok(builder.https_or_http().enable_http1().wrap_connector(http))
 }
 
 impl Connection {
@@ -294,6 +249,5 @@ pub(super) fn is_legacy(session: &Session) -> bool {
     session.era == Era::Legacy
 }
 
-const KEEPALIVE: Duration = Duration::from_secs(60);
 const REPLYING: usize = 32;
 const WITHDRAWING: usize = 1024;

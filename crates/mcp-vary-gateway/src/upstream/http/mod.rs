@@ -10,6 +10,7 @@ mod replies;
 mod session;
 mod standalone;
 mod stream;
+mod tls;
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -264,10 +265,14 @@ impl Connection {
         }
     }
 
-    fn unreachable(&self, error: &dyn std::error::Error) -> UpstreamError {
+    fn unreachable(&self, error: &(dyn std::error::Error + 'static)) -> UpstreamError {
+        let mut reason = chain(error);
+        if let Some(advice) = tls::advice(error) {
+            reason = format!("{reason}; {advice}");
+        }
         UpstreamError::Unreachable {
             server: Arc::clone(&self.server),
-            reason: chain(error),
+            reason,
         }
     }
 

@@ -1,0 +1,181 @@
+//! Servers behind `https://`: whose certificates are believed, and what is said of the others.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rustls::ServerConfig;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+use tokio_rustls::TlsAcceptor;
+
+use crate::program::{Run, Server, VARY, command, file, run};
+
+/// Whoever trusts it reads like whoever needs no trust, in both eras and with all that a call is.
+#[test]
+fn a_server_is_reached_through_tls_as_without() {
+    let house = House::of("trusted", &["localhost"]);
+    let url = house.url("localhost");
+    for what in [
+        &["inspect"][..],
+        &["call", "get_weather", r#"{"location":"Bern"}"#],
+    ] {
+        let plain = run(&[what, &[house.plain.url().as_str()]].concat());
+        let sealed = house.run(&[what, &[url.as_str()]].concat());
+        assert_eq!(sealed.data(0), plain.data(0));
+    }
+}
+
+#[test]
+fn a_gateway_in_front_of_it_answers() {
+    let house = House::of("served", &["localhost"]);
+    let config = format!(
+        r#"{{"servers": {{"weather": {{"url": "{}"}}}}}}"#,
+        house.url("localhost")
+    );
+    let config = file("tls-served.json", &config);
+    let gateway = Server::start_with(
+        &[
+            "serve",
+            "--listen",
+            "0",
+            "--config",
+            config.to_str().unwrap(),
+        ],
+        &[("SSL_CERT_FILE", house.authority.to_str().unwrap())],
+    );
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_weather","arguments":{"location":"Bern"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+    let headers =
+        "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: get_weather\r\n";
+    let answer = gateway.post_with(call, headers);
+    assert!(answer.contains("Warming trend"), "{answer}");
+}
+
+#[test]
+fn a_certificate_of_an_unknown_authority_is_refused_with_what_to_do() {
+    let house = House::of("unknown", &["localhost"]);
+    let other = House::of("other", &["localhost"]);
+    let refused = other.run(&["inspect", &house.url("localhost")]);
+    refused.refuses(&[
+        "cannot be reached",
+        "invalid peer certificate: UnknownIssuer",
+        "name the file of its authority's certificate in SSL_CERT_FILE",
+    ]);
+}
+
+#[test]
+fn a_certificate_for_another_name_is_refused_with_what_to_do() {
+    let house = House::of("named", &["elsewhere.test"]);
+    let refused = house.run(&["inspect", &house.url("localhost")]);
+    refused.refuses(&[
+        "not valid for name \"localhost\"",
+        "elsewhere.test",
+        "reach the server by a name that its certificate is for",
+    ]);
+}
+
+#[test]
+fn a_server_without_tls_is_told_from_one_with_it() {
+    let house = House::of("plain", &["localhost"]);
+    let url = house.plain.url().replace("http://", "https://");
+    house.run(&["inspect", &url]).refuses(&[
+        "cannot be reached",
+        "does not speak TLS; its address may begin with http://",
+    ]);
+}
+
+#[test]
+fn a_machine_without_certificates_says_so() {
+    let house = House::of("none", &["localhost"]);
+    let empty = file("tls-empty.pem", "");
+    let refused = in_trust_of(&empty, &["inspect", &house.url("localhost")]);
+    refused.refuses(&[
+        "the system's root certificates cannot be read",
+        "SSL_CERT_FILE",
+    ]);
+}
+
+/// The weather server behind TLS, with a certificate for some names by an authority of its own.
+struct House {
+    authority: PathBuf,
+    address: SocketAddr,
+    plain: Server,
+    _runtime: Runtime,
+}
+
+impl House {
+    fn of(test: &str, names: &[&str]) -> Self {
+        let plain = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
+        let mut of_authority = CertificateParams::default();
+        let name = &mut of_authority.distinguished_name;
+        name.push(DnType::CommonName, test);
+        of_authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority =
+            CertifiedIssuer::self_signed(of_authority, KeyPair::generate().unwrap()).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let names = names.iter().copied().map(str::to_owned);
+        let certificate = CertificateParams::new(names.collect::<Vec<_>>())
+            .unwrap()
+            .signed_by(&key, &authority)
+            .unwrap();
+        let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+        let runtime = Runtime::new().unwrap();
+        let address = runtime.block_on(listen(certificate.der().clone(), key, plain.address));
+        Self {
+            authority: file(&format!("tls-{test}.pem"), &authority.pem()),
+            address,
+            plain,
+            _runtime: runtime,
+        }
+    }
+
+    fn url(&self, host: &str) -> String {
+        format!("https://{host}:{}/mcp", self.address.port())
+    }
+
+    /// Runs the program where the authority is trusted.
+    fn run(&self, args: &[&str]) -> Run {
+        in_trust_of(&self.authority, args)
+    }
+}
+
+fn in_trust_of(authority: &PathBuf, args: &[&str]) -> Run {
+    let mut command = command(args);
+    command
+        .env("SSL_CERT_FILE", authority)
+        .env_remove("SSL_CERT_DIR");
+    Run::of(&mut command)
+}
+
+/// Takes connections with TLS and passes on what is in them.
+async fn listen(
+    certificate: CertificateDer<'static>,
+    key: PrivateKeyDer<'static>,
+    to: SocketAddr,
+) -> SocketAddr {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            let acceptor = acceptor.clone();
+            tokio::spawn(async move {
+                // Whoever does not trust the certificate hangs up: that is what it is for.
+                if let Ok(mut sealed) = acceptor.accept(socket).await {
+                    let mut plain = TcpStream::connect(to).await.unwrap();
+                    let _ = tokio::io::copy_bidirectional(&mut sealed, &mut plain).await;
+                }
+            });
+        }
+    });
+    address
+}
