@@ -1,6 +1,7 @@
 //! The gateway as a whole: what it is configured to be now, and what it has from its start to its end.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
@@ -23,6 +24,8 @@ pub struct Gateway {
     pub(crate) lasting: Arc<Lasting>,
     /// Held while one configuration takes the place of another, and at the end.
     pub(crate) replacing: Mutex<()>,
+    /// How many ways in there are for clients.
+    entrances: Arc<AtomicUsize>,
     /// Whoever drops the gateway without closing it ends what runs in the background, too.
     _stop_when_dropped: DropGuard,
 }
@@ -52,6 +55,7 @@ impl Gateway {
             current: ArcSwap::from_pointee(setup),
             lasting,
             replacing: Mutex::default(),
+            entrances: Arc::default(),
             _stop_when_dropped: stop_when_dropped,
         });
         gateway.sweep();
@@ -111,6 +115,21 @@ impl Gateway {
         });
     }
 
+    /// Opens a way in for clients.
+    pub(crate) fn entrance(&self) -> Entrance {
+        self.entrances.fetch_add(1, Ordering::Relaxed);
+        Entrance(Arc::clone(&self.entrances))
+    }
+
+    /// Ends the connections to the servers, so that calls which still wait there are answered: that nothing
+    /// comes of them any more.
+    pub(crate) fn give_up_calls(&self) {
+        let setup = self.current();
+        self.lasting
+            .tasks
+            .spawn(async move { setup.classes.close().await });
+    }
+
     /// Ends what runs in the background and the connections to the servers.
     pub async fn close(&self) {
         self.lasting.stopped.cancel();
@@ -126,5 +145,22 @@ impl Gateway {
         {
             tracing::warn!("tasks were still running at the end");
         }
+    }
+}
+
+/// A way in for clients; closed when dropped.
+#[derive(Debug)]
+pub(crate) struct Entrance(Arc<AtomicUsize>);
+
+impl Entrance {
+    /// Whether clients have no other.
+    pub(crate) fn is_last(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 1
+    }
+}
+
+impl Drop for Entrance {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

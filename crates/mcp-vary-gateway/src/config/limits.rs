@@ -31,7 +31,8 @@ pub struct Limits {
     /// How long what is written to a client may wait without a byte of it being taken; 60 seconds.
     /// Then its connection is closed.
     pub write_timeout: Duration,
-    /// How long requests in flight may take to finish at shutdown; 10 seconds.
+    /// How long requests in flight may take to finish at shutdown; 10 seconds. Those that have not are answered
+    /// with an error.
     pub drain: Duration,
     /// Bytes of the results, all together, that are kept whole for clients that got less of them; 64 MiB, and
     /// a quarter of it for one.
@@ -219,7 +220,7 @@ connection is closed",
     },
     Setting {
         key: "drain",
-        about: "how long requests in flight may take at shutdown",
+        about: "how long requests in flight may take at shutdown; the others are answered with an error",
         default: "10s",
         takes: Takes::Duration(|limits| &mut limits.drain),
     },

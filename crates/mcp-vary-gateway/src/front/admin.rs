@@ -31,7 +31,7 @@ impl Gateway {
         listener: TcpListener,
         shutdown: impl Future<Output = ()>,
     ) -> io::Result<()> {
-        self.serve(Site::Admin, listener, shutdown).await
+        self.serve(Site::Admin, listener, shutdown, None).await
     }
 }
 

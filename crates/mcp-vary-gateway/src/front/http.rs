@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,16 +16,18 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
+use super::FAREWELL;
 use super::deadline::Deadline;
 use super::guard::{self, TurnedAway};
 use super::post;
 use super::sse::{Body, Stream, Told as Telling, understands_priming};
 use crate::choose::{ENDPOINT, Told};
-use crate::gateway::Gateway;
+use crate::gateway::{Entrance, Gateway};
 use crate::mcp_header::SESSION_ID;
 use crate::reply::{Failure, INVALID_REQUEST, Reply};
 use crate::resume::{self, Connection, EventId, Resumed};
@@ -38,7 +41,8 @@ const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 impl Gateway {
     /// Serves clients over streamable HTTP at `/mcp` until `shutdown`, then lets requests in flight
     /// finish, for as long as the limits say. Streams that only listen end at once; other listeners of
-    /// the same gateway go on with theirs.
+    /// the same gateway go on with theirs. When there are none, the connections to the servers end then, so that
+    /// whoever still waits is answered with an error.
     ///
     /// # Errors
     ///
@@ -49,7 +53,9 @@ impl Gateway {
         listener: TcpListener,
         shutdown: impl Future<Output = ()>,
     ) -> io::Result<()> {
-        self.serve(Site::Mcp, listener, shutdown).await
+        let entrance = self.entrance();
+        self.serve(Site::Mcp, listener, shutdown, Some(entrance))
+            .await
     }
 
     pub(super) async fn serve(
@@ -57,6 +63,7 @@ impl Gateway {
         site: Site,
         listener: TcpListener,
         shutdown: impl Future<Output = ()>,
+        entrance: Option<Entrance>,
     ) -> io::Result<()> {
         refuse_off_loopback(&listener)?;
         let door = Door {
@@ -68,7 +75,13 @@ impl Gateway {
             () = shutdown => {}
         }
         drop(listener);
-        door.close(self.current().config.limits.drain).await;
+        let drain = self.current().config.limits.drain;
+        let answer = || {
+            if entrance.is_some_and(|it| it.is_last()) {
+                self.give_up_calls();
+            }
+        };
+        door.close(drain, answer).await;
         Ok(())
     }
 
@@ -305,13 +318,15 @@ struct Door {
 }
 
 impl Door {
-    /// Lets requests in flight finish for at most `drain`.
-    async fn close(self, drain: Duration) {
+    /// Lets requests in flight finish for at most `drain`; `give_up` has the others answered.
+    async fn close(self, drain: Duration, give_up: impl FnOnce()) {
         self.stopping.cancel();
         self.connections.close();
-        let finished = self.graceful.shutdown();
-        if tokio::time::timeout(drain, finished).await.is_err() {
-            warn!("connections were still open at the end");
+        let mut finished = pin!(self.graceful.shutdown());
+        if timeout(drain, &mut finished).await.is_err() {
+            warn!("requests were still in flight at the end");
+            give_up();
+            let _ = timeout(FAREWELL, finished).await;
             self.closed.cancel();
         }
         self.connections.wait().await;

@@ -12,6 +12,7 @@ pub(crate) mod stdio;
 mod telling_tests;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::params::Params;
 use crate::reply::{Failure, Reply};
@@ -20,6 +21,9 @@ use crate::session::{Place, Refused, Session};
 use crate::setup::Setup;
 use crate::tasks;
 use crate::wire::Message;
+
+/// How long a client has, at the end, to read that nothing comes of its request any more.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Takes the place of a request in its session.
 pub(crate) fn begin(gateway: &Setup, session: &Arc<Session>, id: &str) -> Result<Place, Reply> {

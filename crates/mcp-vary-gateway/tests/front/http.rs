@@ -587,6 +587,27 @@ async fn a_gateway_that_stops_answers_what_it_took() {
     assert!(client.http.is_closed().await);
 }
 
+/// Whoever still waits when the time for that is over hears that nothing comes any more, and why.
+#[tokio::test]
+async fn a_gateway_that_stops_answers_what_did_not_end() {
+    let house = House::start().await;
+    let legacy = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let wait = legacy.post(&request(json!(7), "tools/call", tool("wait")));
+    let also = Post::modern(&modern(json!(7), "tools/call", tool("wait"), &json!({})));
+    let mut waiting = [legacy.http, house.connect().await];
+    for (http, post) in waiting.iter_mut().zip([wait, also]) {
+        http.send(&post.bytes()).await;
+    }
+    soon(house.peer.saw("tools/call", 2)).await;
+    house.stop();
+    for http in &mut waiting {
+        let answer = soon(http.response()).await.json();
+        let error = json!({"code": -32603, "message": "server `peer` was closed by the gateway"});
+        assert_eq!(answer, json!({"jsonrpc": "2.0", "id": 7, "error": error}));
+        assert!(http.is_closed().await);
+    }
+}
+
 #[tokio::test]
 async fn a_gateway_that_stops_ends_what_only_listens() {
     let patient = limits().with_drain(Duration::from_secs(10));
@@ -634,6 +655,22 @@ async fn a_listener_that_stops_ends_only_its_own_streams() {
     house
         .is_unharmed(&mut client.http, "another listener")
         .await;
+}
+
+/// Nor are the servers ended that others use: the call has its connection closed.
+#[tokio::test]
+async fn a_listener_that_stops_leaves_the_servers_to_the_others() {
+    let house = House::start().await;
+    let (address, stop) = serve(&house.gateway).await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    client.http = Http::connect(address).await;
+    let wait = client.post(&request(json!(7), "tools/call", tool("wait")));
+    client.http.send(&wait.bytes()).await;
+    soon(house.peer.saw("tools/call", 1)).await;
+    stop.cancel();
+    assert!(soon(client.http.is_closed()).await);
+    let mut other = house.connect().await;
+    house.is_unharmed(&mut other, "another listener").await;
 }
 
 /// Whoever stops reading gives up its connection; here it is the only one, so that others wait for it.

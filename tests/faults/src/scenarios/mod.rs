@@ -218,9 +218,15 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "SIGTERM while a call hangs",
-        means: "Calls have until `drain` (here 1 s, by default 10 s).",
+        means: "Calls have until `drain` (here 1 s, by default 10 s); then the server is ended, and they are answered.",
         servers: &Transport::BOTH,
         run: |case| Box::pin(stopping::drains_for_so_long(case)),
+    },
+    Scenario {
+        name: "SIGTERM while a call of a client on stdio hangs",
+        means: "The same with `vary serve --stdio`.",
+        servers: &Transport::BOTH,
+        run: |case| Box::pin(stopping::drains_on_stdio_for_so_long(case)),
     },
     Scenario {
         name: "SIGTERM twice",

@@ -1,5 +1,6 @@
 //! A gateway that is asked to end, or that ends.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -52,27 +53,39 @@ pub(crate) async fn drains_on_stdio(case: &mut Case) -> Result<(), String> {
     ends_well(case, &mut house.gateway, asked).await
 }
 
-/// A call that does not finish holds the end up for as long as `drain` says.
+/// A call that does not finish holds the end up for as long as `drain` says, and is answered then.
 pub(crate) async fn drains_for_so_long(case: &mut Case) -> Result<(), String> {
     case.limits = json!({"drain": "1s"});
     let mut house = case.open().await?;
+    hangs_to_the_end(case, &house.clients, &mut house.gateway).await
+}
+
+/// The same with a client on standard streams.
+pub(crate) async fn drains_on_stdio_for_so_long(case: &mut Case) -> Result<(), String> {
+    case.limits = json!({"drain": "1s"});
+    let mut house = case.open_piped().await?;
+    hangs_to_the_end(case, &house.clients, &mut house.gateway).await
+}
+
+async fn hangs_to_the_end(
+    case: &mut Case,
+    clients: &[Arc<Client>; 2],
+    gateway: &mut Gateway,
+) -> Result<(), String> {
     let during = async {
         case.server.has_got(&names("flight")).await?;
-        house.gateway.signal(Signal::TERM)?;
+        gateway.signal(Signal::TERM)?;
         Ok::<_, String>(Instant::now())
     };
-    let (seen, asked) = tokio::join!(
-        each_calls(&house.clients, "hang", "flight", json!({})),
-        during
-    );
+    let (seen, asked) = tokio::join!(each_calls(clients, "hang", "flight", json!({})), during);
     let asked = asked?;
-    case.both_saw("calls in flight", &house.clients, &seen, asked);
+    case.both_saw("calls in flight", clients, &seen, asked);
     holds(
         seen.iter()
-            .all(|seen| !matches!(seen.said, Said::Result(_))),
-        "a call that hangs was answered",
+            .all(|seen| matches!(seen.said, Said::Error { code: -32603, .. })),
+        "a call that hangs was not answered with an error",
     )?;
-    ends_well(case, &mut house.gateway, asked).await
+    ends_well(case, gateway, asked).await
 }
 
 /// A second signal ends at once what is in flight.

@@ -11,16 +11,17 @@ use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, BufReader};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::lines::{Line, read_line, write, written};
 use self::session::Legacy;
 use self::work::Carried;
-use super::{batch, begin, heard};
+use super::{FAREWELL, batch, begin, heard};
 use crate::call::is_of_an_extension;
 use crate::deprecation::ClientName;
-use crate::gateway::Gateway;
+use crate::gateway::{Entrance, Gateway};
 use crate::params::Params;
 use crate::reply::{Failure, INVALID_REQUEST};
 use crate::revision::Revision;
@@ -33,7 +34,7 @@ const WAITING: usize = 64;
 
 impl Gateway {
     /// Serves one client on a pair of streams until it closes its side or `shutdown`, then lets
-    /// requests in flight finish.
+    /// requests in flight finish, as [`serve_http`](Self::serve_http) does.
     ///
     /// # Errors
     ///
@@ -69,6 +70,7 @@ impl Gateway {
 /// What one client has going on.
 pub(super) struct Connection {
     gateway: Arc<Gateway>,
+    entrance: Entrance,
     /// Made by `initialize`.
     legacy: Option<Legacy>,
     /// Keeps the modern requests in flight, so that they can be cancelled.
@@ -105,6 +107,7 @@ impl Connection {
         };
         Self {
             gateway: Arc::clone(gateway),
+            entrance: gateway.entrance(),
             legacy: None,
             modern: gateway.lasting.sessions.open_unnamed(stateless),
             former: Vec::new(),
@@ -219,10 +222,11 @@ impl Connection {
         }
         self.tasks.close();
         let drain = self.gateway.current().config.limits.drain;
-        if tokio::time::timeout(drain, self.tasks.wait())
-            .await
-            .is_err()
-        {
+        if timeout(drain, self.tasks.wait()).await.is_err() {
+            if self.entrance.is_last() {
+                self.gateway.give_up_calls();
+                let _ = timeout(FAREWELL, self.tasks.wait()).await;
+            }
             self.gone.cancel();
             for session in self.sessions() {
                 session.end();
