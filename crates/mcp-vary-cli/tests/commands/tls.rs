@@ -77,6 +77,16 @@ fn a_certificate_for_another_name_is_refused_with_what_to_do() {
 }
 
 #[test]
+fn an_authority_in_the_place_of_a_server_is_refused_with_what_to_do() {
+    let house = House::of_an_authority("itself", &["localhost"]);
+    let refused = house.run(&["inspect", &house.url("localhost")]);
+    refused.refuses(&[
+        "CaUsedAsEndEntity",
+        "it is the certificate of an authority; the server needs one of its own",
+    ]);
+}
+
+#[test]
 fn a_server_without_tls_is_told_from_one_with_it() {
     let house = House::of("plain", &["localhost"]);
     let url = house.plain.url().replace("http://", "https://");
@@ -107,22 +117,31 @@ struct House {
 
 impl House {
     fn of(test: &str, names: &[&str]) -> Self {
-        let plain = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
-        let mut of_authority = CertificateParams::default();
-        let name = &mut of_authority.distinguished_name;
-        name.push(DnType::CommonName, test);
-        of_authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let authority =
-            CertifiedIssuer::self_signed(of_authority, KeyPair::generate().unwrap()).unwrap();
+        let authority = authority(test, &[]);
         let key = KeyPair::generate().unwrap();
-        let names = names.iter().copied().map(str::to_owned);
-        let certificate = CertificateParams::new(names.collect::<Vec<_>>())
+        let certificate = CertificateParams::new(texts(names))
             .unwrap()
             .signed_by(&key, &authority)
             .unwrap();
+        Self::showing(test, &authority, certificate.der(), &key)
+    }
+
+    /// What `openssl req -x509` makes by default: an authority that signed itself, shown as a server's.
+    fn of_an_authority(test: &str, names: &[&str]) -> Self {
+        let authority = authority(test, names);
+        Self::showing(test, &authority, authority.der(), authority.key())
+    }
+
+    fn showing(
+        test: &str,
+        authority: &Authority,
+        certificate: &CertificateDer<'static>,
+        key: &KeyPair,
+    ) -> Self {
+        let plain = Server::start(&["serve", "--listen", "0", "--", VARY, "weather"]);
         let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
         let runtime = Runtime::new().unwrap();
-        let address = runtime.block_on(listen(certificate.der().clone(), key, plain.address));
+        let address = runtime.block_on(listen(certificate.clone(), key, plain.address));
         Self {
             authority: file(&format!("tls-{test}.pem"), &authority.pem()),
             address,
@@ -139,6 +158,19 @@ impl House {
     fn run(&self, args: &[&str]) -> Run {
         in_trust_of(&self.authority, args)
     }
+}
+
+type Authority = CertifiedIssuer<'static, KeyPair>;
+
+fn authority(name: &str, names: &[&str]) -> Authority {
+    let mut params = CertificateParams::new(texts(names)).unwrap();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+fn texts(names: &[&str]) -> Vec<String> {
+    names.iter().copied().map(str::to_owned).collect()
 }
 
 fn in_trust_of(authority: &PathBuf, args: &[&str]) -> Run {

@@ -83,6 +83,10 @@ pub(super) fn advice(error: &(dyn Error + 'static)) -> Option<&'static str> {
             | CertificateError::NotValidYetContext { .. } => {
                 Some("the server needs another certificate, or this machine's clock is wrong")
             }
+            // What it is has no type that could be asked for.
+            _ if why.to_string().contains("CaUsedAsEndEntity") => Some(
+                "it is the certificate of an authority; the server needs one of its own that is not (`CA:FALSE`)",
+            ),
             _ => None,
         },
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
