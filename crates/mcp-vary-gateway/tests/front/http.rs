@@ -609,6 +609,26 @@ async fn a_gateway_that_stops_answers_what_did_not_end() {
 }
 
 #[tokio::test]
+async fn a_gateway_that_stops_answers_on_streams_too() {
+    let soon_a_stream = limits().with_stream_after(Duration::from_millis(1));
+    let house = House::with(|config| config.with_limits(soon_a_stream)).await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let wait = client.post(&request(json!(7), "tools/call", tool("wait")));
+    client.http.send(&wait.bytes()).await;
+    let head = client.http.head().await;
+    assert_eq!(head.header("content-type"), Some("text/event-stream"));
+    soon(house.peer.saw("tools/call", 1)).await;
+    house.stop();
+    let events = soon(client.http.events()).await;
+    let last = events.last().unwrap();
+    assert_eq!(last["id"], 7);
+    assert_eq!(
+        last["error"]["message"],
+        "server `peer` was closed by the gateway"
+    );
+}
+
+#[tokio::test]
 async fn a_gateway_that_stops_ends_what_only_listens() {
     let patient = limits().with_drain(Duration::from_secs(10));
     let house = House::with(|config| config.with_limits(patient)).await;
