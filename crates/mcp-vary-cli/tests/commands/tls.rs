@@ -13,7 +13,6 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::program::{Run, Server, VARY, command, file, run};
 
-/// Whoever trusts it reads like whoever needs no trust, in both eras and with all that a call is.
 #[test]
 fn a_server_is_reached_through_tls_as_without() {
     let house = House::of("trusted", &["localhost"]);

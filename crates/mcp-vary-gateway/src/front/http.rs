@@ -21,8 +21,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
-use super::FAREWELL;
 use super::deadline::Deadline;
+use super::give_up;
 use super::guard::{self, TurnedAway};
 use super::post;
 use super::sse::{Body, Stream, Told as Telling, understands_priming};
@@ -75,13 +75,7 @@ impl Gateway {
             () = shutdown => {}
         }
         drop(listener);
-        let drain = self.current().config.limits.drain;
-        let answer = || {
-            if entrance.is_some_and(|it| it.is_last()) {
-                self.give_up_calls();
-            }
-        };
-        door.close(drain, answer).await;
+        door.close(self, entrance).await;
         Ok(())
     }
 
@@ -318,15 +312,15 @@ struct Door {
 }
 
 impl Door {
-    /// Lets requests in flight finish for at most `drain`; `give_up` has the others answered.
-    async fn close(self, drain: Duration, give_up: impl FnOnce()) {
+    /// Lets requests in flight finish, for as long as the limits say.
+    async fn close(self, gateway: &Gateway, entrance: Option<Entrance>) {
         self.stopping.cancel();
         self.connections.close();
+        let drain = gateway.current().config.limits.drain;
         let mut finished = pin!(self.graceful.shutdown());
         if timeout(drain, &mut finished).await.is_err() {
             warn!("requests were still in flight at the end");
-            give_up();
-            let _ = timeout(FAREWELL, finished).await;
+            give_up(gateway, entrance.as_ref(), finished).await;
             self.closed.cancel();
         }
         self.connections.wait().await;

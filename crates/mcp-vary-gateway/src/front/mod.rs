@@ -14,6 +14,7 @@ mod telling_tests;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::gateway::{Entrance, Gateway};
 use crate::params::Params;
 use crate::reply::{Failure, Reply};
 use crate::revision::Era;
@@ -24,6 +25,16 @@ use crate::wire::Message;
 
 /// How long a client has, at the end, to read that nothing comes of its request any more.
 const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Has clients answered that wait after the time for that is over, and waits for what `finished` says of them.
+///
+/// Where others come in another way they need the servers, and nobody is answered.
+async fn give_up(gateway: &Gateway, entrance: Option<&Entrance>, finished: impl Future) {
+    if entrance.is_some_and(Entrance::is_last) {
+        gateway.give_up_calls();
+        let _ = tokio::time::timeout(FAREWELL, finished).await;
+    }
+}
 
 /// Takes the place of a request in its session.
 pub(crate) fn begin(gateway: &Setup, session: &Arc<Session>, id: &str) -> Result<Place, Reply> {

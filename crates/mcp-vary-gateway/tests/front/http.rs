@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 use crate::support::{House, Http, Legacy, Post, limits, modern, request, serve, soon, tool};
 
@@ -567,17 +568,23 @@ async fn off_loopback_is_refused_with_the_reason() {
     );
 }
 
+/// A client of a listener of its own that waits for an answer there, and what stops that listener.
+async fn waiting_elsewhere(house: &House) -> (Legacy, CancellationToken) {
+    let (address, stop) = serve(&house.gateway).await;
+    let mut client = Legacy::open(house, "2025-11-25", &json!({})).await;
+    client.http = Http::connect(address).await;
+    let wait = client.post(&request(json!(7), "tools/call", tool("wait")));
+    client.http.send(&wait.bytes()).await;
+    soon(house.peer.saw("tools/call", 1)).await;
+    (client, stop)
+}
+
 /// A request in flight has its answer; only then does the connection close.
 #[tokio::test]
 async fn a_gateway_that_stops_answers_what_it_took() {
     let patient = limits().with_drain(Duration::from_secs(20));
     let house = House::with(|config| config.with_limits(patient)).await;
-    let (address, stop) = serve(&house.gateway).await;
-    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
-    client.http = Http::connect(address).await;
-    let wait = client.post(&request(json!(7), "tools/call", tool("wait")));
-    client.http.send(&wait.bytes()).await;
-    soon(house.peer.saw("tools/call", 1)).await;
+    let (mut client, stop) = waiting_elsewhere(&house).await;
     stop.cancel();
     let cancelled =
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
@@ -681,16 +688,12 @@ async fn a_listener_that_stops_ends_only_its_own_streams() {
 #[tokio::test]
 async fn a_listener_that_stops_leaves_the_servers_to_the_others() {
     let house = House::start().await;
-    let (address, stop) = serve(&house.gateway).await;
-    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
-    client.http = Http::connect(address).await;
-    let wait = client.post(&request(json!(7), "tools/call", tool("wait")));
-    client.http.send(&wait.bytes()).await;
-    soon(house.peer.saw("tools/call", 1)).await;
+    let (mut client, stop) = waiting_elsewhere(&house).await;
     stop.cancel();
-    assert!(soon(client.http.is_closed()).await);
-    let mut other = house.connect().await;
-    house.is_unharmed(&mut other, "another listener").await;
+    assert!(client.http.is_closed().await);
+    let mut other = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let called = other.ask("tools/call", tool("odd")).await.json();
+    assert_eq!(called["error"], Value::Null, "{called}");
 }
 
 /// Whoever stops reading gives up its connection; here it is the only one, so that others wait for it.

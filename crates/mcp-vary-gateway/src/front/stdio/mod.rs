@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 use self::lines::{Line, read_line, write, written};
 use self::session::Legacy;
 use self::work::Carried;
-use super::{FAREWELL, batch, begin, heard};
+use super::{batch, begin, give_up, heard};
 use crate::call::is_of_an_extension;
 use crate::deprecation::ClientName;
 use crate::gateway::{Entrance, Gateway};
@@ -223,10 +223,7 @@ impl Connection {
         self.tasks.close();
         let drain = self.gateway.current().config.limits.drain;
         if timeout(drain, self.tasks.wait()).await.is_err() {
-            if self.entrance.is_last() {
-                self.gateway.give_up_calls();
-                let _ = timeout(FAREWELL, self.tasks.wait()).await;
-            }
+            give_up(&self.gateway, Some(&self.entrance), self.tasks.wait()).await;
             self.gone.cancel();
             for session in self.sessions() {
                 session.end();
