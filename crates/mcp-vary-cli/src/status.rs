@@ -119,7 +119,21 @@ fn shown(status: &Value) -> String {
         out.push_str(&self::variants(variants));
     }
     out.push_str(&deprecated_use(status));
+    out.push_str(&counters(&status["counters"]));
     out
+}
+
+/// What was refused or dropped since the start, after an empty line; nothing where no counter is above zero.
+fn counters(counters: &Value) -> String {
+    let Some(counters) = counters.as_object().filter(|all| !all.is_empty()) else {
+        return String::new();
+    };
+    let heading = ["since the start", "count"].map(str::to_owned).to_vec();
+    let rows = counters
+        .iter()
+        .map(|(name, count)| vec![name.clone(), count.to_string()]);
+    let rows: Vec<_> = std::iter::once(heading).chain(rows).collect();
+    format!("\n{}", table(&rows, 1))
 }
 
 /// Who uses deprecated variants, after an empty line; nothing where nobody does.
@@ -270,6 +284,7 @@ mod tests {
                 {"variant": "old", "client": {"name": "bot", "version": ""}, "requests": 12, "last": 7},
                 {"variant": "old", "client": null, "requests": 1, "last": 7},
             ],
+            "counters": {"refused-duplicate-members": 3, "refused-lookalike-members": 12},
         });
         insta::assert_snapshot!(shown(&status), @r#"
         vary 1.2.3, up for 1d 1h, 1 session
@@ -287,6 +302,10 @@ mod tests {
         deprecated use of  by      version  requests
         old                bot     -              12
         old                others  -               1
+
+        since the start            count
+        refused-duplicate-members      3
+        refused-lookalike-members     12
         "#);
     }
 }

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::{Config, Keys, Limits, Outside};
+use crate::counters::Counters;
 use crate::deprecation::Deprecations;
 use crate::kept::Kept;
 use crate::links::Links;
@@ -33,6 +34,8 @@ pub(crate) struct Lasting {
     pub(crate) links: Arc<Links>,
     /// Who hears of changes.
     pub(crate) audience: Arc<Audience>,
+    /// What was refused or dropped, for the status.
+    pub(crate) counters: Counters,
     pub(crate) deprecations: Deprecations,
     pub(crate) ignorings: Ignorings,
     pub(crate) made: Arc<Made>,
@@ -92,6 +95,7 @@ impl Lasting {
             cursor_keys: cursor_keys.with_previous(previous),
             links: Arc::default(),
             audience: Arc::clone(&audience),
+            counters: Counters::default(),
             deprecations: Deprecations::default(),
             ignorings: Ignorings::default(),
             opened: (config.outside.now)(),

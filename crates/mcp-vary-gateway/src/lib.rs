@@ -12,6 +12,7 @@ mod choose;
 mod class;
 mod client;
 pub mod config;
+mod counters;
 mod deprecation;
 mod front;
 mod gateway;

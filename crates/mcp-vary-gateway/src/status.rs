@@ -1,5 +1,7 @@
 //! How a running gateway stands, for whoever operates it.
 
+use std::collections::BTreeMap;
+
 use mcp_vary::variant::{Date, Status as Standing, VariantId};
 use serde::Serialize;
 
@@ -51,6 +53,9 @@ pub struct Status {
     pub tasks: usize,
     /// How many rankings of the variants were made by this configuration, and not remembered.
     pub rankings: u64,
+    /// What was refused or dropped since the start, by name; a counter at zero is left out.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<&'static str, u64>,
 }
 
 /// How one server stands.
@@ -126,16 +131,17 @@ impl Setup {
             variants: self.variant_statuses(Date::from_unix(now)),
             deprecated_use: self.lasting.deprecations.all(),
             sessions: self.lasting.sessions.known(),
-            streams: self.lasting.streams.sweep(),
+            streams: self.lasting.streams.count(),
             listeners,
             subscriptions,
             questions: self.lasting.questions.count(),
             held_calls: self.lasting.held.count(),
             watched_tasks: self.lasting.watches.count(),
-            finished_tasks: self.lasting.finished.sweep(),
+            finished_tasks: self.lasting.finished.count(),
             own_connections: self.lasting.own.count(),
             tasks: tasks(),
             rankings: self.rankings.made(),
+            counters: self.lasting.counters.above_zero(),
         }
     }
 

@@ -118,11 +118,20 @@ impl Streams {
 
     /// Gives up what nobody came back to; how many are left.
     pub(crate) fn sweep(&self) -> usize {
-        let time = self.time;
-        let is_over = |log: &Log| log.idle_since().is_some_and(|since| since.elapsed() > time);
         let mut all = self.lock();
-        all.retain(|_, log| !is_over(log));
+        all.retain(|_, log| !self.is_over(log));
         all.len()
+    }
+
+    /// How many a [sweep](Self::sweep) would leave; changes nothing.
+    pub(crate) fn count(&self) -> usize {
+        let all = self.lock();
+        all.values().filter(|log| !self.is_over(log)).count()
+    }
+
+    fn is_over(&self, log: &Log) -> bool {
+        let idle_since = log.idle_since();
+        idle_since.is_some_and(|since| since.elapsed() > self.time)
     }
 
     fn make_room(&self) {
@@ -241,6 +250,11 @@ mod tests {
         drop((told, running, ended));
         assert_eq!(streams.sweep(), 4);
         tokio::time::advance(Duration::from_secs(121)).await;
+        assert_eq!(
+            (streams.count(), streams.lock().len()),
+            (2, 4),
+            "counting changes nothing"
+        );
         assert_eq!(streams.sweep(), 2, "what somebody reads, or feeds, stays");
         drop(listening);
         tokio::time::advance(Duration::from_secs(121)).await;

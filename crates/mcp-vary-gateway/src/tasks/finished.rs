@@ -142,6 +142,13 @@ impl Finished {
         all.by_id.len()
     }
 
+    /// How many a [sweep](Self::sweep) would leave; changes nothing.
+    pub(crate) fn count(&self) -> usize {
+        let now = (self.outside.now)();
+        let all = self.lock();
+        all.by_id.values().filter(|done| !done.is_over(now)).count()
+    }
+
     fn find<T>(&self, id: &str, read: impl FnOnce(&str, &Done) -> T) -> Option<T> {
         if !id.starts_with(PREFIX) {
             return None;
@@ -304,6 +311,8 @@ mod tests {
         NOW.store(1_003, Ordering::Relaxed);
         assert_eq!(finished.of(1).len(), 1);
         NOW.store(1_001 + LONGEST_TIME / 1000, Ordering::Relaxed);
+        assert_eq!(finished.count(), 0);
+        assert_eq!(finished.lock().by_id.len(), 2, "counting changes nothing");
         assert_eq!(finished.sweep(), 0, "what is over is forgotten");
         assert_eq!(finished.lock().bytes, 0);
     }

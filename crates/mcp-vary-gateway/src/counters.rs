@@ -1,0 +1,82 @@
+//! Counts of what the gateway refused or dropped, by name, since it was opened.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What is counted. [`Counter::ALL`] names each once.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Counter {
+    /// Requests with a member that another reader takes for one of the protocol's.
+    RefusedLookalikeMembers,
+    /// Requests with a key that is given twice in an object that the gateway checks.
+    RefusedDuplicateMembers,
+}
+
+impl Counter {
+    /// Every counter, in the order of declaration, with the name that `vary status` shows.
+    const ALL: [(Self, &'static str); 2] = [
+        (Self::RefusedLookalikeMembers, "refused-lookalike-members"),
+        (Self::RefusedDuplicateMembers, "refused-duplicate-members"),
+    ];
+}
+
+/// The counts, which only grow. They live as long as the process and survive reloads.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    counts: [AtomicU64; Counter::ALL.len()],
+}
+
+#[allow(
+    dead_code,
+    reason = "the refusals that count here follow in the next changes"
+)]
+impl Counters {
+    /// Adds one to `counter`.
+    pub(crate) fn increment(&self, counter: Counter) {
+        self.add(counter, 1);
+    }
+
+    /// Adds `amount` to `counter`.
+    pub(crate) fn add(&self, counter: Counter, amount: u64) {
+        self.counts[counter as usize].fetch_add(amount, Ordering::Relaxed);
+    }
+
+    /// The counters above zero, by name.
+    pub(crate) fn above_zero(&self) -> BTreeMap<&'static str, u64> {
+        let counts = Counter::ALL.iter().map(|(counter, name)| {
+            let count = self.counts[*counter as usize].load(Ordering::Relaxed);
+            (*name, count)
+        });
+        counts.filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_counter_has_a_slot_and_a_kebab_case_name_of_its_own() {
+        let counters = Counters::default();
+        for (index, (counter, name)) in Counter::ALL.iter().enumerate() {
+            assert_eq!(*counter as usize, index, "{name} is out of order");
+            let is_kebab = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
+            assert!(name.bytes().all(is_kebab), "{name}");
+            counters.add(*counter, 2);
+            counters.increment(*counter);
+        }
+        let shown = counters.above_zero();
+        assert_eq!(shown.len(), Counter::ALL.len());
+        assert!(shown.values().all(|count| *count == 3));
+    }
+
+    #[test]
+    fn a_counter_at_zero_is_not_shown() {
+        let counters = Counters::default();
+        assert!(counters.above_zero().is_empty());
+        counters.increment(Counter::RefusedDuplicateMembers);
+        let shown = counters.above_zero();
+        assert_eq!(shown.get("refused-duplicate-members"), Some(&1));
+        assert_eq!(shown.len(), 1);
+    }
+}
