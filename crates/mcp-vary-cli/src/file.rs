@@ -7,6 +7,7 @@ use mcp_vary_gateway::Config;
 use mcp_vary_gateway::config::{self, File, Mistakes, Source};
 
 use crate::failure::Failure;
+use crate::outside::today;
 use crate::print::talk;
 
 /// Reads the servers of `path`, or only the one that is called `only`, and says what is worth knowing.
@@ -46,7 +47,7 @@ pub(crate) fn text(path: &Path) -> Result<String, Failure> {
 
 /// What the `text` of the file `name` says.
 pub(crate) fn parse(name: &str, text: &str, only: Option<&str>) -> Result<File, Mistakes> {
-    let source = Source::new(name, text);
+    let source = Source::new(name, text).with_today(today());
     let source = only.map_or(source, |server| source.with_only(server));
     source.read(&variable)
 }

@@ -1152,7 +1152,30 @@ fn what_is_likely_not_meant_is_noted() {
     assert_eq!(
         notes,
         [
-            "3:36: `variants.a.deprecation` tells nobody anything, since the variant is not deprecated; take out `status`, or this"
+            "3:36: `variants.a.deprecation` has no effect, since the variant is not deprecated; remove `status`, or this"
+        ]
+    );
+}
+
+/// SV-1: a removal date that is past is noted at its line, and the variant is still read.
+#[test]
+fn a_past_removal_date_is_noted_at_its_line() {
+    let text = "servers: {a: {command: x}}\nvariants:\n  a: {}\n  b:\n    deprecation:\n      message: m\n      \
+                removal-date: 2026-06-01\n";
+    let notes = |today: &str| {
+        let source = Source::new("vary.yaml", text).with_today(today.parse().unwrap());
+        let file = source.read(&|_| None).unwrap();
+        file.notes
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(notes("2026-06-01"), [""; 0]);
+    assert_eq!(
+        notes("2026-06-02"),
+        [
+            "7:21: `variants.b.deprecation.removal-date` is past: `b` was to be removed on 2026-06-01 and is still \
+             served; remove the variant, or move the date"
         ]
     );
 }

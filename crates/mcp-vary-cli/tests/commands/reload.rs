@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::program::{INITIALIZE, Server, VARY, command, signal};
+use crate::program::{INITIALIZE, Server, VARY, command, run, signal};
 
 /// A directory for one test, with a configuration in it.
 fn directory(name: &str, text: &str) -> PathBuf {
@@ -253,4 +253,28 @@ fn a_client_of_the_standard_streams_stays_connected() {
     );
     drop(input);
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// SV-1: a removal date that is past is named by `config check`, at the start, and when the file is read again.
+#[test]
+fn a_past_removal_date_is_named_at_check_start_and_reload() {
+    let variants = "variants:\n  now: {description: d}\n  old: {description: d, deprecation: \
+                    {message: m, removal-date: 2026-06-01}}\n";
+    let with_variants = |servers: &[&str]| with(servers) + variants;
+    let directory = directory("reload-past-date", &with_variants(&["one"]));
+    let file = directory.join("vary.yaml");
+    let past = "`variants.old.deprecation.removal-date` is past: `old` was to be removed on 2026-06-01 and is still \
+                served; remove the variant, or move the date";
+    let checked = run(&["config", "check", "--offline", file.to_str().unwrap()]);
+    assert_eq!(checked.code, Some(0), "{}", checked.stderr);
+    let report = checked.stdout + &checked.stderr;
+    let words = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(past), "{report}");
+    let mut server = serve(&file);
+    assert!(server.said.contains(past), "{}", server.said);
+    replace(&file, &with_variants(&["one", "two"]));
+    let said = server.says("note: ");
+    assert!(said.contains(past), "{said}");
+    let said = server.says("reloaded: ");
+    assert!(said.contains("1 added (two)"), "{said}");
 }

@@ -389,23 +389,29 @@ fn uris_of(all: &[VariantConfig]) -> Vec<Arc<UriMap>> {
 }
 
 impl Faces {
-    /// The variants of a configuration. `today` tells which removal dates are past.
+    /// The variants of a configuration. [`log_warnings`](Self::log_warnings) says which removal dates are past.
     ///
     /// # Errors
     ///
     /// Everything that is wrong with how they are declared.
-    pub(crate) fn new(all: Vec<VariantConfig>, today: Date) -> Result<Self, Mistakes> {
+    pub(crate) fn new(all: Vec<VariantConfig>) -> Result<Self, Mistakes> {
         let declared = all.iter().map(|face| face.variant.clone()).collect();
-        let (variants, warnings) = Variants::new(declared, today)?;
-        for warning in warnings {
-            tracing::warn!(%warning, "a variant is declared oddly");
-        }
+        // No date is past on the first day.
+        let (variants, _) = Variants::new(declared, Date::from_unix(0))?;
         Ok(Self {
             variants,
             uris: uris_of(&all),
             all,
             manners: Vec::new(),
         })
+    }
+
+    /// Logs what is allowed in these variants and probably not meant, `today`'s past removal dates included (SV-1).
+    pub(crate) fn log_warnings(&self, today: Date) {
+        let warnings = Variants::new(self.variants.as_slice().to_vec(), today).map(|(_, it)| it);
+        for warning in warnings.unwrap_or_default() {
+            tracing::warn!(%warning, "variant declared oddly");
+        }
     }
 
     /// The same variants, and what they are in these manners.
@@ -457,8 +463,7 @@ impl Faces {
 
     /// The variants that exist without any configuration.
     pub(crate) fn built_in() -> Self {
-        // None of them is deprecated, so that no date matters.
-        match Self::new(built_in(), Date::from_unix(0)) {
+        match Self::new(built_in()) {
             Ok(faces) => faces,
             Err(mistakes) => unreachable!("the built-in variants are valid: {mistakes}"),
         }

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_vary::variant::{Date, ServerVariant};
+use mcp_vary::variant::ServerVariant;
 use mcp_vary::view::{Description, ResourceOverride, ToolOverride};
 use proptest::prelude::*;
 
@@ -106,7 +106,7 @@ fn layout(naming: Naming, page_size: Option<usize>) -> Layout {
     Layout {
         results: Arc::default(),
         naming,
-        faces: Arc::new(Faces::new(faces, Date::from_unix(0)).unwrap()),
+        faces: Arc::new(Faces::new(faces).unwrap()),
         page_size: page_size.and_then(NonZeroUsize::new),
         caching: Caching::Never,
     }

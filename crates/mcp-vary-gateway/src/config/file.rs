@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mcp_vary::extension::ExtensionId;
 use mcp_vary::rank::{ADVERTISED, Weights};
-use mcp_vary::variant::VariantId;
+use mcp_vary::variant::{Date, VariantId};
 
 use super::keys::{self, Keys};
 use super::mistake::{Mistake, Mistakes, Position};
@@ -139,6 +139,7 @@ pub struct Source<'a> {
     name: &'a str,
     text: &'a str,
     only: Option<&'a str>,
+    today: Option<Date>,
 }
 
 impl<'a> Source<'a> {
@@ -149,6 +150,7 @@ impl<'a> Source<'a> {
             name,
             text,
             only: None,
+            today: None,
         }
     }
 
@@ -156,6 +158,13 @@ impl<'a> Source<'a> {
     #[must_use]
     pub const fn with_only(mut self, server: &'a str) -> Self {
         self.only = Some(server);
+        self
+    }
+
+    /// Notes which removal dates of variants are past on `today` (SV-1). Without this no date is past.
+    #[must_use]
+    pub const fn with_today(mut self, today: Date) -> Self {
+        self.today = Some(today);
         self
     }
 
@@ -169,6 +178,7 @@ impl<'a> Source<'a> {
     /// Everything that is wrong with it, at once.
     pub fn read(&self, variable: &dyn Fn(&str) -> Option<String>) -> Result<File, Mistakes> {
         let mut reader = Reader::new(variable, self.only);
+        reader.today = self.today;
         let file = match tree::read(self.name, self.text) {
             Ok(root) => read_root(&mut reader, &root),
             Err(mistakes) => {

@@ -190,7 +190,9 @@ impl Config {
         faces: Vec<VariantConfig>,
     ) -> Result<Self, variant::Mistakes> {
         let today = Date::from_unix((self.outside.now)());
-        self.faces = Arc::new(Faces::new(faces, today)?);
+        let faces = Faces::new(faces)?;
+        faces.log_warnings(today);
+        self.faces = Arc::new(faces);
         Ok(self)
     }
 

@@ -5,6 +5,8 @@ use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use mcp_vary::variant::Date;
+
 use super::mistake::{Mistake, nearest};
 use super::setting::Setting;
 use super::tree::{Entry, Node, Value, join};
@@ -66,6 +68,8 @@ pub(super) struct Reader<'a> {
     variable: Lookup<'a>,
     /// The one server that is wanted.
     pub(super) only: Option<&'a str>,
+    /// The day on which the file is read; without one no date is past.
+    pub(super) today: Option<Date>,
     /// Whether the file is of another program, which has keys of its own.
     pub(super) foreign: bool,
     pub(super) mistakes: Vec<Mistake>,
@@ -78,6 +82,7 @@ impl<'a> Reader<'a> {
         Self {
             variable,
             only,
+            today: None,
             foreign: false,
             mistakes: Vec::new(),
             notes: Vec::new(),

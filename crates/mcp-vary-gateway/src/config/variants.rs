@@ -113,8 +113,7 @@ pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Declar
     let faces = resolved(reader, &all);
     check(reader, field, &all, &faces);
     if reader.mistakes.len() == before {
-        // Whether a removal date is past is said when the gateway starts.
-        into.faces = Faces::new(faces, Date::from_unix(0)).ok().map(Arc::new);
+        into.faces = Faces::new(faces).ok().map(Arc::new);
     }
 }
 
@@ -138,7 +137,8 @@ fn check(
             |it| it.variant.clone(),
         )
     });
-    match Variants::new(declared.collect(), Date::from_unix(0)) {
+    let today = reader.today.unwrap_or(Date::from_unix(0));
+    match Variants::new(declared.collect(), today) {
         Ok((_, warnings)) => warn(reader, field, &warnings),
         Err(mistakes) => {
             // One whose name or status is wrong may be stable.
@@ -155,17 +155,26 @@ fn check(
     }
 }
 
-/// Says at its place what is likely not meant.
+/// Notes, at its position in the file, what is allowed and probably not meant.
 fn warn(reader: &mut Reader<'_>, field: &Field<'_>, warnings: &[variant::Warning]) {
+    use variant::Warning::{NotDeprecated, PastDate};
     for warning in warnings {
-        if let variant::Warning::NotDeprecated(id) = warning {
-            let place = field.deepest(&[id.as_str(), "deprecation"]);
-            let what = "tells nobody anything, since the variant is not deprecated";
-            let note = Mistake::new(place.node.at, place.path, what);
-            reader
-                .notes
-                .push(note.with_fix("take out `status`, or this"));
-        }
+        let (keys, what, fix) = match warning {
+            NotDeprecated(id) => (
+                vec![id.as_str(), "deprecation"],
+                "has no effect, since the variant is not deprecated".to_owned(),
+                "remove `status`, or this",
+            ),
+            PastDate(id, date) => (
+                vec![id.as_str(), "deprecation", "removal-date"],
+                format!("is past: `{id}` was to be removed on {date} and is still served"),
+                "remove the variant, or move the date",
+            ),
+            _ => continue,
+        };
+        let place = field.deepest(&keys);
+        let note = Mistake::new(place.node.at, place.path, what);
+        reader.notes.push(note.with_fix(fix));
     }
 }
 
