@@ -168,7 +168,7 @@ impl Setup {
                 "`_meta` must hold `{CLIENT_CAPABILITIES}`, an object"
             ))
         })?;
-        let known = self.know(capabilities);
+        let known = self.know(capabilities)?;
         // Discovery tells who is there, whoever asks.
         if method != "server/discover" {
             known.has_required(Era::Modern)?;

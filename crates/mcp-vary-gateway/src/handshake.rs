@@ -36,7 +36,7 @@ impl Setup {
         let asked = params.string("protocolVersion")?;
         let capabilities = params.object("capabilities")?;
         let info = params.object("clientInfo")?;
-        let known = self.know(capabilities);
+        let known = self.know(capabilities)?;
         known.has_required(Era::Legacy)?;
         let offers = self.chosen(&self.ordered(&known).order, told, params, || {
             self.ruled(self.rules.said(Some(info), told).variant.as_ref())

@@ -202,7 +202,7 @@ async fn act(
     // What is asked rarely has its room elsewhere: a request is moved about, with all that it may wait for.
     match action {
         Action::Ping => Ok(call.answer("{}")),
-        Action::Discover => Ok(call.discover()),
+        Action::Discover => call.discover(),
         Action::SetLevel => Box::pin(call.set_level()).await,
         Action::List(kind) => call.list(kind).await,
         Action::Call => call.tool().await,

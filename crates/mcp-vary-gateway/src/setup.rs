@@ -74,6 +74,9 @@ impl Known {
     }
 }
 
+/// Bytes of the capabilities of a client. Real ones take some hundred.
+const MAX_CAPABILITIES: usize = 64 << 10;
+
 /// Bytes for what is remembered of modern clients' capabilities, in each of two generations; some thousand
 /// different clients.
 const REMEMBERED_CLIENTS: usize = 8 << 20;
@@ -141,15 +144,25 @@ impl Setup {
     }
 
     /// What follows from a client's capabilities, as JSON text.
-    pub(crate) fn know(&self, capabilities: &str) -> Arc<Known> {
-        self.known.get_or_read(capabilities, |text| {
+    ///
+    /// # Errors
+    ///
+    /// `-32602` when they are longer than [`MAX_CAPABILITIES`]: read, they take some sixty times their size.
+    pub(crate) fn know(&self, capabilities: &str) -> Result<Arc<Known>, Failure> {
+        if capabilities.len() > MAX_CAPABILITIES {
+            return Err(Failure::invalid_params(format!(
+                "the capabilities of the client are {} bytes long; {MAX_CAPABILITIES} are allowed",
+                capabilities.len()
+            )));
+        }
+        Ok(self.known.get_or_read(capabilities, |text| {
             let value: Value = serde_json::from_str(text).unwrap_or_default();
             let names = names(&value);
             let declared = Declared::read(&value, &self.lasting.ignorings);
             let lacks = self.lacking(&value, &declared);
             let known = self.knowledge_of(declared, names, self.classes.mirror(&value));
             Known { lacks, ..known }
-        })
+        }))
     }
 
     /// The first required extension that `capabilities` lack.
@@ -224,13 +237,21 @@ impl Setup {
     }
 }
 
-/// The names of capabilities, and of what each has.
+/// The names of capabilities, and of what each has; of more than [`MAX_NAMES`] the first ones.
+///
+/// They word an error alone, so that what is left out changes no answer of a client that declares what there is.
 fn names(capabilities: &Value) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    for (name, settings) in capabilities.as_object().into_iter().flatten() {
+    let all = capabilities.as_object().into_iter().flatten();
+    let names = all.flat_map(|(name, settings)| {
         let inner = settings.as_object().into_iter().flat_map(Map::keys);
-        names.extend(inner.map(|inner| format!("{name}/{inner}")));
-        names.insert(name.clone());
-    }
+        let inner = inner.map(move |inner| format!("{name}/{inner}"));
+        inner.chain([name.clone()])
+    });
     names
+        .filter(|name| name.len() <= MAX_NAME)
+        .take(MAX_NAMES)
+        .collect()
 }
+
+const MAX_NAMES: usize = 256;
+const MAX_NAME: usize = 256;

@@ -217,7 +217,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
 /// A key that `members` holds more than once.
 ///
 /// A few keys are compared with each other, many are sorted: no object takes quadratic time.
-fn repeated_key<'m, V>(members: &'m [(Cow<'_, str>, V)]) -> Option<&'m str> {
+pub(crate) fn repeated_key<'m, V>(members: &'m [(Cow<'_, str>, V)]) -> Option<&'m str> {
     if members.len() <= 16 {
         let mut keys = members.iter().enumerate();
         return keys.find_map(|(at, (key, _))| {
@@ -232,13 +232,13 @@ fn repeated_key<'m, V>(members: &'m [(Cow<'_, str>, V)]) -> Option<&'m str> {
 }
 
 /// The sentence about a key that stands twice; a peer's key is cut.
-fn given_twice(key: &str) -> String {
+pub(crate) fn given_twice(key: &str) -> String {
     let cut: String = key.chars().take(64).collect();
     format!("the key {cut:?} is given twice")
 }
 
 /// A key, borrowed where it holds no escape.
-struct Key<'a>(Cow<'a, str>);
+pub(crate) struct Key<'a>(pub(crate) Cow<'a, str>);
 
 impl<'de> serde::Deserialize<'de> for Key<'de> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -2,10 +2,15 @@
 //!
 //! Source: MCP 2026-07-28, "Multi Round-Trip Requests"; what binds it is a decision of this project.
 
-use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
 use sha2::{Digest as _, Sha256};
 
 use crate::cursor::{self, CursorKeys};
+use crate::json::{JsonError, Key, given_twice};
 use crate::variant::VariantId;
 
 /// What a request is about, in 32 bytes: what it names, and its arguments.
@@ -41,6 +46,38 @@ impl Parameters {
             Some(arguments) => hash_members(&mut hash, arguments),
         }
         Self(hash.finalize().into())
+    }
+
+    /// The same of arguments that are JSON text, in one pass and without a tree of them.
+    ///
+    /// # Errors
+    ///
+    /// When the text is not JSON, when an object in it repeats a key, and when no `f64` holds a number of it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary::state::Parameters;
+    /// use serde_json::json;
+    ///
+    /// let pay = json!({"to": "Ada", "francs": 5});
+    /// let written = Parameters::of_json("pay", Some(r#"{"francs": 5, "to": "\u0041da"}"#))?;
+    /// assert_eq!(written, Parameters::of("pay", pay.as_object()));
+    /// assert!(Parameters::of_json("pay", Some(r#"{"francs": 5, "francs": 500}"#)).is_err());
+    /// # Ok::<(), mcp_vary::json::JsonError>(())
+    /// ```
+    pub fn of_json(name: &str, arguments: Option<&str>) -> Result<Self, JsonError> {
+        let mut hash = Sha256::new();
+        hash_text(&mut hash, name);
+        match arguments {
+            None => hash.update(b"-"),
+            Some(text) => {
+                let mut json = serde_json::Deserializer::from_str(text);
+                Hashed(&mut hash).deserialize(&mut json)?;
+                json.end()?;
+            }
+        }
+        Ok(Self(hash.finalize().into()))
     }
 }
 
@@ -145,37 +182,126 @@ fn of_cursor<'a>(binding: &Binding<'a>, what: &'a str) -> cursor::Binding<'a> {
     }
 }
 
-/// Every value after a letter of its kind and, where it can vary, its length: no two look alike.
+/// Every value after a letter of its kind and, where it can vary, its length or its end: no two look alike.
+///
+/// Of an object's members digests are hashed, so that they can be sorted without being held.
 fn hash_value(hash: &mut Sha256, value: &Value) {
     match value {
         Value::Null => hash.update(b"n"),
-        Value::Bool(false) => hash.update(b"f"),
-        Value::Bool(true) => hash.update(b"t"),
-        Value::Number(number) => {
-            hash.update(b"d");
-            hash_text(hash, &number.to_string());
-        }
-        Value::String(text) => {
-            hash.update(b"s");
-            hash_text(hash, text);
-        }
+        Value::Bool(is) => hash_bool(hash, *is),
+        Value::Number(number) => hash_number(hash, number),
+        Value::String(text) => hash_string(hash, text),
         Value::Array(items) => {
             hash.update(b"a");
-            hash.update((items.len() as u64).to_be_bytes());
             items.iter().for_each(|item| hash_value(hash, item));
+            hash.update(b"e");
         }
         Value::Object(members) => hash_members(hash, members),
     }
 }
 
 fn hash_members(hash: &mut Sha256, members: &Map<String, Value>) {
+    let members = members.iter().map(|(key, value)| {
+        let mut digest = Sha256::new();
+        hash_value(&mut digest, value);
+        (Cow::Borrowed(key.as_str()), digest.finalize().into())
+    });
+    hash_sorted(hash, members.collect());
+}
+
+/// The members of an object by their keys, each with the digest of its value.
+fn hash_sorted(hash: &mut Sha256, mut members: Vec<(Cow<'_, str>, [u8; 32])>) {
     hash.update(b"o");
     hash.update((members.len() as u64).to_be_bytes());
-    let mut sorted: Vec<_> = members.iter().collect();
-    sorted.sort_unstable_by_key(|(key, _)| *key);
-    for (key, value) in sorted {
-        hash_text(hash, key);
-        hash_value(hash, value);
+    members.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    for (key, digest) in members {
+        hash_text(hash, &key);
+        hash.update(digest);
+    }
+}
+
+fn hash_bool(hash: &mut Sha256, is: bool) {
+    hash.update(if is { b"t" } else { b"f" });
+}
+
+fn hash_number(hash: &mut Sha256, number: &Number) {
+    hash.update(b"d");
+    hash_text(hash, &number.to_string());
+}
+
+fn hash_string(hash: &mut Sha256, text: &str) {
+    hash.update(b"s");
+    hash_text(hash, text);
+}
+
+/// Hashes the value that is read next.
+struct Hashed<'h>(&'h mut Sha256);
+
+impl<'de> DeserializeSeed<'de> for Hashed<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Hashed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        self.0.update(b"n");
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, is: bool) -> Result<(), E> {
+        hash_bool(self.0, is);
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<(), E> {
+        hash_number(self.0, &number.into());
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<(), E> {
+        hash_number(self.0, &number.into());
+        Ok(())
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<(), E> {
+        let number = Number::from_f64(number).ok_or_else(|| E::custom("number out of range"))?;
+        hash_number(self.0, &number);
+        Ok(())
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        hash_string(self.0, text);
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        self.0.update(b"a");
+        while items.next_element_seed(Hashed(self.0))?.is_some() {}
+        self.0.update(b"e");
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut members: Vec<(Cow<'de, str>, [u8; 32])> = Vec::new();
+        while let Some(Key(key)) = map.next_key::<Key<'de>>()? {
+            let mut digest = Sha256::new();
+            map.next_value_seed(Hashed(&mut digest))?;
+            members.push((key, digest.finalize().into()));
+        }
+        if let Some(key) = crate::json::repeated_key(&members) {
+            return Err(A::Error::custom(given_twice(key)));
+        }
+        hash_sorted(self.0, members);
+        Ok(())
     }
 }
 
@@ -223,8 +349,37 @@ mod tests {
             json!({"b": 1}),
             json!({"a": 1, "b": 1}),
             json!("n"),
+            json!([[], 1]),
+            json!([[1], []]),
         ]);
         assert_ne!(Parameters::of("a", None), Parameters::of("b", None));
+    }
+
+    /// SV-26: what is read as text is the same as what is read as a tree.
+    #[test]
+    fn a_text_is_the_value_that_it_says() {
+        for text in [
+            r#"{}"#,
+            r#"{"b": [1, -2, 3.50, 1e2, [], [[]]], "a": {"z": null, "y": [true, false]}}"#,
+            r#"{"\u0061": "\ud83d\ude00", "b": "\n"}"#,
+        ] {
+            let value: Value = serde_json::from_str(text).unwrap();
+            let read = Parameters::of_json("x", Some(text)).unwrap();
+            assert_eq!(read, Parameters::of("x", value.as_object()), "{text}");
+        }
+        assert_eq!(
+            Parameters::of_json("x", None),
+            Ok(Parameters::of("x", None))
+        );
+        for text in [
+            "",
+            "{",
+            r#"{"a":[{"q":1,"q":2}]}"#,
+            r#"{"a":1e400}"#,
+            "{} 1",
+        ] {
+            assert!(Parameters::of_json("x", Some(text)).is_err(), "{text}");
+        }
     }
 
     /// SV-26: neither a cursor is a state, nor a state a cursor.

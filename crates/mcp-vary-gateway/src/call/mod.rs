@@ -49,18 +49,21 @@ impl Call<'_> {
         Outcome::Done(reply::result(self.asked.id, sent.as_bytes()))
     }
 
-    pub(crate) fn discover(&self) -> Outcome {
+    pub(crate) fn discover(&self) -> Result<Outcome, Failure> {
         let capabilities = self
             .asked
             .params
             .meta
             .get(meta::CLIENT_CAPABILITIES)
             .unwrap_or("{}");
-        let known = self.gateway.know(capabilities);
+        let known = self.gateway.know(capabilities)?;
         let result = self
             .gateway
             .discover(&self.catalog, &known, &self.client.offers);
-        Outcome::Done(reply::result(self.asked.id, result.as_bytes()))
+        Ok(Outcome::Done(reply::result(
+            self.asked.id,
+            result.as_bytes(),
+        )))
     }
 
     /// Refuses a method whose capability the servers lack.

@@ -46,16 +46,13 @@ impl fmt::Debug for Subject {
 
 impl Subject {
     fn parameters(&self) -> Parameters {
-        let arguments = self.arguments.as_deref();
-        let arguments = arguments.map(|text| match serde_json::from_slice(text) {
-            Ok(Value::Object(arguments)) => arguments,
-            // What cannot be read is the same only if it is written the same.
-            _ => {
-                let text = String::from_utf8_lossy(text).into_owned();
-                Map::from_iter([(String::new(), Value::String(text))])
-            }
-        });
-        Parameters::of(&self.name, arguments.as_ref())
+        let arguments = self.arguments.as_deref().map(String::from_utf8_lossy);
+        Parameters::of_json(&self.name, arguments.as_deref()).unwrap_or_else(|_| {
+            // What cannot be read, or by two readers differently, is the same only if it is written the same.
+            let text = arguments.unwrap_or_default().into_owned();
+            let arguments = Map::from_iter([(String::new(), Value::String(text))]);
+            Parameters::of(&self.name, Some(&arguments))
+        })
     }
 }
 

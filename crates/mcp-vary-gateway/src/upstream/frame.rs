@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use bytes::Bytes;
-use mcp_vary::json::{MAX_DEPTH, ObjectReader};
+use mcp_vary::json::{MAX_DEPTH, ObjectReader, skip};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -25,6 +25,9 @@ pub(super) enum Frame<'a> {
     },
     /// It answers the request `id`; without `id`, a request that it could not read.
     Answer { id: Option<u64>, outcome: Outcome },
+    /// It answers the request `id` with containers that nest deeper than [`MAX_DEPTH`], so that the answer is not
+    /// passed on.
+    TooDeep { id: u64 },
 }
 
 /// Where in a message the payload of an answer stands.
@@ -69,17 +72,22 @@ impl<'a> Frame<'a> {
     /// # Errors
     ///
     /// A sentence that says why `bytes` is no message: not UTF-8, not JSON, not an object, a repeated
-    /// key of the envelope, or an object that is neither request, notification nor answer.
+    /// key of the envelope, too deep, or an object that is neither request, notification nor answer.
     pub(super) fn read(bytes: &'a [u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
         if !text.trim_start().starts_with('{') {
             return Err("it is not a JSON object".to_owned());
         }
-        let envelope = match Envelope::read_plain(text) {
-            Some(envelope) => envelope,
-            None => Envelope::read(text)?,
-        };
-        envelope.classify(text)
+        // The fast reader takes no text that nests too deep: only what it refuses is measured.
+        if let Some(envelope) = Envelope::read_plain(text) {
+            return envelope.classify(text);
+        }
+        let frame = Envelope::read(text)?.classify(text)?;
+        match (skip(text, 0, MAX_DEPTH), frame) {
+            (Some(_), frame) => Ok(frame),
+            (None, Self::Answer { id: Some(id), .. }) => Ok(Self::TooDeep { id }),
+            (None, _) => Err(format!("it nests deeper than {MAX_DEPTH} levels")),
+        }
     }
 }
 
@@ -281,6 +289,7 @@ mod tests {
                 let kind = if outcome.is_error { "error" } else { "result" };
                 format!("{kind} {id:?} {}", &text[outcome.payload])
             }
+            Ok(Frame::TooDeep { id }) => format!("too deep {id}"),
             Err(why) => why,
         };
         assert!(read.starts_with(expected), "{read}");
@@ -315,6 +324,23 @@ mod tests {
             "it is not JSON: duplicate field",
         );
         reads(r#"{"method":1}"#, "its `method` is not a string");
+    }
+
+    #[test]
+    fn what_nests_too_deep_is_not_passed_on() {
+        let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        let answer = |levels| format!(r#"{{"id":7,"result":{}}}"#, nested(levels));
+        reads(&answer(MAX_DEPTH - 1), "result Some(7) [[");
+        reads(&answer(MAX_DEPTH), "too deep 7");
+        reads(&answer(100_000), "too deep 7");
+        let error = format!(r#"{{"id":7,"error":{{"data":{}}}}}"#, nested(MAX_DEPTH));
+        reads(&error, "too deep 7");
+        // Also where the slow reader is needed for another reason.
+        let escaped = format!(r#"{{"i\u0064":7,"result":{}}}"#, nested(MAX_DEPTH));
+        reads(&escaped, "too deep 7");
+        let told = format!(r#"{{"method":"a","params":{}}}"#, nested(MAX_DEPTH));
+        reads(&told, "it nests deeper than 128 levels");
+        reads(&nested(100_000), "it is not a JSON object");
     }
 
     #[test]

@@ -6,10 +6,10 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
-use mcp_vary::json::Members;
+use mcp_vary::json::{MAX_DEPTH, Members};
 
 use super::asking::ServerRequest;
-use super::frame::{Frame, Outcome};
+use super::frame::{self, Frame, Outcome};
 
 /// Who a call is made for; an opaque tag, one per session of a client.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -169,6 +169,23 @@ impl Answer {
     }
 
     pub(super) const fn new(message: Bytes, outcome: Outcome) -> Self {
+        Self { message, outcome }
+    }
+
+    /// The error that takes the place of an answer to the request `id` that nests too deep.
+    pub(super) fn too_deep(server: &str, id: u64) -> Self {
+        let why = format!(
+            "the answer of server `{server}` nests deeper than {MAX_DEPTH} levels, so it is not passed on"
+        );
+        tracing::warn!(server, levels = MAX_DEPTH, "answer nests too deep");
+        let error = frame::error(INTERNAL_ERROR, &why);
+        let message = frame::write_answer(&id.to_string(), Err(&error));
+        let start = message.len() - 1 - error.len();
+        let payload = start..message.len() - 1;
+        let outcome = Outcome {
+            is_error: true,
+            payload,
+        };
         Self { message, outcome }
     }
 
@@ -343,6 +360,8 @@ impl Event {
         }
     }
 }
+
+const INTERNAL_ERROR: i32 = -32603;
 
 /// The notification that a resource changed.
 pub(super) const RESOURCE_UPDATED: &str = "notifications/resources/updated";

@@ -18,6 +18,7 @@ mod apps;
 mod asked;
 mod bad_input;
 mod batches;
+mod bounds;
 mod cancel;
 mod choosing;
 mod core_tasks;

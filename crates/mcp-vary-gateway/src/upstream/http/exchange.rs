@@ -335,6 +335,12 @@ impl Exchange {
                     tracing::debug!(server = %server, ?id, "answer to no open request dropped");
                 }
             }
+            Frame::TooDeep { id } => {
+                if id == self.call.id && !self.is_answered() {
+                    let answer = Answer::too_deep(server, id);
+                    self.arrived.push(Message::Answer(answer));
+                }
+            }
             Frame::Request { id, method, params } => {
                 let parts = (id, &*method, params);
                 let asked = self.connection.asked(&self.session, parts, &message);

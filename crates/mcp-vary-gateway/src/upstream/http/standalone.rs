@@ -219,7 +219,7 @@ fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: &Bytes
                 tracing::debug!(server = %connection.server, method, "notification that belongs to no call dropped");
             }
         }
-        Ok(Frame::Answer { .. }) => {
+        Ok(Frame::Answer { .. } | Frame::TooDeep { .. }) => {
             tracing::debug!(server = %connection.server, "answer outside its request dropped");
         }
         Err(why) => connection.skip(&why, message),

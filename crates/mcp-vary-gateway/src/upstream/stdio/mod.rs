@@ -224,6 +224,18 @@ impl Shared {
         }
     }
 
+    fn receive_answer(&self, id: u64, answer: impl FnOnce() -> Answer) {
+        let mut flights = self.flights();
+        let (flight, was_abandoned) = (flights.take(id), flights.settle(id));
+        drop(flights);
+        match flight {
+            Some(flight) => flight.mailbox.end(Ok(answer())),
+            None => {
+                tracing::debug!(server = %self.server, id, was_abandoned, "answer to no open request dropped");
+            }
+        }
+    }
+
     fn receive_message(self: &Arc<Self>, message: Bytes) {
         let frame = Frame::read(&message);
         if frame.is_ok() {
@@ -233,16 +245,9 @@ impl Shared {
             Ok(Frame::Answer {
                 id: Some(id),
                 outcome,
-            }) => {
-                let mut flights = self.flights();
-                let (flight, was_abandoned) = (flights.take(id), flights.settle(id));
-                drop(flights);
-                match flight {
-                    Some(flight) => flight.mailbox.end(Ok(Answer::new(message, outcome))),
-                    None => {
-                        tracing::debug!(server = %self.server, id, was_abandoned, "answer to no open request dropped")
-                    }
-                }
+            }) => self.receive_answer(id, || Answer::new(message, outcome)),
+            Ok(Frame::TooDeep { id }) => {
+                self.receive_answer(id, || Answer::too_deep(&self.server, id));
             }
             Ok(Frame::Answer { id: None, .. }) => {
                 let said = excerpt(&message, 200);
