@@ -15,7 +15,7 @@ use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 pub use self::read::compact;
-pub use self::skip::{Invalid, ObjectReader, skip};
+pub use self::skip::{Invalid, ObjectReader, skip, values};
 pub use self::tree::Json;
 
 /// Containers inside containers deeper than this are refused.

@@ -134,6 +134,35 @@ pub(super) fn elements(text: &str) -> Option<Vec<&str>> {
     (space(bytes, at + 1) == bytes.len()).then_some(all)
 }
 
+/// How many values the JSON `text` holds, itself included; of a text that is not JSON some number.
+///
+/// An empty container counts as two: a tree of the text never has more nodes.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::json::values;
+///
+/// assert_eq!(values(r#"{"a": ["[,", 1, 2]}"#), 5);
+/// ```
+#[must_use]
+pub fn values(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let (mut count, mut at) = (1, 0);
+    while let Some(byte) = bytes.get(at) {
+        at += 1;
+        match byte {
+            b'[' | b'{' | b',' => count += 1,
+            b'"' => match string(bytes, at) {
+                Some(end) => at = end,
+                None => return count,
+            },
+            _ => {}
+        }
+    }
+    count
+}
+
 /// The containers around a place: a bit each, set for an object.
 #[derive(Default)]
 struct Around {

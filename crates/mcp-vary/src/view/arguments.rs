@@ -238,7 +238,9 @@ impl Arguments {
         let (mut faults, mut changed) = (Vec::new(), false);
         for (name, value) in given.iter() {
             let Some(own) = self.own(name) else {
-                faults.push(self.unknown(name));
+                if faults.len() < MOST_FAULTS {
+                    faults.push(self.unknown(name));
+                }
                 continue;
             };
             let returned = match back {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::fault::{Fault, cut};
 use crate::ignored::shown;
-use crate::json::Json;
+use crate::json::{self, Json};
 
 /// The check of arguments against one schema.
 ///
@@ -16,12 +16,14 @@ use crate::json::Json;
 ///
 /// No reference is followed out of the schema. Patterns that backtrack are given up on early. What a
 /// schema asks to be looked at again and again is worked out before: arguments that are nested deeper
-/// than can be checked in time are let through, and the server decides.
+/// than can be checked in time are let through, and the server decides. So are arguments of more than
+/// [`MOST_VALUES`] values. What is wrong with large ones is said without the details, since each branch of a
+/// choice holds a copy of the value that it does not take.
 #[derive(Debug)]
 pub(super) struct Check {
     validator: Validator,
-    /// Deeper arguments are let through.
-    deepest: usize,
+    /// How often one value is looked at, by how deep arguments nest; deeper ones are let through.
+    effort: Vec<u64>,
 }
 
 impl Check {
@@ -31,8 +33,10 @@ impl Check {
             return Err(format!("it has more than {LARGEST} bytes"));
         }
         let read = Json::parse(schema).map_err(|error| error.to_string())?;
-        let deepest =
-            Effort::deepest(&read).ok_or("it takes too long to check values against it")?;
+        let effort = Effort::by_depth(&read);
+        if effort.is_empty() {
+            return Err("it takes too long to check values against it".to_owned());
+        }
         let value: Value = serde_json::from_str(schema).map_err(|error| error.to_string())?;
         let patterns = PatternOptions::fancy_regex()
             .backtrack_limit(MOST_STEPS_BACK)
@@ -42,7 +46,7 @@ impl Check {
             .with_pattern_options(patterns)
             .build(&value)
             .map_err(|error| cut(&shown(&error.to_string()), LONGEST))?;
-        Ok(Self { validator, deepest })
+        Ok(Self { validator, effort })
     }
 
     /// Whether the schema takes `value`; not, when that takes too long to say.
@@ -53,17 +57,35 @@ impl Check {
 
     /// The same of a value that was read.
     pub(super) fn accepts_value(&self, value: &Value) -> bool {
-        depth(value) <= self.deepest && self.validator.is_valid(value)
+        depth(value) < self.effort.len() && self.validator.is_valid(value)
     }
 
     /// What of the arguments the schema does not take.
     pub(super) fn faults(&self, arguments: &str) -> Vec<Fault> {
+        let values = json::values(arguments);
+        if values > MOST_VALUES {
+            return Vec::new();
+        }
         // Numbers that no float holds, for one, are the server's to read.
         let Ok(value) = serde_json::from_str::<Value>(arguments) else {
             return Vec::new();
         };
-        if depth(&value) > self.deepest || self.validator.is_valid(&value) {
+        let Some(effort) = self.effort.get(depth(&value)) else {
             return Vec::new();
+        };
+        if self.validator.is_valid(&value) {
+            return Vec::new();
+        }
+        // Each schema that does not take a value may make an error, with a copy of it.
+        let copied = arguments.len() + VALUE * values;
+        let errors = usize::try_from(*effort).unwrap_or(usize::MAX);
+        if errors.saturating_mul(copied) > MOST_COPIED {
+            return vec![Fault::Value {
+                path: String::new(),
+                expected: "what the tool's schema takes (they are too large to say what is wrong)"
+                    .to_owned(),
+                given: kind(&value),
+            }];
         }
         let mut faults = Vec::new();
         let mut more = 0;
@@ -227,7 +249,11 @@ fn given(error: &ValidationError<'_>) -> String {
     if let ValidationErrorKind::Required { .. } = error.kind() {
         return "nothing".to_owned();
     }
-    match error.instance().as_ref() {
+    kind(error.instance().as_ref())
+}
+
+fn kind(value: &Value) -> String {
+    match value {
         Value::Object(members) => counted("an object", members.len(), ["property", "properties"]),
         Value::Array(elements) => counted("an array", elements.len(), ["element", "elements"]),
         scalar => cut(&scalar.to_string(), 80),
@@ -260,19 +286,18 @@ struct Effort<'j> {
 }
 
 impl<'j> Effort<'j> {
-    /// How deep values may be nested; nothing where none can be checked.
-    fn deepest(schema: &'j Json<'j>) -> Option<usize> {
+    /// The effort for values by how deep they are nested, as far as they can be checked; of no depth where none can.
+    fn by_depth(schema: &'j Json<'j>) -> Vec<u64> {
         let mut effort = Effort {
             root: schema,
             known: BTreeMap::new(),
             within: 0,
         };
-        let fits = |effort: Option<u64>| effort.is_some_and(|effort| effort <= MOST_EFFORT);
         // What was worked out for one depth is the start for the next.
-        let depths = 0..=crate::json::MAX_DEPTH;
+        let depths = 0..=json::MAX_DEPTH;
         depths
-            .take_while(|depth| fits(effort.of(schema, *depth)))
-            .last()
+            .map_while(|depth| effort.of(schema, depth).filter(|it| *it <= MOST_EFFORT))
+            .collect()
     }
 
     /// For a value that is nested `depth` deep; nothing where it never ends.
@@ -368,6 +393,12 @@ const MOST_KNOWN: usize = 200_000;
 const MOST_WITHIN: usize = 512;
 const MOST_STEPS_BACK: usize = 10_000;
 const LARGEST_PATTERN: usize = 1024 * 1024;
+/// Arguments of more values are let through: a tree of them takes [`VALUE`] bytes for each.
+pub(super) const MOST_VALUES: usize = 100_000;
+/// What one value costs in a tree, in bytes, beside its text; objects of one member cost most.
+const VALUE: usize = 300;
+/// Bytes that the errors of one check may copy.
+const MOST_COPIED: usize = 32 << 20;
 /// How many faults are told, and how many counted.
 const MOST_TOLD: usize = 8;
 const MOST_COUNTED: usize = 100;
@@ -481,6 +512,31 @@ mod tests {
         assert!(check.faults(&long)[0].to_string().len() < 600);
     }
 
+    /// Each branch would hold a copy of the array.
+    #[test]
+    fn a_large_value_that_no_branch_takes_is_refused_without_details() {
+        let branches = r#"{"type":"integer"},"#.repeat(200);
+        let schema = format!(
+            r#"{{"properties": {{"a": {{"anyOf": [{}]}}}}}}"#,
+            branches.trim_end_matches(',')
+        );
+        let array = |elements: usize| format!(r#"{{"a": [0{}]}}"#, ",0".repeat(elements - 1));
+        says(
+            &schema,
+            &array(10),
+            &["`/a`: expected an integer, got an array of 10 elements"],
+        );
+        says(
+            &schema,
+            &array(10_000),
+            &[
+                "expected what the tool's schema takes (they are too large to say what is wrong), got an object of 1 property",
+            ],
+        );
+        // The server decides.
+        says(&schema, &array(MOST_VALUES), &[]);
+    }
+
     #[test]
     fn a_schema_that_cannot_be_compiled_says_why() {
         #[track_caller]
@@ -533,7 +589,8 @@ mod tests {
 
         let recursive = r##"{"allOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}], "type": "object"}"##;
         let check = Check::new(recursive).unwrap();
-        assert!((5..40).contains(&check.deepest), "{}", check.deepest);
+        let deepest = check.effort.len() - 1;
+        assert!((5..40).contains(&deepest), "{deepest}");
         let nested = |depth: usize| format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
         assert!(!check.faults(&nested(3)).is_empty());
         assert!(check.faults(&nested(100)).is_empty());
@@ -550,8 +607,9 @@ mod tests {
         for (schema, start, end) in [(lists, "[", "]"), (maps, r#"{"a":"#, "}")] {
             let check = Check::new(&schema).unwrap();
             let nested = |depth: usize| format!("{}1{}", start.repeat(depth), end.repeat(depth));
-            assert!(!check.faults(&nested(check.deepest)).is_empty());
-            assert!(check.faults(&nested(check.deepest + 1)).is_empty());
+            let deepest = check.effort.len() - 1;
+            assert!(!check.faults(&nested(deepest)).is_empty());
+            assert!(check.faults(&nested(deepest + 1)).is_empty());
         }
     }
 
@@ -616,17 +674,17 @@ mod tests {
             let row = row.join(",");
             let schema =
                 format!(r##"{{"$ref": "#/$defs/d0", "$defs": {{{row}, "d{length}": {{}}}}}}"##);
-            Effort::deepest(&Json::parse(&schema).unwrap())
+            Effort::by_depth(&Json::parse(&schema).unwrap()).len()
         };
-        assert_eq!(effort(MOST_WITHIN - 1), Some(128));
-        assert_eq!(effort(MOST_WITHIN), None);
+        assert_eq!(effort(MOST_WITHIN - 1), 129);
+        assert_eq!(effort(MOST_WITHIN), 0);
     }
 
     #[test]
     fn ordinary_recursion_is_checked_as_deep_as_it_goes() {
         let schema = r##"{"type": "object", "properties": {"next": {"$ref": "#"}, "n": {"type": "integer"}}}"##;
         let check = Check::new(schema).unwrap();
-        assert_eq!(check.deepest, 128);
+        assert_eq!(check.effort.len(), 129);
         let nested = format!(
             "{}{}{}",
             r#"{"next":"#.repeat(60),

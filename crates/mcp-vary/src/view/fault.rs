@@ -51,6 +51,11 @@ pub enum Fault {
     },
     /// A value that the view fixes or fills in is not what the server takes.
     Fixed,
+    /// The arguments hold more values than are translated from a dialect.
+    TooManyValues {
+        /// How many may be there.
+        most: usize,
+    },
     /// There are more faults than are told.
     More(usize),
 }
@@ -80,6 +85,9 @@ impl fmt::Display for Fault {
             Self::Fixed => f.write_str(
                 "a value that is fixed here is not what the server takes; only the operator can change it",
             ),
+            Self::TooManyValues { most } => {
+                write!(f, "the arguments hold more than {most} values; give fewer")
+            }
             Self::More(count) => write!(f, "and {count} more"),
         }
     }

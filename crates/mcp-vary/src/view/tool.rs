@@ -7,13 +7,13 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 
 use super::arguments::{ArgumentOverride, Arguments};
-use super::check::Check;
+use super::check::{Check, MOST_VALUES};
 use super::derive;
 use super::dialect::{Dialect, WayBack};
 use super::fault::Fault;
 use super::mistake::Mistake;
 use crate::ignored::shown;
-use crate::json::{Json, JsonError, Members, elements, string};
+use crate::json::{Json, JsonError, Members, elements, string, values};
 
 /// How a view shows all of its items, or one of them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -227,6 +227,9 @@ impl PreparedTool {
     pub fn arguments<'t>(&self, given: &'t str) -> Result<Cow<'t, str>, Vec<Fault>> {
         if self.passes_arguments() {
             return Ok(Cow::Borrowed(given));
+        }
+        if self.back.is_some() && values(given) > MOST_VALUES {
+            return Err(vec![Fault::TooManyValues { most: MOST_VALUES }]);
         }
         let arguments = self.arguments.upstream(given, self.back.as_ref(), true)?;
         let faults = match self.check() {
