@@ -18,6 +18,10 @@ pub const MAX_TAG: usize = 128;
 /// value = 1*( printable ASCII without space, "=", "!", "," and ";" )
 /// ```
 ///
+/// In the value of a key that starts with `x-`, spaces may stand between other characters, and `=` anywhere but
+/// first: the Swift reference returns everything after the first `=` of a vendor's tag. Its helper also takes keys
+/// that start with `_` or `-`; here they are not tags.
+///
 /// `!=` is tried before `=`. Case counts. A tag has at most [`MAX_TAG`] bytes.
 ///
 /// # Properties
@@ -35,6 +39,10 @@ pub const MAX_TAG: usize = 128;
 /// // One absence, or one exclusion; never an absent equality.
 /// assert!("!format=json".parse::<FeatureTag>().is_err());
 /// assert!("format==json".parse::<FeatureTag>().is_err());
+///
+/// // A vendor's value may be a phrase.
+/// let tag: FeatureTag = "x-acme-hint=a = b".parse()?;
+/// assert_eq!(tag.value(), Some("a = b"));
 /// # Ok::<(), mcp_vary::feature::TagError>(())
 /// ```
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Deserialize, Serialize)]
@@ -130,7 +138,7 @@ impl FromStr for FeatureTag {
         }
         let (form, key, value) = split(text)?;
         check_key(key)?;
-        value.map_or(Ok(()), check_value)?;
+        value.map_or(Ok(()), |value| check_value(key, value))?;
         Ok(Self {
             text: text.to_owned(),
             form,
@@ -181,18 +189,25 @@ fn check_key(key: &str) -> Result<(), TagError> {
     }
 }
 
-fn check_value(value: &str) -> Result<(), TagError> {
+fn check_value(key: &str, value: &str) -> Result<(), TagError> {
     if value.is_empty() {
         return Err(TagError::NoValue);
     }
-    match value
-        .chars()
-        .find(|c| !c.is_ascii_graphic() || "=!,;".contains(*c))
-    {
-        Some(c) => Err(TagError::Value(c)),
+    let last = value.len() - 1;
+    let is_allowed = |(at, c): (usize, char)| match c {
+        '!' | ',' | ';' => false,
+        '=' => key.starts_with(VENDOR) && at > 0,
+        ' ' => key.starts_with(VENDOR) && at > 0 && at < last,
+        c => c.is_ascii_graphic(),
+    };
+    match value.char_indices().find(|it| !is_allowed(*it)) {
+        Some((_, c)) => Err(TagError::Value(c)),
         None => Ok(()),
     }
 }
+
+/// What the keys of vendors' own tags start with.
+const VENDOR: &str = "x-";
 
 #[cfg(test)]
 mod tests {
