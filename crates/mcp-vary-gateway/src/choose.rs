@@ -13,6 +13,7 @@ use mcp_vary::error::Error;
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::variant::{Status, VariantId};
 use serde_json::Value;
+use tracing::debug;
 
 use crate::params::Params;
 use crate::reply::Failure;
@@ -113,6 +114,40 @@ pub(crate) struct Offers {
     pub(crate) order: Arc<[usize]>,
     /// The only one that there is for it.
     pub(crate) pin: Option<usize>,
+    /// What decided which variant is the default.
+    pub(crate) decided_by: DecidedBy,
+}
+
+/// What decided under which variant a request runs.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum DecidedBy {
+    /// The selector in `_meta`.
+    Selector,
+    /// The address `/mcp/v/<id>`.
+    Address,
+    /// The header `MCP-Server-Variant`.
+    Header,
+    /// The operator's rules, or the operator's default.
+    Rule,
+    /// What was decided when the session began.
+    Session,
+    /// The ranking by the client's hints.
+    #[default]
+    Ranking,
+}
+
+impl DecidedBy {
+    /// As it is logged.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Selector => "selector",
+            Self::Address => "address",
+            Self::Header => "header",
+            Self::Rule => "rule",
+            Self::Session => "session",
+            Self::Ranking => "ranking",
+        }
+    }
 }
 
 impl Offers {
@@ -125,6 +160,18 @@ impl Offers {
     pub(crate) fn shows(&self, index: usize) -> bool {
         self.pin.is_none_or(|pin| pin == index)
     }
+}
+
+/// What a client requested as JSON text of printable ASCII, cut.
+fn logged(requested: &Value) -> String {
+    let mut shown = String::new();
+    for character in requested.to_string().chars().take(128) {
+        match character {
+            ' '..='~' => shown.push(character),
+            other => shown.extend(other.escape_unicode()),
+        }
+    }
+    shown
 }
 
 impl Setup {
@@ -146,7 +193,11 @@ impl Setup {
         let mut offers = self.pinned(order, told)?;
         let Some(named) = told.path.as_ref().or(told.header.as_ref()) else {
             if offers.pin.is_none() {
-                offers.order = self.with_first(order, rule());
+                let ruled = rule();
+                if ruled.is_some() {
+                    offers.decided_by = DecidedBy::Rule;
+                }
+                offers.order = self.with_first(order, ruled);
             }
             return Ok(offers);
         };
@@ -160,6 +211,10 @@ impl Setup {
         if offers.pin.is_none() {
             offers.order = self.with_first(order, Some(index));
         }
+        offers.decided_by = match told.path {
+            Some(_) => DecidedBy::Address,
+            None => DecidedBy::Header,
+        };
         Ok(offers)
     }
 
@@ -171,7 +226,11 @@ impl Setup {
     fn pinned(&self, order: &Arc<[usize]>, told: &Told) -> Result<Offers, Failure> {
         let Some(pin) = &told.pin else {
             let order = Arc::clone(order);
-            return Ok(Offers { order, pin: None });
+            return Ok(Offers {
+                order,
+                pin: None,
+                decided_by: DecidedBy::default(),
+            });
         };
         let Some(index) = self.variant_index(pin.as_str()) else {
             let requested = Value::String(pin.to_string());
@@ -182,6 +241,7 @@ impl Setup {
         Ok(Offers {
             order: is_told.then_some(index).into_iter().collect(),
             pin: Some(index),
+            decided_by: DecidedBy::default(),
         })
     }
 
@@ -210,6 +270,7 @@ impl Setup {
 
     /// SV-9: names every variant that there is for the client, those of its order first: each can be chosen.
     pub(crate) fn invalid_variant(&self, offers: &Offers, requested: &Value) -> Failure {
+        debug!(requested = %logged(requested), "variant refused");
         let order = &offers.order;
         let rest = (0..self.variants.as_slice().len()).filter(|index| !order.contains(index));
         let visible = order.iter().copied().chain(rest);

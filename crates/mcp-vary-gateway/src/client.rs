@@ -12,7 +12,7 @@ use mcp_vary::hints::VariantHints;
 use serde_json::Value;
 
 use crate::asking::Askable;
-use crate::choose::{Offers, Told};
+use crate::choose::{DecidedBy, Offers, Told};
 use crate::class::ClassKey;
 use crate::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION};
 use crate::negotiated::Ignorings;
@@ -130,13 +130,17 @@ impl Setup {
         params: &Params<'_>,
     ) -> Result<Client, Failure> {
         let order = self.order_of(session).unwrap_or_default();
+        let mut offers = self.chosen(&order, told, params, || None)?;
+        if offers.decided_by == DecidedBy::Ranking {
+            offers.decided_by = DecidedBy::Session;
+        }
         let said = self.rules.said_in_a_session(&session.fixed.client, told);
         Ok(Client {
             revision: session.fixed.revision,
             id: session.client,
             connection: Some(session.client),
             features: session.fixed.features.clone(),
-            offers: self.chosen(&order, told, params, || None)?,
+            offers,
             manner: said.manner,
             presumed: said.features,
             capabilities: Arc::default(),

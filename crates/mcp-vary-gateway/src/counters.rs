@@ -10,13 +10,16 @@ pub(crate) enum Counter {
     RefusedLookalikeMembers,
     /// Requests with a key that is given twice in an object that the gateway checks.
     RefusedDuplicateMembers,
+    /// Feature tags that did not fit into the id of a session.
+    DroppedTags,
 }
 
 impl Counter {
     /// Every counter, in the order of declaration, with the name that `vary status` shows.
-    const ALL: [(Self, &'static str); 2] = [
+    const ALL: [(Self, &'static str); 3] = [
         (Self::RefusedLookalikeMembers, "refused-lookalike-members"),
         (Self::RefusedDuplicateMembers, "refused-duplicate-members"),
+        (Self::DroppedTags, "dropped-tags"),
     ];
 }
 

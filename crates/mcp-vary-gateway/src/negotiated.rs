@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mcp_vary::feature::{Features, Format, Verbosity};
+use mcp_vary::feature::{FeatureTag, Features, Form, Format, Verbosity};
 use mcp_vary::hints::VariantHints;
 use mcp_vary::ignored::Ignored;
 use mcp_vary::shape::Shaped;
@@ -34,9 +34,33 @@ impl fmt::Display for Tags<'_> {
     }
 }
 
-/// How many declarations of clients had a part that was ignored.
+/// The keys of hints as they are logged, escaped and cut between two of them.
+struct HintKeys<'a>(&'a VariantHints);
+
+impl fmt::Display for HintKeys<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut room = SHOWN;
+        for (at, (key, _)) in self.0.iter().enumerate() {
+            let key = key.escape_debug().to_string();
+            if key.len() + 1 > room {
+                return write!(f, ",and {} more", self.0.iter().count() - at);
+            }
+            room -= key.len() + 1;
+            let separator = if at > 0 { "," } else { "" };
+            write!(f, "{separator}{key}")?;
+        }
+        Ok(())
+    }
+}
+
+/// How many declarations of clients had a part that was ignored, or that asked for what there is not.
 #[derive(Debug, Default)]
-pub(crate) struct Ignorings(AtomicU64);
+pub(crate) struct Ignorings {
+    ignored: AtomicU64,
+    unsupported: AtomicU64,
+    /// Sessions whose id has no room for all tags.
+    shortened: AtomicU64,
+}
 
 impl Ignorings {
     /// What a client declared of content negotiation; `None` when it did not.
@@ -45,15 +69,59 @@ impl Ignorings {
         if let Some(features) = features {
             let ignored = ignored.count();
             debug!(tags = %Tags(features), ignored, "feature tags declared");
+            self.unsupported(features);
         }
     }
 
-    /// What a client declared of server variants: how many hints it gave, without their words.
+    /// Warns of formats and verbosities that the gateway does not know.
+    ///
+    /// > Servers SHOULD ignore unknown tags and log warnings for unsupported features. (content negotiation,
+    /// > `ContentNegotiationSettings.features`)
+    fn unsupported(&self, features: &Features) {
+        let is_unsupported = |tag: &&FeatureTag| match (tag.form(), tag.key(), tag.value()) {
+            (Form::Equality, "format", Some(value)) => Format::from_value(value).is_none(),
+            (Form::Equality, "verbosity", Some(value)) => Verbosity::from_value(value).is_none(),
+            _ => false,
+        };
+        let (tags, _) = Features::from_tags(
+            features
+                .tags()
+                .filter(is_unsupported)
+                .map(FeatureTag::as_str),
+        );
+        if tags.is_empty() {
+            return;
+        }
+        let count = self.unsupported.fetch_add(1, Ordering::Relaxed) + 1;
+        if is_worth_a_warning(count) {
+            warn!(tags = %Tags(&tags), count, "unsupported format or verbosity declared");
+        } else {
+            debug!(tags = %Tags(&tags), count, "unsupported format or verbosity declared");
+        }
+    }
+
+    /// What a client declared of server variants: the keys of its hints, without their values.
     pub(crate) fn hinted(&self, hints: &VariantHints, ignored: &Ignored) {
         self.add("server-variants", ignored);
         if !hints.is_empty() {
             let ignored = ignored.count();
-            debug!(hints = hints.iter().count(), ignored, "hints declared");
+            debug!(hints = %HintKeys(hints), ignored, "hints declared");
+        }
+    }
+
+    /// Warns that `dropped` tags of a client did not fit into the id of its session.
+    pub(crate) fn dropped(&self, dropped: usize) {
+        let count = self.shortened.fetch_add(1, Ordering::Relaxed) + 1;
+        if is_worth_a_warning(count) {
+            warn!(
+                dropped,
+                count, "feature tags without room in the session id dropped"
+            );
+        } else {
+            debug!(
+                dropped,
+                count, "feature tags without room in the session id dropped"
+            );
         }
     }
 
@@ -63,8 +131,8 @@ impl Ignorings {
         if ignored.is_empty() {
             return;
         }
-        let count = self.0.fetch_add(1, Ordering::Relaxed) + 1;
-        if count <= 8 || count.is_power_of_two() {
+        let count = self.ignored.fetch_add(1, Ordering::Relaxed) + 1;
+        if is_worth_a_warning(count) {
             warn!(extension, %ignored, count, "parts of a client's declaration ignored");
         } else {
             debug!(extension, %ignored, count, "parts of a client's declaration ignored");
@@ -72,8 +140,13 @@ impl Ignorings {
     }
 
     pub(crate) fn count(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.ignored.load(Ordering::Relaxed)
     }
+}
+
+/// The first few occurrences are; then ever fewer, so that no peer floods the log.
+fn is_worth_a_warning(count: u64) -> bool {
+    count <= 8 || count.is_power_of_two()
 }
 
 /// What became of a result, a resource or a prompt, `what`, for a client with `features`.

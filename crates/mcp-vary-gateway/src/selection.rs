@@ -4,9 +4,11 @@ use mcp_vary::cursor::{self, Binding};
 use mcp_vary::error::Error;
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::variant::{Status, VariantId};
+use tracing::debug;
 
 use crate::call::Call;
 use crate::catalog::listing::ListKind;
+use crate::choose::DecidedBy;
 use crate::deprecation::ClientName;
 use crate::meta::CLIENT_INFO;
 use crate::reply::Failure;
@@ -15,9 +17,13 @@ impl Call<'_> {
     /// The index of the view that this request runs under: that of its variant (SV-8), in the manner that rules
     /// have for the client. A variant that is deprecated is counted (SV-25).
     pub(crate) fn active(&self) -> Result<usize, Failure> {
-        let index = self.selected()?;
+        let (index, decided_by) = self.selected()?;
         let gateway = self.gateway;
         let variant = gateway.variants.as_slice().get(index);
+        if let Some(variant) = variant.filter(|_| gateway.config.variants) {
+            let (method, by) = (self.asked.method, decided_by.as_str());
+            debug!(variant = %variant.id, by, method, "variant selected");
+        }
         let deprecated = variant.filter(|it| it.status == Status::Deprecated);
         if let Some(deprecated) = deprecated.filter(|_| gateway.config.variants) {
             let now = (gateway.config.outside.now)();
@@ -37,10 +43,11 @@ impl Call<'_> {
         }
     }
 
-    fn selected(&self) -> Result<usize, Failure> {
+    fn selected(&self) -> Result<(usize, DecidedBy), Failure> {
         let requested = self.asked.params.meta.get(SERVER_VARIANT_META);
         let Some(requested) = requested else {
-            return Ok(self.client.offers.default());
+            let offers = &self.client.offers;
+            return Ok((offers.default(), offers.decided_by));
         };
         if !self.gateway.config.variants {
             return Err(Failure::from(&Error::VariantsNotSupported));
@@ -49,10 +56,12 @@ impl Call<'_> {
         let offers = &self.client.offers;
         let index = id.and_then(|id| self.gateway.variant_index(&id));
         // SV-9: for a pinned credential there is one variant, so another is none.
-        index.filter(|index| offers.shows(*index)).ok_or_else(|| {
+        let index = index.filter(|index| offers.shows(*index));
+        let index = index.ok_or_else(|| {
             let requested = serde_json::from_str(requested).unwrap_or_default();
             self.gateway.invalid_variant(offers, &requested)
-        })
+        })?;
+        Ok((index, DecidedBy::Selector))
     }
 
     /// Where the client goes on reading; `None` at the beginning.

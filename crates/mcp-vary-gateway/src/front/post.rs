@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
+use mcp_vary::feature::Features;
 use tokio_util::sync::CancellationToken;
 
 use super::batch;
@@ -19,6 +20,7 @@ use super::{begin, heard};
 use crate::call::{carry, is_of_an_extension};
 use crate::choose::Told;
 use crate::client::{check_version, modern_version};
+use crate::counters::Counter;
 use crate::mcp_header::{self, SESSION_ID, VERSION};
 use crate::notify::Listener;
 use crate::params::Params;
@@ -140,7 +142,15 @@ async fn initialize(
         .await
         .map_err(|failure| failure.reply(Some(id), Era::Legacy))?;
     let lifetime = gateway.config.session_lifetime;
-    let (session_id, _) = gateway.lasting.sessions.open(fixed, lifetime);
+    let count = |features: Option<&Features>| features.map_or(0, |it| it.tags().len());
+    let declared = count(fixed.features.as_deref());
+    let (session_id, session) = gateway.lasting.sessions.open(fixed, lifetime);
+    let dropped = declared.saturating_sub(count(session.fixed.features.as_deref()));
+    if dropped > 0 {
+        let lasting = &gateway.lasting;
+        lasting.counters.add(Counter::DroppedTags, dropped as u64);
+        lasting.ignorings.dropped(dropped);
+    }
     let mut response = json(reply::result(id, result.as_bytes()));
     if let Ok(value) = HeaderValue::try_from(session_id) {
         response.headers_mut().insert(SESSION_ID, value);

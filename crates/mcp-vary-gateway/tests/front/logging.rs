@@ -5,7 +5,7 @@ use tracing::Level;
 
 use crate::log::Log;
 use crate::seed::{EXTENSION, operated, params};
-use crate::support::{House, Post, Way, features, modern};
+use crate::support::{House, Legacy, Post, Way, features, modern};
 
 const NEGOTIATED: &str = "mcp_vary_gateway::negotiated";
 
@@ -161,3 +161,108 @@ async fn the_log_is_bounded_and_harmless() {
         assert!(!line.contains(SECRET), "{line}");
     }
 }
+
+/// CN-21: formats and verbosities that the gateway does not know are warned of once per declaration; other tags that
+/// have no effect are not, since an operator may use them.
+#[tokio::test]
+async fn an_unknown_format_or_verbosity_is_warned_of() {
+    let house = operated().await;
+    for (number, way) in Way::ALL.into_iter().enumerate() {
+        let mark = format!("x-way={number}");
+        let tags = [
+            "format=xml",
+            "format!=pdf",
+            "verbosity=loud",
+            "frobnicate",
+            "agent",
+            &mark,
+        ];
+        let (log, _listening) = Log::listen(NEGOTIATED, Level::WARN);
+        let answer = way
+            .ask(&house, &features(&tags), "tools/call", params("tools/call"))
+            .await;
+        assert!(answer["result"].is_object(), "{answer}");
+        let count = number + 1;
+        assert_eq!(
+            log.take(),
+            [format!(
+                "WARN unsupported format or verbosity declared; tags=format=xml,verbosity=loud; count={count}; "
+            )],
+            "{way:?}"
+        );
+    }
+}
+
+/// EXT-5: tags that the id of a session has no room for are counted and warned of.
+#[tokio::test]
+async fn tags_without_room_in_a_session_are_counted_and_warned_of() {
+    let house = operated().await;
+    let mut tags: Vec<String> = (0..14)
+        .map(|n| format!("x-{n:03}-{}", "a".repeat(110)))
+        .collect();
+    tags.extend(["human".to_owned(), "x-last".to_owned()]);
+    let tags: Vec<_> = tags.iter().map(String::as_str).collect();
+    let (log, _listening) = Log::listen(NEGOTIATED, Level::WARN);
+    let client = Legacy::open(&house, "2025-11-25", &features(&tags)).await;
+    assert!(client.session.len() <= 2048, "{}", client.session.len());
+    let status = serde_json::to_value(house.gateway.status()).unwrap();
+    let dropped = status["counters"]["dropped-tags"].as_u64().unwrap();
+    assert!((1..=8).contains(&dropped), "{dropped}");
+    assert_eq!(
+        log.take(),
+        [format!(
+            "WARN feature tags without room in the session id dropped; dropped={dropped}; count=1; "
+        )]
+    );
+}
+
+/// SV-22: at `debug` the log says which variant each request ran under and what decided that, and which were refused.
+#[tokio::test]
+async fn selections_and_refusals_of_variants_are_logged() {
+    let house = House::start().await;
+    let mut http = house.connect().await;
+    let listen = || Log::listen("mcp_vary_gateway::", Level::DEBUG);
+    let about = |log: &Log| -> Vec<String> {
+        let lines = log.take().into_iter();
+        lines
+            .filter(|line| line.contains("variant selected") || line.contains("variant refused"))
+            .collect()
+    };
+    let list = |selector: Value| {
+        let mut request = modern(json!(1), "tools/list", json!({}), &json!({}));
+        if !selector.is_null() {
+            request["params"]["_meta"][SELECTOR] = selector;
+        }
+        Post::modern(&request)
+    };
+    let (log, _listening) = listen();
+    for (post, expected) in [
+        (
+            list(Value::Null),
+            r#"DEBUG variant selected; variant=standard; by="ranking"; method="tools/list"; "#,
+        ),
+        (
+            list(json!("compact")),
+            r#"DEBUG variant selected; variant=compact; by="selector"; method="tools/list"; "#,
+        ),
+        (
+            list(Value::Null).with("MCP-Server-Variant", "read-only"),
+            r#"DEBUG variant selected; variant=read-only; by="header"; method="tools/list"; "#,
+        ),
+        (
+            list(json!("no\nsuch\u{202e}")),
+            r#"DEBUG variant refused; requested="no\nsuch\u{202e}"; "#,
+        ),
+    ] {
+        http.ask(&post).await;
+        assert_eq!(about(&log), [expected]);
+    }
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    client.ask("tools/list", json!({})).await;
+    assert_eq!(
+        about(&log),
+        [r#"DEBUG variant selected; variant=standard; by="session"; method="tools/list"; "#]
+    );
+}
+
+const SELECTOR: &str = "io.modelcontextprotocol/server-variant";
