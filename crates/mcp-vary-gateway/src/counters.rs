@@ -12,14 +12,17 @@ pub(crate) enum Counter {
     RefusedDuplicateMembers,
     /// Feature tags that did not fit into the id of a session.
     DroppedTags,
+    /// Log messages of servers that may be about the call of another client than the one that would receive them.
+    DroppedLogs,
 }
 
 impl Counter {
     /// Every counter, in the order of declaration, with the name that `vary status` shows.
-    const ALL: [(Self, &'static str); 3] = [
+    const ALL: &[(Self, &'static str)] = &[
         (Self::RefusedLookalikeMembers, "refused-lookalike-members"),
         (Self::RefusedDuplicateMembers, "refused-duplicate-members"),
         (Self::DroppedTags, "dropped-tags"),
+        (Self::DroppedLogs, "dropped-logs"),
     ];
 }
 

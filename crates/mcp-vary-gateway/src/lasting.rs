@@ -35,7 +35,7 @@ pub(crate) struct Lasting {
     /// Who hears of changes.
     pub(crate) audience: Arc<Audience>,
     /// What was refused or dropped, for the status.
-    pub(crate) counters: Counters,
+    pub(crate) counters: Arc<Counters>,
     pub(crate) deprecations: Deprecations,
     pub(crate) ignorings: Ignorings,
     pub(crate) made: Arc<Made>,
@@ -95,7 +95,7 @@ impl Lasting {
             cursor_keys: cursor_keys.with_previous(previous),
             links: Arc::default(),
             audience: Arc::clone(&audience),
-            counters: Counters::default(),
+            counters: Arc::default(),
             deprecations: Deprecations::default(),
             ignorings: Ignorings::default(),
             opened: (config.outside.now)(),

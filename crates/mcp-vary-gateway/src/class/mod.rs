@@ -131,7 +131,8 @@ impl Classes {
         let is_isolated = configs
             .iter()
             .any(|config| config.isolation == Isolation::Session);
-        let servers = configs.into_iter().map(|config| {
+        let servers = configs.into_iter().map(|mut config| {
+            config.counters = Arc::clone(&lasting.counters);
             let kept = before.and_then(|before| before.server(&config));
             kept.map_or_else(|| Arc::new(Server::new(config, own.number())), Arc::clone)
         });

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, Uri};
+
+use crate::counters::Counters;
 
 /// One server: its name in logs and errors, where it is, and its limits.
 #[derive(Clone, Debug)]
@@ -34,6 +37,8 @@ pub struct UpstreamConfig {
     /// Fills the bytes with randomness, so that many gateways do not come back to a server at the same
     /// moment. By default it does not: the pauses between attempts are then the longest they can be.
     pub random: fn(&mut [u8]),
+    /// Where what is dropped is counted.
+    pub(crate) counters: Arc<Counters>,
 }
 
 /// Which clients share a connection to a server.
@@ -74,6 +79,7 @@ impl UpstreamConfig {
             by_turns: false,
             legacy_first: false,
             random: |bytes| bytes.fill(u8::MAX),
+            counters: Arc::default(),
         }
     }
 
@@ -121,6 +127,7 @@ impl UpstreamConfig {
             by_turns,
             legacy_first,
             random: _,
+            counters: _,
         } = self;
         *name == other.name
             && *target == other.target

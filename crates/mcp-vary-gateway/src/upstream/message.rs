@@ -47,6 +47,16 @@ pub(crate) enum Beside {
     Client(Weak<dyn Hears>),
 }
 
+impl Beside {
+    /// What receives messages for the client between its calls.
+    pub(super) const fn client(&self) -> Option<&Weak<dyn Hears>> {
+        match self {
+            Self::Client(client) => Some(client),
+            Self::Nobody | Self::Call => None,
+        }
+    }
+}
+
 /// Somebody who hears what names no call.
 pub(crate) trait Hears: fmt::Debug + Send + Sync {
     /// Takes a notification, the whole message as it was sent.
@@ -362,6 +372,9 @@ impl Event {
 }
 
 const INTERNAL_ERROR: i32 = -32603;
+
+/// The notification that a server logs something.
+pub(super) const LOG_MESSAGE: &str = "notifications/message";
 
 /// The notification that a resource changed.
 pub(super) const RESOURCE_UPDATED: &str = "notifications/resources/updated";

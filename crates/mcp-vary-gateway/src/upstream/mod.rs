@@ -5,6 +5,7 @@
 //! each [`Request`] becomes an [`Exchange`]: notifications in order, then exactly one answer.
 
 mod asking;
+mod clients;
 mod config;
 mod error;
 mod frame;

@@ -16,6 +16,7 @@ mod http_peer;
 mod applied;
 mod apps;
 mod asked;
+mod background_logs;
 mod bad_input;
 mod batches;
 mod bounds;

@@ -1,7 +1,6 @@
 //! Messages for the log: whose they are, and from which level on.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -10,35 +9,59 @@ use crate::pair::{Era, Pair, Side, Wire};
 
 /// Those of a client that named no level.
 pub(crate) async fn without_level(pair: Arc<Pair>) -> String {
+    let pair = pair.anew().await;
     let mut client = pair.client().await;
-    calm(&pair).await;
-    levels(&pair, &mut client, json!({})).await
+    let heard = levels(&pair, &mut client, json!({})).await;
+    pair.end().await;
+    heard
 }
 
-/// Those of a client that named one.
+/// Those of the only client, which named one.
 pub(crate) async fn from_warning(pair: Arc<Pair>) -> String {
+    let pair = pair.anew().await;
     let mut client = pair.client().await;
     let meta = named(&mut client, "warning").await;
-    calm(&pair).await;
-    levels_at_work(&pair, &mut client, meta).await
+    let heard = levels_at_work(&pair, &mut client, meta).await;
+    pair.end().await;
+    heard
 }
 
-/// Those of a client that named a higher level than somebody else.
+/// Those of its second call.
+pub(crate) async fn of_the_second_call(pair: Arc<Pair>) -> String {
+    let pair = pair.anew().await;
+    let mut client = pair.client().await;
+    let meta = named(&mut client, "alert").await;
+    levels(&pair, &mut client, meta.clone()).await;
+    // A server cannot tell two requests without a session from two clients.
+    let heard = match (pair.client.era, pair.client.wire) {
+        (Era::Modern, Wire::Http) => levels(&pair, &mut client, meta).await,
+        _ => levels_at_work(&pair, &mut client, meta).await,
+    };
+    pair.end().await;
+    heard
+}
+
+/// Those of a client that named a higher level than somebody else, who called before.
 pub(crate) async fn of_several(pair: Arc<Pair>) -> String {
+    let pair = pair.anew().await;
     let mut loud = pair.client().await;
     let meta = named(&mut loud, "debug").await;
     levels(&pair, &mut loud, meta).await;
     let mut client = pair.client().await;
     let meta = named(&mut client, "alert").await;
-    calm(&pair).await;
-    levels_at_work(&pair, &mut client, meta).await
+    let heard = levels(&pair, &mut client, meta).await;
+    pair.end().await;
+    heard
 }
 
 /// Those of a client that has a connection to a legacy server alone, since it can be asked.
 pub(crate) async fn of_one_who_can_be_asked(pair: Arc<Pair>) -> String {
+    let pair = pair.anew().await;
     let mut client = pair.client_that_can(json!({"elicitation": {}})).await;
     let meta = named(&mut client, "warning").await;
-    levels_at_work(&pair, &mut client, meta).await
+    let heard = levels_at_work(&pair, &mut client, meta).await;
+    pair.end().await;
+    heard
 }
 
 /// Those of a call while another client's is under way.
@@ -51,7 +74,6 @@ pub(crate) async fn beside_another(pair: Arc<Pair>) -> String {
     other.hear(&mut slow).await.expect("it begins");
     let mut client = pair.client().await;
     let meta = named(&mut client, "alert").await;
-    calm(&pair).await;
     let heard = levels(&pair, &mut client, meta).await;
     other.cancel(slow).await;
     pair.sees_one_more_cancelled().await;
@@ -130,18 +152,8 @@ async fn told(client: &mut Client) -> Vec<Value> {
     }
 }
 
-/// Waits until nothing is about earlier calls any more that comes beside them.
-async fn calm(pair: &Pair) {
-    if pair.server == ASIDE {
-        tokio::time::sleep(CALM).await;
-    }
-}
-
 /// The server that logs on a stream that belongs to no call.
 const ASIDE: Side = Side {
     era: Era::Legacy,
     wire: Wire::Http,
 };
-
-/// Twice as long as Vary takes what comes to be about a call that has ended.
-const CALM: Duration = Duration::from_secs(1);

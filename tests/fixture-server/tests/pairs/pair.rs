@@ -147,6 +147,11 @@ impl Pair {
         }
     }
 
+    /// The same once more, with a server that nobody has used yet.
+    pub(crate) async fn anew(&self) -> Self {
+        Self::start(self.client, self.server, Arc::clone(&self.listed)).await
+    }
+
     /// A client of this pair that can be asked nothing.
     pub(crate) async fn client(&self) -> Client {
         self.client_that_can(json!({})).await

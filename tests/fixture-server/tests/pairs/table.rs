@@ -98,8 +98,13 @@ pub(crate) const TABLE: &[(&str, &[Row])] = &[
         Row { about: "from `warning` on",                        cells: "==== ==== ==== ====", look: look!(logs::from_warning), sees: &[
             ('=', "warning error critical alert emergency"),
         ]},
-        Row { about: "from `alert` on, when another client hears all", cells: "==== ==== ==== ====", look: look!(logs::of_several), sees: &[
+        Row { about: "from `alert` on, of a client's second call", cells: "==== ==== dd=d ====", look: look!(logs::of_the_second_call), sees: &[
             ('=', "alert emergency"),
+            ('d', "nothing"),
+        ]},
+        Row { about: "from `alert` on, after another client's call", cells: "dd=d dd=d dd=d dd=d", look: look!(logs::of_several), sees: &[
+            ('=', "alert emergency"),
+            ('d', "nothing"),
         ]},
         Row { about: "from `warning` on, of a client that can be asked", cells: "==== ==== ==== ====", look: look!(logs::of_one_who_can_be_asked), sees: &[
             ('=', "warning error critical alert emergency"),

@@ -41,6 +41,7 @@ pub(in crate::upstream) async fn connect(
         capabilities: config.capabilities.clone(),
         is_held: config.is_held,
         by_turns: config.by_turns,
+        counters: Arc::clone(&config.counters),
         asking: Arc::default(),
         uri: url.clone(),
         pool: Pool::new(connector),

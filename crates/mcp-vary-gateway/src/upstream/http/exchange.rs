@@ -49,7 +49,7 @@ pub(in crate::upstream) struct Exchange {
     /// What comes for this call beside its own stream.
     aside: Option<Aside>,
     /// Counts it among those that others may be told about by mistake.
-    flight: Option<Flight>,
+    _flight: Option<Flight>,
     /// What has arrived and was not fetched.
     arrived: Arrived,
     deadline: Instant,
@@ -117,7 +117,7 @@ impl Exchange {
             call,
             state: State::Sending(response),
             aside: None,
-            flight: None,
+            _flight: None,
             arrived: Arrived::default(),
             session_id: None,
             was_not_found: false,
@@ -135,7 +135,7 @@ impl Exchange {
 
     /// The same exchange; it counts as a call of its owner until it is dropped.
     pub(super) fn with_flight(mut self, flight: Option<Flight>) -> Self {
-        self.flight = flight;
+        self._flight = flight;
         self
     }
 
@@ -551,9 +551,6 @@ impl Exchange {
         let is_over = matches!(self.state, State::Over) || self.is_answered();
         self.state = State::Over;
         let is_told = is_legacy(&self.session) && self.call.purpose.may_be_cancelled();
-        if let Some(flight) = self.flight.as_mut().filter(|_| !is_over) {
-            flight.abandon();
-        }
         if !is_over && self.was_sent && is_told {
             self.connection
                 .withdraw(&self.session, self.call.id, reason);

@@ -33,6 +33,7 @@ use super::life::Life;
 use super::mailbox::Budget;
 use super::message::{Beside, Event, Purpose, Request, header_value};
 use super::text::excerpt;
+use crate::counters::Counters;
 use crate::mcp_header::{MCP_METHOD, MCP_NAME, name_key};
 use crate::revision::Era;
 
@@ -54,6 +55,7 @@ pub(super) struct Connection {
     is_held: bool,
     /// Whether one request after the other has it.
     by_turns: bool,
+    counters: Arc<Counters>,
     asking: Arc<Asking>,
     uri: Uri,
     pool: Pool,
@@ -126,7 +128,11 @@ impl Connection {
         let room = (self.limits.line, &self.budget);
         // What names no call comes by a stream of its own, and only where there is one.
         let hears_more = session.era == Era::Legacy && *self.hearings.borrow() > 0;
-        let shared = request.owner.filter(|_| hears_more && !self.is_held);
+        let owner = request.owner.filter(|_| session.era == Era::Legacy);
+        if let Some(owner) = owner {
+            self.callers.note(owner, request.beside.client());
+        }
+        let shared = owner.filter(|_| hears_more && !self.is_held);
         let collects = shared.is_some() && matches!(request.beside, Beside::Call);
         let expected = Expected {
             progress: token.as_deref(),
@@ -134,13 +140,13 @@ impl Connection {
             more: collects,
         };
         let aside = self.asides.open(expected, room);
-        let flight = shared.map(|owner| {
-            let hears = match request.beside {
+        let flight = shared.map(|_| {
+            let receiver = match request.beside {
                 Beside::Client(client) => Some(client),
                 Beside::Call => aside.as_ref().map(Aside::hears),
                 Beside::Nobody => None,
             };
-            self.callers.open(id, owner, hears)
+            self.callers.open(id, receiver)
         });
         let exchange = Exchange::send(Arc::clone(self), session, call);
         Ok(exchange.with_aside(aside).with_flight(flight))

@@ -15,17 +15,18 @@ use super::replies::is_stream;
 use super::session::Session;
 use super::stream::{Bookmark, Read, Stream};
 use super::{Connection, LAST_EVENT_ID, STREAM};
+use crate::counters::Counter;
 use crate::revision::Era;
 use crate::upstream::frame::{self, Frame};
 use crate::upstream::listen::may_pass;
-use crate::upstream::message::{Event, Kind};
+use crate::upstream::message::{Event, Kind, LOG_MESSAGE};
 use crate::upstream::sse::TooLarge;
 use crate::upstream::text::excerpt;
 
 impl Connection {
     /// Tells a notification that names no call to the client that it must be for; `false` when nobody can tell.
     fn told_to_one(&self, message: &Bytes) -> bool {
-        let one = self.callers.only_one(Instant::now());
+        let one = self.callers.only_one();
         if let Some(one) = &one {
             one.hear(message);
         }
@@ -211,10 +212,16 @@ fn receive(connection: &Arc<Connection>, session: &Arc<Session>, message: &Bytes
                     None => connection.told_to_one(message),
                 },
             };
-            let is_taken = is_taken || connection.asides.tell(message);
-            if !is_taken && connection.is_held {
+            // On a connection that requests have by turns, a log may be about an earlier one.
+            let is_log = method == LOG_MESSAGE;
+            let is_certain = !(is_log && connection.by_turns) || connection.callers.is_sole();
+            let is_taken = is_taken || (is_certain && connection.asides.tell(message));
+            if !is_taken && is_certain && connection.is_held {
                 connection.tell(Event::Told(Bytes::copy_from_slice(message)));
             } else if !is_taken {
+                if is_log {
+                    connection.counters.increment(Counter::DroppedLogs);
+                }
                 let method = excerpt(method.as_bytes(), 60);
                 tracing::debug!(server = %connection.server, method, "notification that belongs to no call dropped");
             }

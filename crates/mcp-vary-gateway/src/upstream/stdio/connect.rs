@@ -98,6 +98,8 @@ fn start(
         limits: config.limits.clone(),
         capabilities: config.capabilities.clone(),
         is_held: config.is_held,
+        by_turns: config.by_turns,
+        counters: Arc::clone(&config.counters),
         asking: Arc::default(),
         next_id: AtomicU64::new(1),
         flights: Mutex::new(Flights::default()),

@@ -13,7 +13,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use mcp_vary::json::Members;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, mpsc, watch};
-use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::flights::{Flight, Flights};
@@ -26,9 +25,11 @@ use super::frame::{self, Frame};
 use super::life::Life;
 use super::mailbox::{Budget, Mailbox};
 use super::message::{
-    Answer, Event, Kind, Message, Purpose, RESOURCE_UPDATED, Request, TASK_STATUS, cancel_params,
+    Answer, Event, Kind, LOG_MESSAGE, Message, Purpose, RESOURCE_UPDATED, Request, TASK_STATUS,
+    cancel_params,
 };
 use super::text::excerpt;
+use crate::counters::{Counter, Counters};
 
 pub(super) use self::connect::connect;
 
@@ -49,6 +50,9 @@ pub(super) struct Shared {
     capabilities: String,
     /// Whether one client has it alone.
     is_held: bool,
+    /// Whether one request after the other has it.
+    by_turns: bool,
+    counters: Arc<Counters>,
     asking: Arc<Asking>,
     next_id: AtomicU64,
     flights: Mutex<Flights>,
@@ -86,7 +90,8 @@ impl Connection {
             owner: request.owner,
             purpose,
         };
-        shared.flights().open(id, flight)?;
+        let receiver = request.beside.client();
+        shared.flights().open(id, flight, receiver)?;
         let mut exchange = Exchange {
             shared: Arc::clone(shared),
             id,
@@ -225,13 +230,11 @@ impl Shared {
     }
 
     fn receive_answer(&self, id: u64, answer: impl FnOnce() -> Answer) {
-        let mut flights = self.flights();
-        let (flight, was_abandoned) = (flights.take(id), flights.settle(id));
-        drop(flights);
+        let flight = self.flights().take(id);
         match flight {
             Some(flight) => flight.mailbox.end(Ok(answer())),
             None => {
-                tracing::debug!(server = %self.server, id, was_abandoned, "answer to no open request dropped");
+                tracing::debug!(server = %self.server, id, "answer to no open request dropped");
             }
         }
     }
@@ -310,20 +313,30 @@ impl Shared {
                 id.filter(|flight| flight.is_background())
             }
             _ if route.subscription.is_some() => None,
-            _ => flights.by_rule(Instant::now()),
+            _ => flights.of_sole_client(),
         };
         if let Some(flight) = flight {
             flight.mailbox.post(message);
             return;
         }
+        let receiver = flights.clients.receiver();
         drop(flights);
-        if self.is_held {
+        let is_log = method == LOG_MESSAGE;
+        if let Some(receiver) = receiver.filter(|_| is_log && !self.is_held) {
+            receiver.hear(message);
+            return;
+        }
+        // On a connection that requests have by turns, a log may be about an earlier one.
+        if self.is_held && !(is_log && self.by_turns) {
             let _ = self
                 .events
                 .send(Event::Told(Bytes::copy_from_slice(message)));
             return;
         }
-        // It is kept for nobody: a log line, for example, may be about any of several clients.
+        if is_log {
+            self.counters.increment(Counter::DroppedLogs);
+        }
+        // It is for nobody: a log line, for example, may be about any of several clients.
         let method = excerpt(method.as_bytes(), 60);
         tracing::debug!(server = %self.server, method, "notification that belongs to no call dropped");
     }
@@ -371,15 +384,10 @@ impl Shared {
         match lost {
             Lost::Nothing => {}
             Lost::Anything => {
-                let now = Instant::now();
-                let until = now + LINGERS;
-                self.flights().fail_all(&error, until, now);
+                self.flights().fail_all(&error);
             }
             Lost::Answer(id) => {
-                let mut flights = self.flights();
-                let flight = flights.take(id);
-                flights.settle(id);
-                drop(flights);
+                let flight = self.flights().take(id);
                 if let Some(flight) = flight {
                     flight.mailbox.end(Err(error));
                 }
@@ -414,12 +422,6 @@ fn is_of_a_stream(method: &str) -> bool {
     const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
     [ACKNOWLEDGED, RESOURCE_UPDATED].contains(&method) || TASK_STATUS.contains(&method)
 }
-
-/// How long what a server logs may still be about a call that was cancelled.
-///
-/// > Servers SHOULD stop work on a cancelled request as soon as practical and MUST NOT send any further
-/// > messages for it. (MCP 2026-07-28, transports/stdio, "Cancellation")
-const LINGERS: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// One request to a process, until its answer.
 #[derive(Debug)]
@@ -478,13 +480,7 @@ impl Exchange {
     /// Ends the exchange; tells the server unless it has answered.
     pub(super) fn cancel(&mut self, reason: Option<&str>) {
         self.is_over = true;
-        let now = Instant::now();
-        let was_open = if self.sent {
-            let until = now + LINGERS;
-            self.shared.flights().abandon(self.id, until, now)
-        } else {
-            self.shared.flights().take(self.id).is_some()
-        };
+        let was_open = self.shared.flights().take(self.id).is_some();
         if was_open && self.sent && self.purpose.may_be_cancelled() {
             let params = cancel_params(self.id, reason);
             let message = frame::write(None, "notifications/cancelled", Some(&params));

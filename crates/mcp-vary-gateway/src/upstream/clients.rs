@@ -1,0 +1,94 @@
+//! Which clients have made calls on a connection, and which of them receives what names no call.
+//!
+//! A log message of a server that works in the background may be about a call that was answered long ago. No time is
+//! long enough to be sure, so a connection remembers for its whole life whether one client used it, or several.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use super::message::{Hears, Owner};
+
+/// The clients that have made calls on one connection since it was opened.
+///
+/// # Properties
+///
+/// Only the first client is remembered. Once another one has made a call, there is no sole client any more.
+#[derive(Debug)]
+pub(super) struct Clients {
+    /// The number of the sole client, or one of the two constants.
+    sole: AtomicU64,
+    /// What receives messages for the sole client between its calls, if it has a session.
+    receiver: OnceLock<Weak<dyn Hears>>,
+}
+
+/// No client has made a call yet. Numbers of clients count up from 1 and never get there.
+const NONE: u64 = u64::MAX;
+/// More than one client has made calls.
+const SEVERAL: u64 = u64::MAX - 1;
+
+impl Default for Clients {
+    fn default() -> Self {
+        Self {
+            sole: AtomicU64::new(NONE),
+            receiver: OnceLock::new(),
+        }
+    }
+}
+
+impl Clients {
+    /// Notes that `owner` makes a call, before the call is sent; `receiver` is what receives messages for it between
+    /// calls.
+    pub(super) fn note(&self, owner: Owner, receiver: Option<&Weak<dyn Hears>>) {
+        let Owner(number) = owner;
+        // A release store, so that whoever reads the answer to the call sees that it was made.
+        let first = self
+            .sole
+            .compare_exchange(NONE, number, Ordering::AcqRel, Ordering::Acquire);
+        match first {
+            Ok(_) => {
+                if let Some(receiver) = receiver {
+                    // Set once: only one call is the first.
+                    let _ = self.receiver.set(Weak::clone(receiver));
+                }
+            }
+            Err(sole) if sole == number => {}
+            Err(_) => self.sole.store(SEVERAL, Ordering::Release),
+        }
+    }
+
+    /// Whether no client has made a call yet.
+    pub(super) fn is_unused(&self) -> bool {
+        self.sole.load(Ordering::Acquire) == NONE
+    }
+
+    /// The only client that has made calls so far.
+    pub(super) fn sole(&self) -> Option<Owner> {
+        match self.sole.load(Ordering::Acquire) {
+            NONE | SEVERAL => None,
+            number => Some(Owner(number)),
+        }
+    }
+
+    /// What receives messages for the sole client between its calls.
+    pub(super) fn receiver(&self) -> Option<Arc<dyn Hears>> {
+        self.sole()?;
+        self.receiver.get()?.upgrade()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_client_ends_it_for_good() {
+        let clients = Clients::default();
+        assert!(clients.is_unused() && clients.sole().is_none());
+        clients.note(Owner(7), None);
+        clients.note(Owner(7), None);
+        assert_eq!(clients.sole(), Some(Owner(7)));
+        clients.note(Owner(8), None);
+        clients.note(Owner(7), None);
+        assert!(clients.sole().is_none() && !clients.is_unused());
+    }
+}
