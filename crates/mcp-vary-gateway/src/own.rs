@@ -6,6 +6,7 @@
 //! for as long as it runs.
 
 mod hearsay;
+mod lists;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -23,9 +24,11 @@ use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
 use self::hearsay::Hearsay;
+pub(crate) use self::lists::ClientLists;
+use self::lists::DedicatedLists;
 use crate::asking::LIST_ROOTS;
 use crate::bridge;
-use crate::catalog::source::Updates;
+use crate::catalog::source::{Source, Updates};
 use crate::log_level::is_logged_from;
 use crate::notify::{Audience, SourceId, line_id};
 use crate::questions::{Question, Questions};
@@ -47,6 +50,7 @@ pub(crate) struct OwnLines {
     made: Arc<Made>,
     watches: Arc<Watches>,
     audience: Arc<Audience>,
+    lists: Arc<ClientLists>,
     tasks: TaskTracker,
 }
 
@@ -83,6 +87,8 @@ struct Own {
     session: watch::Sender<Weak<Session>>,
     /// What it tells of resources, where requests have it by turns.
     hearsay: Option<Arc<Hearsay>>,
+    /// What it lists, where the class has its lists from another one.
+    lists: Option<Arc<DedicatedLists>>,
     running: AtomicUsize,
     /// How many want it to stay open without anything running on it.
     kept: AtomicUsize,
@@ -118,9 +124,15 @@ impl OwnLines {
             questions,
             made,
             watches,
+            lists: Arc::new(ClientLists::new(Arc::clone(&audience))),
             audience,
             tasks,
         })
+    }
+
+    /// What servers list to clients on these connections.
+    pub(crate) fn lists(&self) -> &Arc<ClientLists> {
+        &self.lists
     }
 
     /// How many there are.
@@ -159,28 +171,40 @@ impl OwnLines {
             }
             is_other
         });
-        Ok(self.hold(key, own))
+        Ok(self.hold(key, own, Some(session.client)))
     }
 
-    /// A connection for one request without a session: one that nobody has at the moment, or another.
+    /// A connection for one request without a session: one that nobody has at the moment, or another. One on which
+    /// the server lists something to `client` alone is for that client.
     ///
     /// # Errors
     ///
     /// When all are in use.
-    pub(crate) fn of_request(self: &Arc<Self>, door: &Door<'_>) -> Result<Held, Failure> {
+    pub(crate) fn of_request(
+        self: &Arc<Self>,
+        door: &Door<'_>,
+        client: Option<ClientId>,
+    ) -> Result<Held, Failure> {
         let mut all = self.lock();
         let pool = (door.server, Whose::Any(0))..(door.server, Whose::Any(usize::MAX));
-        let mut pool = all.range(pool);
-        let free = pool.find(|(_, own)| !own.is_used() && own.can(door.capabilities));
-        if let Some((key, own)) = free {
-            return Ok(self.hold(*key, Arc::clone(own)));
+        let pool = all.range(pool);
+        let free: Vec<_> = pool
+            .filter(|(_, own)| !own.is_used() && own.can(door.capabilities))
+            .collect();
+        let of_client = free.iter().find(|(_, own)| own.belongs_to(client));
+        let found = of_client.or_else(|| free.iter().find(|(_, own)| own.lists_what_all_get()));
+        if let Some((key, own)) = found {
+            return Ok(self.hold(**key, Arc::clone(own), client));
         }
         let key = (door.server, Whose::Any(self.number()));
         let own = self.open(&mut all, key, door)?;
-        Ok(self.hold(key, own))
+        Ok(self.hold(key, own, client))
     }
 
-    fn hold(self: &Arc<Self>, key: Key, own: Arc<Own>) -> Held {
+    fn hold(self: &Arc<Self>, key: Key, own: Arc<Own>, client: Option<ClientId>) -> Held {
+        if let Some(lists) = &own.lists {
+            lists.lease_to(client);
+        }
         own.running.fetch_add(1, Ordering::Relaxed);
         Held {
             own,
@@ -274,6 +298,11 @@ impl OwnLines {
             let passing = stop.clone().run_until_cancelled_owned(passing);
             self.tasks.spawn(passing);
         }
+        // A connection that its class lists from is followed by the class.
+        let lists = (!is_adopted).then(|| DedicatedLists::new(&line, &self.lists));
+        if let Some(lists) = &lists {
+            self.tasks.spawn(Arc::clone(lists).watch(stop.clone()));
+        }
         // Of one that others use, too, that is told anyway.
         if !is_adopted {
             let server = line.config().name.as_str().into();
@@ -286,6 +315,7 @@ impl OwnLines {
             is_adopted,
             session,
             hearsay,
+            lists,
             running: AtomicUsize::new(0),
             kept: AtomicUsize::new(0),
             used: Mutex::new(Instant::now()),
@@ -312,18 +342,20 @@ impl OwnLines {
         }
     }
 
-    /// Closes those of a session that has ended.
-    pub(crate) fn forget(&self, session: ClientId) {
+    /// Closes those of a session or client that has ended.
+    pub(crate) fn forget(&self, client: ClientId) {
         self.lock()
-            .retain(|key, _| key.1 != Whose::Session(session));
+            .retain(|key, own| key.1 != Whose::Session(client) && !own.belongs_to(Some(client)));
     }
 
     /// Closes those that nobody has used for a while.
     pub(crate) fn sweep(&self) {
         self.lock().retain(|_, own| {
             let unused = own.line.config().limits.unused;
+            let is_tainted = own.lists.as_ref().is_some_and(|lists| lists.is_tainted());
             let is_listed_from = own.is_adopted && Arc::strong_count(&own.line) > 1;
-            own.is_used() || is_listed_from || lock(&own.used).elapsed() < unused
+            let is_recent = !is_tainted && lock(&own.used).elapsed() < unused;
+            own.is_used() || is_listed_from || is_recent
         });
     }
 
@@ -372,6 +404,18 @@ impl Own {
     fn can(&self, capabilities: &str) -> bool {
         self.line.config().capabilities == capabilities
     }
+
+    /// Whether the server lists there what it lists to all clients of the class, as far as is known.
+    fn lists_what_all_get(&self) -> bool {
+        let lists = self.lists.as_ref();
+        lists.is_none_or(|lists| lists.is_shared())
+    }
+
+    /// Whether the server lists something there to `client` alone.
+    fn belongs_to(&self, client: Option<ClientId>) -> bool {
+        let lists = self.lists.as_ref();
+        lists.is_some_and(|lists| lists.belongs_to(client))
+    }
 }
 
 impl Held {
@@ -391,11 +435,20 @@ impl Held {
         line.ready().await
     }
 
-    /// What it tells of resources is told to those who listen to them on `class`, for a call that is made now.
-    pub(crate) async fn tells(&self, class: &Arc<Line>) {
-        if let Some(hearsay) = &self.own.hearsay {
-            hearsay.serve(class).await;
+    /// What it tells of resources is told to those who listen to them on `class`, for a call that is made now; what
+    /// it lists is compared with what that lists.
+    pub(crate) async fn tells(&self, class: &Arc<Source>) {
+        if let Some(lists) = &self.own.lists {
+            lists.compare_with(class);
         }
+        if let Some(hearsay) = &self.own.hearsay {
+            hearsay.serve(&class.line).await;
+        }
+    }
+
+    /// Whether its class has it for its lists, too.
+    pub(crate) fn is_adopted(&self) -> bool {
+        self.own.is_adopted
     }
 
     /// Lets it stay open after the call.

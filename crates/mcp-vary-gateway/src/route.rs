@@ -190,7 +190,10 @@ async fn act(
     asked: Asked<'_>,
     action: Action,
 ) -> Result<Outcome, Failure> {
-    let class = gateway.classes.of(client.class.as_ref()).await?;
+    let class = gateway
+        .classes
+        .of_client(client.class.as_ref(), client.connection);
+    let class = class.await?;
     let call = Call {
         gateway,
         catalog: class.catalog.current(),

@@ -89,7 +89,10 @@ pub(crate) async fn carry(gateway: &Arc<Setup>, client: &Client, method: &str, p
         return;
     }
     let carried = async {
-        let class = gateway.classes.of(client.class.as_ref()).await?;
+        let class = gateway
+            .classes
+            .of_client(client.class.as_ref(), client.connection);
+        let class = class.await?;
         let mut call = Call {
             gateway,
             catalog: class.catalog.current(),

@@ -170,7 +170,8 @@ impl Call<'_> {
         if !self.class.can_be_asked {
             return Ok(None);
         }
-        let upstream = self.class.sources()[server].line.ready().await?;
+        let shared = &self.class.shared().sources()[server];
+        let upstream = shared.line.ready().await?;
         let is_legacy = upstream.hello().era() == Era::Legacy;
         let is_like_its_client = self.client.session.is_some() && upstream.hello().knows_sessions();
         if !is_legacy && !is_like_its_client {
@@ -179,7 +180,7 @@ impl Call<'_> {
         let classes = &self.gateway.classes;
         let held = classes.alone(&self.class, server, self.client)?;
         held.ready().await?;
-        held.tells(&self.class.sources()[server].line).await;
+        held.tells(shared).await;
         Ok(Some(held))
     }
 

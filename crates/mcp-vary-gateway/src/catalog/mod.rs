@@ -19,16 +19,16 @@ use std::sync::{Arc, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, broadcast};
 use tracing::{debug, warn};
 
 use crate::notify::Audience;
 use crate::reply::Failure;
-use crate::upstream::Kind;
+use crate::upstream::{Event, Kind};
 use listing::ListKind;
 use merge::{Merged, Part};
 use shown::{Prompt, Tool};
-use source::{Source, Told};
+use source::{Changes, Source, Told};
 use view::{Layout, View};
 
 /// The lists of all servers and the views of the variants, all of one moment.
@@ -202,6 +202,17 @@ impl LiveCatalog {
         }
     }
 
+    /// The catalogue of other sources, which is made from this one where they list the same.
+    pub(crate) fn with_sources(&self, sources: Vec<Arc<Source>>) -> Self {
+        Self {
+            current: ArcSwap::new(self.current()),
+            sources,
+            replacing: Mutex::default(),
+            layout: self.layout.clone(),
+            audience: Arc::clone(&self.audience),
+        }
+    }
+
     pub(crate) fn current(&self) -> Arc<Catalog> {
         self.current.load_full()
     }
@@ -338,34 +349,41 @@ impl LiveCatalog {
     }
 }
 
+/// The catalogues that show a source.
+pub(crate) type Catalogs = Arc<std::sync::Mutex<Vec<Weak<LiveCatalog>>>>;
+
 /// Follows a server until its connection is closed, and merges what it says into all `catalogs` that there are by
 /// then.
-pub(crate) async fn follow(
-    source: Arc<Source>,
-    catalogs: Arc<std::sync::Mutex<Vec<Weak<LiveCatalog>>>>,
-    audience: Arc<Audience>,
+pub(crate) async fn follow(source: Arc<Source>, catalogs: Catalogs, audience: Arc<Audience>) {
+    let merge = |changes| merge(&source, &catalogs, &audience, changes);
+    source.follow(merge).await;
+}
+
+/// The same for a source whose lists have been read, with the events since then.
+pub(crate) async fn follow_on(
+    events: broadcast::Receiver<Event>,
+    source: &Arc<Source>,
+    catalogs: &Catalogs,
+    audience: &Audience,
 ) {
-    let living = || {
+    let merge = |changes| merge(source, catalogs, audience, changes);
+    source.follow_on(events, merge).await;
+}
+
+async fn merge(source: &Arc<Source>, catalogs: &Catalogs, audience: &Audience, changes: Changes) {
+    let living: Vec<_> = {
         let mut catalogs = catalogs.lock().unwrap_or_else(PoisonError::into_inner);
         catalogs.retain(|catalog| catalog.strong_count() > 0);
-        let living = catalogs.iter().filter_map(Weak::upgrade);
-        living.collect::<Vec<_>>()
+        catalogs.iter().filter_map(Weak::upgrade).collect()
     };
-    let (source, audience) = (&source, &audience);
-    source
-        .follow(|changes| {
-            let (living, lists) = (living(), changes.lists);
-            async move {
-                if !lists.is_empty() {
-                    join_all(living.iter().map(|catalog| catalog.rebuild(&lists))).await;
-                }
-                for catalog in living.iter().filter(|_| !changes.announced.is_empty()) {
-                    audience.lists_changed(catalog, &catalog.all_of(&changes.announced));
-                }
-                audience.resources_changed(source, &changes.updates);
-            }
-        })
-        .await;
+    let lists = &changes.lists;
+    if !lists.is_empty() {
+        join_all(living.iter().map(|catalog| catalog.rebuild(lists))).await;
+    }
+    for catalog in living.iter().filter(|_| !changes.announced.is_empty()) {
+        audience.lists_changed(catalog, &catalog.all_of(&changes.announced));
+    }
+    audience.resources_changed(source, &changes.updates);
 }
 
 fn offered(told: &[Arc<Told>]) -> BTreeSet<String> {

@@ -87,7 +87,7 @@ struct Following {
 /// How long a request waits for a list at most; less where the operator has less patience with the server.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A list is not asked for again sooner, whoever wants it and however often it changes.
-const PAUSE: Duration = Duration::from_secs(1);
+pub(crate) const PAUSE: Duration = Duration::from_secs(1);
 
 impl Source {
     pub(crate) fn new(line: Arc<Line>) -> Self {
@@ -102,6 +102,14 @@ impl Source {
                 .collect(),
             replacing: std::sync::Mutex::default(),
         }
+    }
+
+    /// The source of a dedicated connection to the server of `shared`: it lists what that one lists until it is
+    /// [read](Self::read_now).
+    pub(crate) fn dedicated(line: Arc<Line>, shared: &Self) -> Self {
+        let source = Self::new(line);
+        source.told.store(shared.told());
+        source
     }
 
     /// The name that the operator gave the server.
@@ -145,6 +153,41 @@ impl Source {
             (Some(Err(now)), Some(Err(then))) => now != then,
             (None, None) => false,
             _ => true,
+        }
+    }
+
+    /// Whether a list has the same items here and there, however else the two results differ.
+    pub(crate) fn has_same_items(&self, kind: ListKind, other: &Self) -> bool {
+        let (one, other) = (self.told(), other.told());
+        match (one.listings.get(&kind), other.listings.get(&kind)) {
+            (Some(Ok(one)), Some(Ok(other))) => one.items == other.items,
+            // A list that could not be read says nothing about the items.
+            _ => true,
+        }
+    }
+
+    /// Has lists read again although the server has not announced a change on this connection: at once, or after
+    /// the pause between two readings. [`settle`](Self::settle) waits for that.
+    pub(crate) fn suspect(&self, kinds: &BTreeSet<ListKind>) {
+        let kinds: BTreeSet<_> = kinds.iter().map(|kind| kind.kind()).collect();
+        self.following.send_if_modified(|now| {
+            // Inside of the lock, so that whoever follows sees both or neither.
+            for kind in kinds {
+                self.line.may_have_changed(kind);
+            }
+            let was_pending = std::mem::replace(&mut now.pending, true);
+            !was_pending
+        });
+    }
+
+    /// Reads lists on a connection that nobody [follows](Self::follow), for who has just learned that they changed.
+    pub(crate) async fn read_now(&self, kinds: &BTreeSet<ListKind>) {
+        let Some(upstream) = self.line.up() else {
+            return;
+        };
+        self.meet(&upstream);
+        for kind in kinds {
+            self.read_if(&upstream, *kind, |_| true).await;
         }
     }
 
@@ -197,14 +240,36 @@ impl Source {
     /// A change of a list is read at once, the next one after a pause together with all that came in the
     /// meantime, so that a server that announces without end costs little. What was said of a resource after
     /// a list changed is told after that.
-    pub(crate) async fn follow<F>(&self, mut changed: impl FnMut(Changes) -> F)
+    pub(crate) async fn follow<F>(&self, changed: impl FnMut(Changes) -> F)
     where
         F: Future<Output = ()>,
     {
-        let mut events = self.line.events();
-        let mut pause = Instant::now();
+        let events = self.line.events();
         // A line that other classes use, too, may be up already.
-        let mut next = self.line.up().map(|_| News::of(&Event::Connected));
+        let next = self.line.up().map(|_| News::of(&Event::Connected));
+        self.follow_after(next, events, changed).await;
+    }
+
+    /// The same for a connection whose lists have been [read](Self::read_now), with the events since then.
+    pub(crate) async fn follow_on<F>(
+        &self,
+        events: broadcast::Receiver<Event>,
+        changed: impl FnMut(Changes) -> F,
+    ) where
+        F: Future<Output = ()>,
+    {
+        self.follow_after(None, events, changed).await;
+    }
+
+    async fn follow_after<F>(
+        &self,
+        mut next: Option<News>,
+        mut events: broadcast::Receiver<Event>,
+        mut changed: impl FnMut(Changes) -> F,
+    ) where
+        F: Future<Output = ()>,
+    {
+        let mut pause = Instant::now();
         loop {
             let news = match next.take() {
                 Some(news) => news,
@@ -310,7 +375,7 @@ impl Source {
         }
     }
 
-    fn patience(&self) -> Duration {
+    pub(crate) fn patience(&self) -> Duration {
         self.line.config().limits.patience.min(PATIENCE)
     }
 

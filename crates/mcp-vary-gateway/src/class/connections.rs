@@ -1,6 +1,6 @@
 //! The connections of a class: followed for its catalogue, and kept for as long as they are used.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -9,7 +9,7 @@ use tokio_util::task::TaskTracker;
 
 use super::{Class, lock};
 use crate::catalog::source::Source;
-use crate::catalog::{self, LiveCatalog};
+use crate::catalog::{self, Catalogs, LiveCatalog};
 use crate::notify::{Audience, source_id};
 use crate::revision::Era;
 use crate::tasks::{self, Made};
@@ -92,21 +92,35 @@ impl Drop for InUse {
 
 /// One server on one connection, followed for every catalogue that shows it.
 #[derive(Debug)]
-pub(super) struct Follower {
-    pub(super) source: Arc<Source>,
-    catalogs: Arc<Mutex<Vec<Weak<LiveCatalog>>>>,
+pub(crate) struct Follower {
+    pub(crate) source: Arc<Source>,
+    catalogs: Catalogs,
     /// Ends the following.
-    _following: DropGuard,
+    _following: Option<DropGuard>,
 }
 
 impl Follower {
+    /// One for a source that somebody else [follows](catalog::follow_on).
+    pub(crate) fn of(source: Arc<Source>) -> Self {
+        Self {
+            source,
+            catalogs: Catalogs::default(),
+            _following: None,
+        }
+    }
+
+    /// The catalogues that show the source.
+    pub(crate) fn catalogs(&self) -> &Catalogs {
+        &self.catalogs
+    }
+
     /// Follows a server from now on.
     pub(super) fn begin(line: Arc<Line>, background: &Background) -> Arc<Self> {
         let following = background.stop.child_token();
         let follower = Arc::new(Self {
             source: Arc::new(Source::new(line)),
             catalogs: Arc::default(),
-            _following: following.clone().drop_guard(),
+            _following: Some(following.clone().drop_guard()),
         });
         let (source, catalogs) = (&follower.source, &follower.catalogs);
         let audience = Arc::clone(&background.audience);

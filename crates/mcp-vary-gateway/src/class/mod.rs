@@ -16,13 +16,14 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use tracing::info;
 
-pub(crate) use self::connections::InUse;
-use self::connections::{Background, Connections, Follower};
+use self::connections::{Background, Connections};
+pub(crate) use self::connections::{Follower, InUse};
 use self::server::Server;
 use self::table::Table;
 use self::told::{declared, mirror};
 use crate::asking::Askable;
 use crate::catalog::LiveCatalog;
+use crate::catalog::listing::ListKind;
 use crate::catalog::source::{self, Source};
 use crate::catalog::view::Layout;
 use crate::client::{Client, Memo};
@@ -52,6 +53,8 @@ pub(crate) struct Class {
     /// Whether servers can ask its clients something.
     pub(crate) can_be_asked: bool,
     connections: Arc<Connections>,
+    /// The class that this one stands for, where it is that of one client with lists of its own.
+    shared: Option<Arc<Self>>,
 }
 
 impl Class {
@@ -81,7 +84,46 @@ impl Class {
             capabilities,
             told: OnceLock::new(),
             connections: Arc::new(connections),
+            shared: None,
         })
+    }
+
+    /// The class as the client sees it whose `dedicated` connections list something else.
+    pub(crate) async fn with_dedicated(self: &Arc<Self>, dedicated: &[Arc<Follower>]) -> Arc<Self> {
+        let followers = self.connections.followers.iter().map(|shared| {
+            let line = &shared.source.line;
+            let mut dedicated = dedicated.iter();
+            let own = dedicated.find(|own| own.source.line.is_to_the_server_of(line));
+            Arc::clone(own.unwrap_or(shared))
+        });
+        let connections = Connections::new(followers.collect());
+        let catalog = Arc::new(self.catalog.with_sources(connections.sources()));
+        connections.show_in(&catalog);
+        catalog.rebuild(&ListKind::ALL.into()).await;
+        Arc::new(Self {
+            catalog,
+            can_be_asked: self.can_be_asked,
+            capabilities: Arc::clone(&self.capabilities),
+            told: OnceLock::new(),
+            connections: Arc::new(connections),
+            shared: Some(Arc::clone(self)),
+        })
+    }
+
+    /// The class that its clients share, with what the servers list there.
+    pub(crate) fn shared(self: &Arc<Self>) -> &Arc<Self> {
+        self.shared.as_ref().unwrap_or(self)
+    }
+
+    /// Whether the lists of exactly these connections are shown.
+    pub(crate) fn shows(&self, dedicated: &[Arc<Follower>]) -> bool {
+        let followers = &self.connections.followers;
+        let is_shown = |it: &Arc<Follower>| followers.iter().any(|shown| Arc::ptr_eq(shown, it));
+        let shared = self.shared.as_ref();
+        let shared = shared.map_or(&[][..], |it| it.connections.followers.as_slice());
+        let is_shared = |it: &Arc<Follower>| shared.iter().any(|other| Arc::ptr_eq(other, it));
+        let replaced = followers.iter().filter(|it| !is_shared(it)).count();
+        replaced == dedicated.len() && dedicated.iter().all(is_shown)
     }
 
     pub(crate) fn sources(&self) -> &[Arc<Source>] {
@@ -272,6 +314,20 @@ impl Classes {
         Ok(class)
     }
 
+    /// The class of a client, with the lists that it has of its own.
+    ///
+    /// # Errors
+    ///
+    /// As for [`of`](Self::of).
+    pub(crate) async fn of_client(
+        &self,
+        key: Option<&ClassKey>,
+        client: Option<ClientId>,
+    ) -> Result<Arc<Class>, Failure> {
+        let class = self.of(key).await?;
+        Ok(self.own.lists().class_of(class, client).await)
+    }
+
     async fn open(&self, key: &ClassKey) -> Result<Arc<Class>, Failure> {
         let inherited = self.others.inherited(key);
         let lines = self.servers.iter();
@@ -320,7 +376,7 @@ impl Classes {
         };
         match &client.session {
             Some(session) => self.own.of_session(&door, session),
-            None => self.own.of_request(&door),
+            None => self.own.of_request(&door, client.connection),
         }
     }
 

@@ -87,6 +87,11 @@ impl Call<'_> {
         let listener = tail.listener(membership);
         let listener = listener.until(self.gateway.lasting.stopped.clone());
         audience.catch_up(number).await;
+        if let Some(client) = self.client.connection {
+            audience
+                .relocate(client, self.gateway.lasting.own.lists())
+                .await;
+        }
         Ok(Outcome::Listening(listener))
     }
 
@@ -126,6 +131,7 @@ impl Call<'_> {
             setup: self.gateway.number(),
             class: Arc::clone(&self.class),
             key: self.client.class.clone(),
+            client: self.client.connection,
             variants: [self.variant_shown_by(view)].into(),
             named: self.gateway.config.variants,
         }
@@ -157,10 +163,9 @@ impl Call<'_> {
 
     /// The connection that the session has alone: what its calls change there a server may tell of there only.
     async fn kept_alone(&self, server: usize) -> Result<Option<Kept>, Failure> {
-        let shared = &self.class.sources()[server].line;
         let alone = self.alone(server).await?;
         // Where sessions share nothing it is the same one.
-        let alone = alone.filter(|alone| !Arc::ptr_eq(alone.line(), shared));
+        let alone = alone.filter(|alone| !alone.is_adopted());
         Ok(alone.map(|alone| alone.keep()))
     }
 

@@ -98,6 +98,8 @@ struct Place {
     /// Held, so that its connections stay open.
     class: Arc<Class>,
     key: Option<ClassKey>,
+    /// Who it is, where that can be recognised.
+    client: Option<ClientId>,
     /// The variants that it sees, best first.
     variants: Arc<[usize]>,
     /// Whether variants are spoken of.
@@ -474,6 +476,10 @@ impl Setup {
                 let audience = &self.lasting.audience;
                 let number = audience.lock().add(ear, place, Some(session.client));
                 audience.catch_up(number).await;
+                // Its lists may have become its own in the meantime.
+                audience
+                    .relocate(session.client, self.lasting.own.lists())
+                    .await;
             }
             Err(failure) => {
                 let error = failure.message();
@@ -485,10 +491,12 @@ impl Setup {
     async fn place_of(&self, session: &Session) -> Result<Place, Failure> {
         let key = self.classes.key(&session.fixed.class, Some(session.client));
         let order = self.order_of(session).unwrap_or_default();
+        let client = Some(session.client);
         Ok(Place {
             setup: self.number(),
-            class: self.classes.of(key.as_ref()).await?,
+            class: self.classes.of_client(key.as_ref(), client).await?,
             key,
+            client,
             variants: if self.config.variants {
                 order
             } else {

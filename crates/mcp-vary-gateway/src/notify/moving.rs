@@ -9,7 +9,8 @@ use super::{Audience, Bound, Ear, Member, Notices, Place};
 use crate::catalog::Catalog;
 use crate::catalog::listing::ListKind;
 use crate::class::Class;
-use crate::own::Kept;
+use crate::own::{ClientLists, Kept};
+use crate::session::ClientId;
 use crate::setup::Setup;
 use crate::upstream::Kind;
 
@@ -39,16 +40,49 @@ impl Audience {
         }
     }
 
+    /// Shows `client` the lists of its dedicated connections, or no longer does, and tells it what is different.
+    pub(crate) async fn relocate(&self, client: ClientId, lists: &ClientLists) {
+        let is_its = |member: &Member| member.place.client == Some(client);
+        let classes: Vec<_> = {
+            let members = self.lock();
+            let its = members.all.iter().filter(|(_, member)| is_its(member));
+            its.map(|(number, member)| (*number, Arc::clone(member.place.class.shared())))
+                .collect()
+        };
+        let mut known = Known::default();
+        for (number, shared) in classes {
+            let class = lists.class_of(Arc::clone(&shared), Some(client)).await;
+            let mut members = self.lock();
+            let Some(member) = members.all.get_mut(&number) else {
+                continue;
+            };
+            // Whoever brought it to another configuration has looked for its lists, too.
+            if !Arc::ptr_eq(member.place.class.shared(), &shared) {
+                continue;
+            }
+            let after = Place {
+                class,
+                ..member.place.clone()
+            };
+            let differences = known.between(&member.place, &after);
+            let before = std::mem::replace(&mut member.place, after);
+            let is_gone = !tell(member, &differences, &BTreeSet::new());
+            let gone = is_gone.then(|| members.remove(number));
+            drop(members);
+            drop((before, gone));
+        }
+    }
+
     async fn bring(&self, number: u64, after: &Arc<Setup>, known: &mut Known) {
         let is_old = |member: &&Member| member.place.setup < after.number();
-        let key = {
+        let (key, client) = {
             let members = self.lock();
             let Some(member) = members.all.get(&number).filter(is_old) else {
                 return;
             };
-            member.place.key.clone()
+            (member.place.key.clone(), member.place.client)
         };
-        let class = after.classes.of(key.as_ref()).await;
+        let class = after.classes.of_client(key.as_ref(), client).await;
         let mut members = self.lock();
         let Some(member) = members.all.get(&number).filter(is_old) else {
             return;
@@ -114,6 +148,7 @@ fn moved(member: &Member, after: &Setup, class: Arc<Class>) -> Option<Place> {
         setup: after.number(),
         class,
         key: before.key.clone(),
+        client: before.client,
         variants,
         named: before.named,
     })

@@ -23,7 +23,7 @@ pub(crate) use self::place::Places;
 pub(crate) use self::subscriptions::{Refused, Subscription};
 use self::subscriptions::{Subscriptions, Topic};
 use super::error::{ConnectError, UpstreamError};
-use super::message::Event;
+use super::message::{Event, Kind};
 use super::{EVENTS, Upstream, UpstreamConfig};
 
 /// A server that is connected to, watched, and connected to again when it is lost.
@@ -231,6 +231,16 @@ impl Line {
     /// The same, after another connection told of the task until now.
     pub(crate) fn listen_to_task_again(&self, id: &str) -> Subscription {
         self.shared.of(Topic::Tasks).add_again(id)
+    }
+
+    /// Whether both are connections to one server of the configuration.
+    pub(crate) fn is_to_the_server_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.places, &other.places)
+    }
+
+    /// Another connection to the server announced that its lists changed; those of this one may have, too.
+    pub(crate) fn may_have_changed(&self, kind: Kind) {
+        self.shared.tell(Event::ListMayHaveChanged(kind));
     }
 
     /// Waits until the first attempt to connect has ended.

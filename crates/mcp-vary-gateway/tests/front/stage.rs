@@ -277,6 +277,8 @@ fn tool(name: &str) -> Value {
 /// A client that hears of changes, the way that it came by.
 pub(crate) struct Ear {
     way: Way,
+    capabilities: Value,
+    address: std::net::SocketAddr,
     legacy: Option<Legacy>,
     stream: Option<Http>,
     pipe: Option<Pipe>,
@@ -293,8 +295,20 @@ impl Ear {
         filter: Value,
         variant: Option<&str>,
     ) -> Self {
+        Self::open_as(house, way, (filter, variant), &json!({})).await
+    }
+
+    /// The same for a client of these capabilities.
+    pub(crate) async fn open_as(
+        house: &House,
+        way: Way,
+        (filter, variant): (Value, Option<&str>),
+        capabilities: &Value,
+    ) -> Self {
         let mut ear = Self {
             way,
+            capabilities: capabilities.clone(),
+            address: house.address,
             legacy: None,
             stream: None,
             pipe: None,
@@ -303,23 +317,25 @@ impl Ear {
         };
         match way {
             Way::HttpLegacy => {
-                let legacy = Legacy::open(house, "2025-11-25", &json!({})).await;
+                let legacy = Legacy::open(house, "2025-11-25", capabilities).await;
                 ear.stream = Some(stream_of(house, &legacy).await);
                 ear.legacy = Some(legacy);
             }
             Way::StdioLegacy => {
-                ear.pipe = Some(Pipe::legacy(&house.gateway, "2025-11-25", &json!({})).await);
+                let pipe = Pipe::legacy(&house.gateway, "2025-11-25", capabilities).await;
+                ear.pipe = Some(pipe);
             }
             Way::HttpModern => {
                 let mut http = house.connect().await;
-                let listen = listen(&filter, variant);
+                let listen = listen(&filter, variant, capabilities);
                 http.send(&Post::modern(&listen).bytes()).await;
                 assert_eq!(http.head().await.status, 200);
                 ear.stream = Some(http);
             }
             Way::StdioModern => {
                 let mut pipe = Pipe::open(&house.gateway);
-                pipe.say(listen(&filter, variant).to_string()).await;
+                let listen = listen(&filter, variant, capabilities);
+                pipe.say(listen.to_string()).await;
                 ear.pipe = Some(pipe);
             }
         }
@@ -333,7 +349,17 @@ impl Ear {
         filter: Value,
         variant: Option<&str>,
     ) -> Self {
-        let mut ear = Self::open(house, way, filter, variant).await;
+        Self::listening_as(house, way, (filter, variant), &json!({})).await
+    }
+
+    /// The same for a client of these capabilities.
+    pub(crate) async fn listening_as(
+        house: &House,
+        way: Way,
+        what: (Value, Option<&str>),
+        capabilities: &Value,
+    ) -> Self {
+        let mut ear = Self::open_as(house, way, what, capabilities).await;
         if way.is_modern() {
             let told = ear.hear().await;
             assert_eq!(
@@ -380,13 +406,20 @@ impl Ear {
         )
     }
 
-    /// What a session is answered.
+    /// What it is answered.
     pub(crate) async fn ask(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
-        let asked = request(json!(self.next), method, params);
+        let asked = match self.way.is_modern() {
+            true => modern(json!(self.next), method, params, &self.capabilities),
+            false => request(json!(self.next), method, params),
+        };
+        if self.way == Way::HttpModern {
+            let mut http = Http::connect(self.address).await;
+            return http.ask(&Post::modern(&asked)).await.answer();
+        }
         if let Some(legacy) = &mut self.legacy {
             let post = legacy.post(&asked);
-            return legacy.http.ask(&post).await.json();
+            return legacy.http.ask(&post).await.answer();
         }
         let pipe = self.pipe.as_mut().unwrap();
         pipe.say(asked.to_string()).await;
@@ -425,12 +458,17 @@ pub(crate) fn updated(uri: &str, variant: &str) -> Told {
     (told, Some(variant.to_owned()), Some(uri.to_owned()))
 }
 
-fn listen(filter: &Value, variant: Option<&str>) -> Value {
+fn listen(filter: &Value, variant: Option<&str>, capabilities: &Value) -> Value {
     let mut params = json!({"notifications": filter});
     if let Some(variant) = variant {
         params["_meta"][VARIANT] = json!(variant);
     }
-    modern(json!("listen"), "subscriptions/listen", params, &json!({}))
+    modern(
+        json!("listen"),
+        "subscriptions/listen",
+        params,
+        capabilities,
+    )
 }
 
 /// The stream of a `GET`.

@@ -273,6 +273,14 @@ impl Response {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
 
+    /// The answer, alone or as the last message of a stream.
+    pub(crate) fn answer(&self) -> Value {
+        let text = self.text();
+        let last = text.rsplit("data: ").find(|part| part.starts_with('{'));
+        let last = last.unwrap_or(&text);
+        serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+
     /// Status, error code and id.
     pub(crate) fn refusal(&self) -> (u16, i64, Value) {
         let message = self.json();

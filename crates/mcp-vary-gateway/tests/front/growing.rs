@@ -1,0 +1,389 @@
+//! Servers whose lists grow when a tool is called, and clients that can be asked something, as nearly all can.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use mcp_vary_gateway::{Config, Target};
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::http_peer::{Peer, Reply, Seen, discover, event};
+use crate::stage::{Ear, SUBSCRIPTION, changed, everything};
+use crate::support::{House, Way, config, introduced, names, notification, soon, tool};
+
+/// What clients with a person and a model declare.
+fn can_be_asked() -> Value {
+    json!({"roots": {"listChanged": true}, "sampling": {}, "elicitation": {}})
+}
+
+/// The ways by which a client can be told from others.
+const RECOGNISED: [Way; 3] = [Way::HttpLegacy, Way::StdioLegacy, Way::StdioModern];
+
+/// Where the server says that its list has grown.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Said {
+    /// On the stream of the call.
+    Call,
+    /// On the stream of a `GET` of the same session.
+    Get,
+    /// By a process, which has one stream for everything.
+    Pipe,
+    /// On the stream of the call, by a server of 2026-07-28.
+    ModernCall,
+}
+
+/// An endpoint of 2025-11-25 with sessions, whose lists grow by session or for all.
+#[derive(Clone)]
+struct Growing {
+    said: Said,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    sessions: usize,
+    /// What each session lists beside the rest.
+    alone: BTreeMap<String, Vec<String>>,
+    shared: Vec<String>,
+    streams: BTreeMap<String, UnboundedSender<Bytes>>,
+    /// How often each session was asked for its tools.
+    listed: BTreeMap<String, usize>,
+}
+
+impl Growing {
+    fn new(said: Said) -> Self {
+        let state = Arc::default();
+        Self { said, state }
+    }
+
+    async fn house(&self) -> House {
+        let growing = self.clone();
+        let peer = Peer::start(move |seen| growing.answer(seen)).await;
+        House::behind_one(peer, |config| config).await
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        act(&mut self.state.lock().unwrap())
+    }
+
+    fn answer(&self, seen: &Seen) -> Option<Reply> {
+        let session = seen.header("mcp-session-id").unwrap_or_default().to_owned();
+        match seen.method() {
+            "initialize" if self.said == Said::ModernCall => {
+                Some(seen.refuse(400, -32601, "Method not found"))
+            }
+            "server/discover" if self.said == Said::ModernCall => Some(discover(seen)),
+            "subscriptions/listen" => {
+                let (sender, reply) = Reply::stream();
+                let meta = json!({SUBSCRIPTION: seen.id()});
+                let filter = &seen.body["params"]["notifications"];
+                let params = json!({"notifications": filter, "_meta": meta});
+                let method = "notifications/subscriptions/acknowledged";
+                let _ = sender.send(event(&notification(method, params)).into());
+                self.with(|state| state.streams.insert(seen.id().to_string(), sender));
+                Some(reply)
+            }
+            "initialize" => {
+                let number = self.with(|state| {
+                    state.sessions += 1;
+                    state.sessions
+                });
+                let result = introduced("growing", json!({"tools": {"listChanged": true}}));
+                let reply = seen.answer(&result);
+                Some(reply.with_header("mcp-session-id", format!("s-{number}")))
+            }
+            "GET" => {
+                let (sender, reply) = Reply::stream();
+                self.with(|state| state.streams.insert(session, sender));
+                Some(reply)
+            }
+            "tools/list" => {
+                let names = self.with(|state| {
+                    *state.listed.entry(session.clone()).or_default() += 1;
+                    state.names(&session)
+                });
+                let tool = |name: &String| json!({"name": name, "inputSchema": {"type": "object"}});
+                let tools: Vec<_> = names.iter().map(tool).collect();
+                Some(seen.answer(&json!({"tools": tools})))
+            }
+            "tools/call" => Some(self.call(seen, &session)),
+            _ => None,
+        }
+    }
+
+    fn call(&self, seen: &Seen, session: &str) -> Reply {
+        let name = seen.body["params"]["name"].as_str().unwrap();
+        let result = json!({"content": [{"type": "text", "text": name}]});
+        if name != "enable" {
+            let is_there = self.with(|state| state.names(session).iter().any(|it| it == name));
+            return match is_there {
+                true => seen.answer(&result),
+                false => seen.refuse(200, -32602, "the server has no such tool"),
+            };
+        }
+        let arguments = &seen.body["params"]["arguments"];
+        let tool = arguments["tool"].as_str().unwrap().to_owned();
+        let grown = event(&notification("notifications/tools/list_changed", json!({})));
+        let grown = grown.repeat(arguments["times"].as_u64().unwrap_or(1).try_into().unwrap());
+        self.with(|state| {
+            match arguments["everywhere"] == true {
+                true => state.shared.push(tool),
+                false => state
+                    .alone
+                    .entry(session.to_owned())
+                    .or_default()
+                    .push(tool),
+            }
+            if self.said == Said::Get {
+                let _ = state.streams[session].send(grown.clone().into());
+            }
+        });
+        match self.said {
+            Said::Call | Said::ModernCall => {
+                Reply::events(format!("{grown}{}", event(&seen.message(&result))))
+            }
+            _ => seen.answer(&result),
+        }
+    }
+}
+
+impl State {
+    fn names(&self, session: &str) -> Vec<String> {
+        let alone = self.alone.get(session).into_iter().flatten();
+        let all = ["enable".to_owned()].into_iter().chain(alone.cloned());
+        all.chain(self.shared.iter().cloned()).collect()
+    }
+}
+
+/// The file in which the processes of one test have what all of them list.
+struct Shared(PathBuf);
+
+impl Shared {
+    fn new() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("vary-growing-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, "").unwrap();
+        Self(path)
+    }
+
+    fn config(&self) -> Config {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/front/growing.py");
+        let arguments = [script.to_str().unwrap(), self.0.to_str().unwrap()].map(str::to_owned);
+        config(Target::command("python3", arguments))
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A gateway before a server that grows, and what the server is made of.
+async fn house(said: Said) -> (House, Growing, Shared) {
+    let (growing, shared) = (Growing::new(said), Shared::new());
+    let house = match said {
+        Said::Pipe => House::behind(Peer::start(|_| None).await, shared.config()).await,
+        _ => growing.house().await,
+    };
+    (house, growing, shared)
+}
+
+async fn listening(house: &House, way: Way) -> Ear {
+    let what = (everything(&[]), None);
+    Ear::listening_as(house, way, what, &can_be_asked()).await
+}
+
+fn enable(arguments: Value) -> Value {
+    json!({"name": "enable", "arguments": arguments})
+}
+
+async fn calls(client: &mut Ear, params: Value) -> Value {
+    soon(client.ask("tools/call", params)).await
+}
+
+#[track_caller]
+fn is_answered(answer: &Value, text: &str) {
+    assert_eq!(answer["result"]["content"][0]["text"], text, "{answer}");
+}
+
+/// SV-12: it is not there, and the server is not asked.
+#[track_caller]
+fn is_unknown(answer: &Value) {
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    assert_eq!(
+        answer["error"]["data"]["activeVariant"], "standard",
+        "{answer}"
+    );
+}
+
+async fn hears_of_a_tool(client: &mut Ear, way: Way) {
+    let told = soon(client.told()).await;
+    assert_eq!(told, changed("tools", "standard"), "{way:?}");
+}
+
+async fn lists(client: &mut Ear) -> Vec<String> {
+    let list = soon(client.ask("tools/list", json!({}))).await;
+    names(&list).into_iter().map(str::to_owned).collect()
+}
+
+/// What a server lists to one session is listed to the client that has it, and to nobody else.
+async fn what_one_session_enables_is_there_for_it_alone(said: Said, way: Way) {
+    let (house, _growing, _shared) = house(said).await;
+    let mut client = listening(&house, way).await;
+    let mut other = listening(&house, Way::HttpLegacy).await;
+    is_answered(
+        &calls(&mut other, enable(json!({"tool": "its own"}))).await,
+        "enable",
+    );
+    hears_of_a_tool(&mut other, way).await;
+    is_unknown(&calls(&mut client, tool("its own")).await);
+    is_answered(
+        &calls(&mut client, enable(json!({"tool": "new"}))).await,
+        "enable",
+    );
+    hears_of_a_tool(&mut client, way).await;
+    assert_eq!(
+        lists(&mut client).await,
+        ["enable", "new"],
+        "{said:?} {way:?}"
+    );
+    is_answered(&calls(&mut client, tool("new")).await, "new");
+    is_unknown(&calls(&mut client, tool("its own")).await);
+    is_unknown(&calls(&mut other, tool("new")).await);
+    assert_eq!(lists(&mut other).await, ["enable", "its own"]);
+}
+
+#[tokio::test]
+async fn what_one_session_enables_on_the_stream_of_its_call_is_there_for_it_alone() {
+    let ways =
+        RECOGNISED.map(|way| what_one_session_enables_is_there_for_it_alone(Said::Call, way));
+    join_all(ways).await;
+}
+
+#[tokio::test]
+async fn what_one_session_enables_on_its_other_stream_is_there_for_it_alone() {
+    let ways = RECOGNISED.map(|way| what_one_session_enables_is_there_for_it_alone(Said::Get, way));
+    join_all(ways).await;
+}
+
+/// SV-12.
+#[tokio::test]
+async fn what_one_process_enables_is_there_for_its_client_alone() {
+    let ways =
+        RECOGNISED.map(|way| what_one_session_enables_is_there_for_it_alone(Said::Pipe, way));
+    join_all(ways).await;
+}
+
+/// A client that calls or lists at once need not have heard of it.
+#[tokio::test]
+async fn what_was_enabled_is_there_for_the_next_request() {
+    for said in [Said::Call, Said::Pipe] {
+        let (house, _growing, _shared) = house(said).await;
+        for way in RECOGNISED {
+            let mut client = listening(&house, way).await;
+            is_answered(
+                &calls(&mut client, enable(json!({"tool": "new"}))).await,
+                "enable",
+            );
+            is_answered(&calls(&mut client, tool("new")).await, "new");
+            let mut client = listening(&house, way).await;
+            is_answered(
+                &calls(&mut client, enable(json!({"tool": "new"}))).await,
+                "enable",
+            );
+            assert_eq!(
+                lists(&mut client).await,
+                ["enable", "new"],
+                "{said:?} {way:?}"
+            );
+        }
+    }
+}
+
+/// The server says it in one session, and it is so for all.
+async fn what_a_server_enables_for_all_everybody_hears_of(said: Said, way: Way) {
+    let (house, _growing, _shared) = house(said).await;
+    let mut client = listening(&house, way).await;
+    let mut other = Vec::new();
+    for way in Way::ALL {
+        other.push((way, listening(&house, way).await));
+    }
+    let arguments = json!({"tool": "new", "everywhere": true});
+    is_answered(&calls(&mut client, enable(arguments)).await, "enable");
+    hears_of_a_tool(&mut client, way).await;
+    assert_eq!(
+        lists(&mut client).await,
+        ["enable", "new"],
+        "{said:?} {way:?}"
+    );
+    is_answered(&calls(&mut client, tool("new")).await, "new");
+    for (way, mut other) in other {
+        hears_of_a_tool(&mut other, way).await;
+        assert_eq!(
+            lists(&mut other).await,
+            ["enable", "new"],
+            "{said:?} {way:?}"
+        );
+        is_answered(&calls(&mut other, tool("new")).await, "new");
+    }
+}
+
+/// SV-16.
+#[tokio::test]
+async fn what_a_session_enables_for_all_everybody_hears_of() {
+    for said in [Said::Call, Said::Get, Said::ModernCall] {
+        let ways = Way::ALL.map(|way| what_a_server_enables_for_all_everybody_hears_of(said, way));
+        join_all(ways).await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_process_enables_for_all_everybody_hears_of() {
+    let ways =
+        Way::ALL.map(|way| what_a_server_enables_for_all_everybody_hears_of(Said::Pipe, way));
+    join_all(ways).await;
+}
+
+/// A client over HTTP without a session cannot be recognised: what its call did in one of the server's sessions is
+/// neither shown to others nor reached by them (SV-12).
+#[tokio::test]
+async fn what_a_client_enables_that_nobody_recognises_is_there_for_nobody() {
+    for said in [Said::Call, Said::Get, Said::Pipe] {
+        let (house, _growing, _shared) = house(said).await;
+        let mut client = listening(&house, Way::HttpModern).await;
+        is_answered(
+            &calls(&mut client, enable(json!({"tool": "new"}))).await,
+            "enable",
+        );
+        is_unknown(&calls(&mut client, tool("new")).await);
+        assert_eq!(lists(&mut client).await, ["enable"], "{said:?}");
+        let mut other = listening(&house, Way::StdioModern).await;
+        assert_eq!(lists(&mut other).await, ["enable"], "{said:?}");
+        is_unknown(&calls(&mut other, tool("new")).await);
+    }
+}
+
+/// A server that announces without end is asked again at most once a second, in each of its sessions.
+#[tokio::test]
+async fn a_storm_of_announcements_is_one_reading() {
+    let (house, growing, _shared) = house(Said::Call).await;
+    let mut client = listening(&house, Way::HttpLegacy).await;
+    let before = growing.with(|state| state.listed.values().sum::<usize>());
+    let began = std::time::Instant::now();
+    for number in 0..10 {
+        let arguments = json!({"tool": format!("new {number}"), "times": 50});
+        is_answered(&calls(&mut client, enable(arguments)).await, "enable");
+    }
+    assert_eq!(lists(&mut client).await.len(), 11);
+    let seconds = usize::try_from(began.elapsed().as_secs()).unwrap();
+    let read = growing.with(|state| state.listed.values().sum::<usize>()) - before;
+    // Of two sessions, that of the lists and that of the client: one at once, then one a second.
+    assert!(read <= 2 * (seconds + 2), "{read} readings in {seconds} s");
+}
