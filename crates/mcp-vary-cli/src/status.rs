@@ -178,10 +178,13 @@ fn servers(servers: &[Value]) -> String {
         ]);
     }
     let mut out = table(&rows, 3);
-    let reasons: Vec<_> = servers
-        .iter()
-        .filter_map(|it| it["reason"].as_str())
-        .collect();
+    let reasons = servers.iter().flat_map(|it| {
+        let unread = it["unread"].as_object().into_iter().flatten();
+        let unread = unread.map(|(_, why)| format!("{}: {}", text(&it["name"]), text(why)));
+        let reason = it["reason"].as_str().map(str::to_owned);
+        reason.into_iter().chain(unread)
+    });
+    let reasons: Vec<_> = reasons.collect();
     if !reasons.is_empty() {
         let _ = write!(out, "\n{}\n", reasons.join("\n"));
     }

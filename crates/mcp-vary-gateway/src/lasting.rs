@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::catalog::shared::SharedLists;
 use crate::config::{Config, Keys, Limits, Outside};
 use crate::counters::Counters;
 use crate::deprecation::Deprecations;
@@ -60,6 +61,8 @@ pub(crate) struct Lasting {
     pub(crate) own: Arc<OwnLines>,
     /// Streams that clients may come back to.
     pub(crate) streams: Streams,
+    /// What several classes of clients see alike.
+    pub(crate) shared_lists: Arc<SharedLists>,
     tokens: AtomicU64,
     /// Places for requests that run on although their client is gone.
     pub(crate) unheard: Arc<Semaphore>,
@@ -111,6 +114,7 @@ impl Lasting {
             number,
             outside: config.outside,
             streams: Streams::new(&config.limits, config.outside),
+            shared_lists: Arc::new(SharedLists::new()),
             // Some servers take 0 for no token.
             tokens: AtomicU64::new(1),
             unheard: Arc::new(Semaphore::new(config.limits.unheard)),

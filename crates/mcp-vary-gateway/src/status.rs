@@ -8,8 +8,10 @@ use serde::Serialize;
 use crate::catalog::listing::ListKind;
 use crate::deprecation::DeprecatedUse;
 use crate::gateway::Gateway;
+use crate::reply::Failure;
 use crate::setup::Setup;
 use crate::upstream::State;
+use crate::upstream::text::excerpt;
 
 /// How a running gateway stands. As JSON it is what `GET /status` answers.
 ///
@@ -75,6 +77,10 @@ pub struct ServerStatus {
     /// How many tools it lists; absent where that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<usize>,
+    /// Why a list of it could not be read when that was last tried, by the method of the list; of the list before, if
+    /// there is one, clients still see what it held.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub unread: BTreeMap<&'static str, String>,
 }
 
 /// One variant.
@@ -114,6 +120,9 @@ impl Gateway {
     }
 }
 
+/// Of why a list could not be read so many characters, which may be the server's, are shown.
+const SHOWN: usize = 300;
+
 /// None outside of a runtime.
 fn tasks() -> usize {
     let runtime = tokio::runtime::Handle::try_current();
@@ -149,8 +158,12 @@ impl Setup {
         let sources = self.classes.base().sources().iter();
         sources
             .map(|source| {
-                let listed = source.told().listings.get(&ListKind::Tools).cloned();
+                let told = source.told();
+                let listed = told.listings.get(&ListKind::Tools).cloned();
                 let tools = listed.and_then(|list| Some(list.ok()?.items.len()));
+                let unread = told.unread.iter();
+                let shown = |why: &Failure| excerpt(why.message().as_bytes(), SHOWN);
+                let unread = unread.map(|(kind, why)| (kind.method(), shown(why)));
                 let (state, reason) = match &*source.line.state().borrow() {
                     State::Up(_) => ("up", None),
                     State::Connecting => ("starting", None),
@@ -163,6 +176,7 @@ impl Setup {
                     since: source.line.since().as_secs(),
                     reason,
                     tools,
+                    unread: unread.collect(),
                 }
             })
             .collect()

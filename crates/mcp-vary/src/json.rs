@@ -265,27 +265,67 @@ impl<'de> serde::Deserialize<'de> for Key<'de> {
 ///
 /// When `text` is not a JSON array.
 pub fn elements(text: &str) -> Result<Vec<&str>, JsonError> {
-    if let Some(all) = skip::elements(text) {
+    read_elements(text, usize::MAX)
+}
+
+/// The same of an array that may hold so many elements; nothing more of it is read or held.
+///
+/// # Errors
+///
+/// When `text` is not a JSON array, and when it holds more than `most` elements.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::json::elements_within;
+///
+/// assert_eq!(elements_within("[1, [2, 3]]", 2)?, ["1", "[2, 3]"]);
+/// let error = elements_within("[1, 2, 3]", 2).unwrap_err();
+/// assert_eq!(error.to_string(), "it holds more than 2 elements");
+/// # Ok::<(), mcp_vary::json::JsonError>(())
+/// ```
+pub fn elements_within(text: &str, most: usize) -> Result<Vec<&str>, JsonError> {
+    let all = read_elements(text, most)?;
+    if all.len() > most {
+        let why = format!("it holds more than {most} elements");
+        return Err(JsonError::new(why));
+    }
+    Ok(all)
+}
+
+/// The elements, and one more than `most` where there are more.
+fn read_elements(text: &str, most: usize) -> Result<Vec<&str>, JsonError> {
+    if let Some(all) = skip::elements(text, most) {
         return Ok(all);
     }
-    struct Elements;
-    impl<'de> Visitor<'de> for Elements {
-        type Value = Vec<&'de str>;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an array")
-        }
-        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-            let mut all = Vec::new();
-            while let Some(element) = seq.next_element::<&'de RawValue>()? {
+    let mut json = serde_json::Deserializer::from_str(text);
+    let all = (&mut json).deserialize_seq(Elements { most })?;
+    if all.len() <= most {
+        json.end()?;
+    }
+    Ok(all)
+}
+
+struct Elements {
+    most: usize,
+}
+
+impl<'de> Visitor<'de> for Elements {
+    type Value = Vec<&'de str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(element) = seq.next_element::<&'de RawValue>()? {
+            if all.len() <= self.most {
                 all.push(element.get());
             }
-            Ok(all)
         }
+        Ok(all)
     }
-    let mut json = serde_json::Deserializer::from_str(text);
-    let all = (&mut json).deserialize_seq(Elements)?;
-    json.end()?;
-    Ok(all)
 }
 
 /// The text of a valid JSON value that is a string, borrowed where it holds no escape; `None` when it is

@@ -99,19 +99,82 @@ pub(crate) struct Item {
     pub(crate) json: Arc<str>,
 }
 
-/// A list of more pages, items or bytes is no list that a client could use; it counts as unreadable.
+/// A list of more pages, items or bytes is not one that a client could use; it counts as unreadable.
 const MAX_PAGES: usize = 1_000;
 const MAX_ITEMS: usize = 100_000;
-const MAX_BYTES: usize = 64 << 20;
+/// Of the text of a list, which is held as its items and as the pages that clients get, and of what is made of the
+/// items.
+const MAX_BYTES: usize = 128 << 20;
+/// How often the text of a list is held.
+const COPIES: usize = 2;
+/// What an item costs beside its text, in bytes; roughly.
+const ITEM: usize = 512;
+/// What each view of it costs.
+const SHOWN: usize = 512;
+
+/// What a list may still cost.
+struct Room {
+    kind: ListKind,
+    /// How many views are made of each item.
+    views: usize,
+    items: usize,
+    bytes: usize,
+}
+
+impl Room {
+    fn new(kind: ListKind, views: usize) -> Self {
+        Self {
+            kind,
+            views,
+            items: MAX_ITEMS,
+            bytes: MAX_BYTES,
+        }
+    }
+
+    /// Takes the room of a page of so many bytes, before it is copied out of its message.
+    fn take_text(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.take_bytes(bytes.saturating_mul(COPIES))
+    }
+
+    fn take_items(&mut self, items: usize) -> Result<(), Failure> {
+        self.items = self
+            .items
+            .checked_sub(items)
+            .ok_or_else(|| self.refused(&format!("has more than {MAX_ITEMS} items")))?;
+        let each = ITEM.saturating_add(SHOWN.saturating_mul(self.views));
+        self.take_bytes(items.saturating_mul(each))
+    }
+
+    fn take_bytes(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.bytes = self.bytes.checked_sub(bytes).ok_or_else(|| {
+            self.refused(&format!(
+                "would take more than {} MiB: {COPIES} times its text, and {ITEM} bytes for each item and {SHOWN} for \
+                 each of {} views of it",
+                MAX_BYTES >> 20,
+                self.views
+            ))
+        })?;
+        Ok(())
+    }
+
+    fn refused(&self, why: &str) -> Failure {
+        Failure::internal(format!("{} of the server {why}", self.kind.method()))
+    }
+}
 
 impl Listing {
-    /// Reads all pages of a list.
+    /// Reads all pages of a list, of which so many views are made.
     ///
     /// # Errors
     ///
     /// The server's own error, or one that says what about its answer cannot be used.
-    pub(crate) async fn read(upstream: &Upstream, kind: ListKind) -> Result<Self, Failure> {
-        let (mut listing, cursor) = Self::first(upstream, kind).await?;
+    pub(crate) async fn read(
+        upstream: &Upstream,
+        kind: ListKind,
+        views: usize,
+    ) -> Result<Self, Failure> {
+        let mut room = Room::new(kind, views);
+        let (mut listing, cursor) = Self::first(upstream, kind, &mut room).await?;
         let Some(mut cursor) = cursor else {
             return Ok(listing);
         };
@@ -119,14 +182,11 @@ impl Listing {
         // A cursor that comes again would lead round in a circle.
         let mut followed = BTreeSet::new();
         let mut ids: BTreeSet<_> = listing.items.iter().map(|item| item.id.clone()).collect();
-        let mut bytes: usize = listing.items.iter().map(|item| item.json.len()).sum();
         while followed.insert(cursor.clone()) {
-            let page = Page::ask(upstream, kind, Some(&cursor)).await?;
-            bytes += page.text.len();
-            if followed.len() > MAX_PAGES || listing.items.len() > MAX_ITEMS || bytes > MAX_BYTES {
-                let why = format!("{} of the server does not end", kind.method());
-                return Err(Failure::internal(why));
+            if followed.len() > MAX_PAGES {
+                return Err(room.refused(&format!("has more than {MAX_PAGES} pages")));
             }
+            let page = Page::ask(upstream, kind, Some(&cursor), &mut room).await?;
             let new = page.items.into_iter();
             let new = new.filter(|item| ids.insert(item.id.clone()));
             listing.items.extend(new);
@@ -139,8 +199,12 @@ impl Listing {
     }
 
     /// The first page as a list, and where the next one is.
-    async fn first(upstream: &Upstream, kind: ListKind) -> Result<(Self, Option<String>), Failure> {
-        let page = Page::ask(upstream, kind, None).await?;
+    async fn first(
+        upstream: &Upstream,
+        kind: ListKind,
+        room: &mut Room,
+    ) -> Result<(Self, Option<String>), Failure> {
+        let page = Page::ask(upstream, kind, None, room).await?;
         Ok(Self::starting_with(page))
     }
 
@@ -167,7 +231,12 @@ impl Listing {
     }
 }
 
-async fn ask(upstream: &Upstream, kind: ListKind, cursor: Option<&str>) -> Result<String, Failure> {
+async fn ask(
+    upstream: &Upstream,
+    kind: ListKind,
+    cursor: Option<&str>,
+    room: &mut Room,
+) -> Result<String, Failure> {
     let mut params = Members::default();
     if let Some(cursor) = cursor {
         params.set("cursor", json::string(cursor));
@@ -184,7 +253,10 @@ async fn ask(upstream: &Upstream, kind: ListKind, cursor: Option<&str>) -> Resul
         .request(Request::new(kind.method(), params))
         .await?;
     match exchange.answer().await?.outcome() {
-        Ok(result) => Ok(result.to_owned()),
+        Ok(result) => {
+            room.take_text(result.len())?;
+            Ok(result.to_owned())
+        }
         Err(error) => Err(Failure::told_by_upstream(error)),
     }
 }
@@ -204,20 +276,28 @@ impl Page {
         upstream: &Upstream,
         kind: ListKind,
         cursor: Option<&str>,
+        room: &mut Room,
     ) -> Result<Self, Failure> {
-        let result = ask(upstream, kind, cursor).await?;
+        let result = ask(upstream, kind, cursor, room).await?;
         let checks_headers = kind == ListKind::Tools && upstream.takes_param_headers();
-        Self::read(result, kind, checks_headers)
-            .map_err(|why| Failure::internal(format!("{} of the server: {why}", kind.method())))
+        let page = Self::read(result, kind, checks_headers, room.items)
+            .map_err(|why| Failure::internal(format!("{} of the server: {why}", kind.method())))?;
+        room.take_items(page.items.len())?;
+        Ok(page)
     }
 
-    fn read(text: String, kind: ListKind, checks_headers: bool) -> Result<Self, String> {
+    fn read(
+        text: String,
+        kind: ListKind,
+        checks_headers: bool,
+        most: usize,
+    ) -> Result<Self, String> {
         let mut members = Members::parse(&text).map_err(|e| e.to_string())?;
         let key = kind.items_key();
         let items = members
             .get(key)
             .ok_or_else(|| format!("`{key}` is missing"))?;
-        let texts = json::elements(items).map_err(|e| format!("`{key}`: {e}"))?;
+        let texts = json::elements_within(items, most).map_err(|e| format!("`{key}`: {e}"))?;
         let items: Vec<_> = texts
             .iter()
             .filter_map(|item| Item::read(item, kind))

@@ -7,6 +7,7 @@ pub(crate) mod item;
 pub(crate) mod listing;
 pub(crate) mod merge;
 mod page;
+pub(crate) mod shared;
 pub(crate) mod shown;
 mod slips;
 pub(crate) mod source;
@@ -27,6 +28,7 @@ use crate::reply::Failure;
 use crate::upstream::{Event, Kind};
 use listing::ListKind;
 use merge::{Merged, Part};
+use shared::SharedLists;
 use shown::{Prompt, Tool};
 use source::{Changes, Source, Told};
 use view::{Layout, View};
@@ -189,11 +191,21 @@ pub(crate) struct LiveCatalog {
     replacing: Mutex<()>,
     pub(crate) layout: Layout,
     audience: Arc<Audience>,
+    shared: Arc<SharedLists>,
 }
 
 impl LiveCatalog {
-    pub(crate) fn new(sources: Vec<Arc<Source>>, layout: Layout, audience: Arc<Audience>) -> Self {
+    pub(crate) fn new(
+        sources: Vec<Arc<Source>>,
+        layout: Layout,
+        audience: Arc<Audience>,
+        shared: Arc<SharedLists>,
+    ) -> Self {
+        for source in &sources {
+            source.set_views(layout.faces.all.len());
+        }
         Self {
+            shared,
             audience,
             current: ArcSwap::from_pointee(Catalog::empty()),
             sources,
@@ -210,6 +222,7 @@ impl LiveCatalog {
             replacing: Mutex::default(),
             layout: self.layout.clone(),
             audience: Arc::clone(&self.audience),
+            shared: Arc::clone(&self.shared),
         }
     }
 
@@ -299,8 +312,9 @@ impl LiveCatalog {
             let parts = self.sources.iter().map(|source| source.part(kind));
             let parts: Vec<_> = parts.collect();
             let (layout, before) = (self.layout.clone(), lists.get(&kind).cloned());
+            let shared = Arc::clone(&self.shared);
             let made = tokio::task::spawn_blocking(move || {
-                let made = Lists::new(kind, parts, &layout, before.as_ref());
+                let made = shared.lists(kind, parts, &layout, before.as_ref());
                 report(&made.merged, before.as_ref().map(|lists| &lists.merged));
                 made
             });

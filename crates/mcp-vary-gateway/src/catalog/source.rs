@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -15,6 +16,7 @@ use tracing::{info, warn};
 use super::item::Maker;
 use super::listing::{ListKind, Listing};
 use super::merge::Part;
+use super::shared::SharedLists;
 use crate::reply::Failure;
 use crate::revision::{Era, Revision};
 use crate::tasks;
@@ -32,6 +34,9 @@ pub(crate) struct Source {
     readings: BTreeMap<ListKind, Mutex<Option<Instant>>>,
     /// Held while a list takes the place of another.
     replacing: std::sync::Mutex<()>,
+    /// How many views are made of each list.
+    views: AtomicUsize,
+    shared: Arc<SharedLists>,
 }
 
 /// What a server said last, all of one moment.
@@ -41,6 +46,8 @@ pub(crate) struct Told {
     pub(crate) hello: Option<Arc<Hello>>,
     /// Each list that it offers and that was read, or why that failed.
     pub(crate) listings: BTreeMap<ListKind, Result<Arc<Listing>, Failure>>,
+    /// Why a list could not be read again; the one before is shown, if there is one.
+    pub(crate) unread: BTreeMap<ListKind, Failure>,
     /// When a list must be read again before it is shown; absent while the server tells of changes.
     expires: BTreeMap<ListKind, Instant>,
 }
@@ -90,7 +97,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) const PAUSE: Duration = Duration::from_secs(1);
 
 impl Source {
-    pub(crate) fn new(line: Arc<Line>) -> Self {
+    pub(crate) fn new(line: Arc<Line>, shared: Arc<SharedLists>) -> Self {
         Self {
             name: line.config().name.as_str().into(),
             line,
@@ -101,15 +108,23 @@ impl Source {
                 .map(|kind| (kind, Mutex::default()))
                 .collect(),
             replacing: std::sync::Mutex::default(),
+            views: AtomicUsize::new(1),
+            shared,
         }
     }
 
     /// The source of a dedicated connection to the server of `shared`: it lists what that one lists until it is
     /// [read](Self::read_now).
     pub(crate) fn dedicated(line: Arc<Line>, shared: &Self) -> Self {
-        let source = Self::new(line);
+        let source = Self::new(line, Arc::clone(&shared.shared));
+        source.set_views(shared.views.load(Ordering::Relaxed));
         source.told.store(shared.told());
         source
+    }
+
+    /// Takes note of how many views are made of its lists from now on.
+    pub(crate) fn set_views(&self, views: usize) {
+        self.views.store(views, Ordering::Relaxed);
     }
 
     /// The name that the operator gave the server.
@@ -337,6 +352,8 @@ impl Source {
             .retain(|kind, _| offered.contains(kind.capability()));
         told.expires
             .retain(|kind, _| offered.contains(kind.capability()));
+        told.unread
+            .retain(|kind, _| offered.contains(kind.capability()));
         let gone = |kind: &ListKind| !told.listings.contains_key(kind);
         let gone = before.listings.keys().copied().filter(gone).collect();
         // Who the server is, and of which era, is a part of what all its lists say.
@@ -410,7 +427,8 @@ impl Source {
     async fn read_one(&self, upstream: &Upstream, kind: ListKind) -> Result<Listing, Failure> {
         let (server, list) = (self.name(), kind.method());
         let limit = self.line.config().limits.handshake;
-        let reading = tokio::time::timeout(limit, Listing::read(upstream, kind));
+        let views = self.views.load(Ordering::Relaxed);
+        let reading = tokio::time::timeout(limit, Listing::read(upstream, kind, views));
         let listing = reading.await.unwrap_or_else(|_| {
             let limit = limit.as_secs();
             let why = format!("server `{server}` did not answer {list} within {limit} s");
@@ -436,6 +454,10 @@ impl Source {
             Some(life) => told.expires.insert(kind, Instant::now() + life),
             None => told.expires.remove(&kind),
         };
+        match &listing {
+            Ok(_) => drop(told.unread.remove(&kind)),
+            Err(failure) => drop(told.unread.insert(kind, failure.clone())),
+        }
         let before = told.listings.get(&kind);
         let changed = match (before, &listing) {
             (Some(Ok(before)), Ok(now)) => **before != *now,
@@ -452,7 +474,7 @@ impl Source {
         };
         if changed {
             let known = before.and_then(|before| before.as_ref().ok()).cloned();
-            let listing = listing.map(|listing| Arc::new(listing.sharing(known.as_deref())));
+            let listing = listing.map(|listing| self.shared.listing(listing, known.as_deref()));
             told.listings.insert(kind, listing);
         }
         self.told.store(Arc::new(told));

@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use super::face::{Base, Faces, VariantConfig};
 use super::listing::{Item, ListKind, Listing};
 use super::merge::{Naming, Part};
+use super::shared::SharedLists;
 use super::view::{Layout, View};
 use super::{Changed, Lists, changed};
 use crate::bridge::Caching;
@@ -387,4 +388,29 @@ fn a_change_is_said_of_variants_alone() {
             layout.faces.all[variant].variant
         );
     }
+}
+
+#[test]
+fn classes_that_see_the_same_hold_one_list() {
+    let shared = SharedLists::new();
+    let layout = layout(Naming::Never, None);
+    let parts = |items: &[Traits]| {
+        let mut part = part(ListKind::Tools, 0, Some(items));
+        let listing = part.listing.take().unwrap().unwrap();
+        let listing = shared.listing(Arc::unwrap_or_clone(listing), None);
+        part.listing = Some(Ok(listing));
+        vec![part]
+    };
+    let lists = |items| shared.lists(ListKind::Tools, parts(items), &layout, None);
+    let (few, more) = ([(0, 0, true)], [(0, 0, true), (1, 0, true)]);
+    let base = lists(&few);
+    assert!(Arc::ptr_eq(&base, &lists(&few)));
+    let other = lists(&more);
+    assert!(!Arc::ptr_eq(&base, &other));
+    let listing = |lists: &Lists| lists.from[0].listing.clone().unwrap().unwrap();
+    assert!(Arc::ptr_eq(&listing(&base), &listing(&lists(&few))));
+    // What nobody uses any more is not kept.
+    let weak = Arc::downgrade(&other);
+    drop(other);
+    assert!(weak.upgrade().is_none());
 }

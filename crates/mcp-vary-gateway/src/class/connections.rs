@@ -8,6 +8,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::{Class, lock};
+use crate::catalog::shared::SharedLists;
 use crate::catalog::source::Source;
 use crate::catalog::{self, Catalogs, LiveCatalog};
 use crate::notify::{Audience, source_id};
@@ -118,7 +119,7 @@ impl Follower {
     pub(super) fn begin(line: Arc<Line>, background: &Background) -> Arc<Self> {
         let following = background.stop.child_token();
         let follower = Arc::new(Self {
-            source: Arc::new(Source::new(line)),
+            source: Arc::new(Source::new(line, Arc::clone(&background.shared))),
             catalogs: Arc::default(),
             _following: Some(following.clone().drop_guard()),
         });
@@ -150,4 +151,6 @@ pub(super) struct Background {
     pub(super) tasks: TaskTracker,
     pub(super) audience: Arc<Audience>,
     pub(super) made: Arc<Made>,
+    /// What several classes see alike.
+    pub(super) shared: Arc<SharedLists>,
 }

@@ -74,7 +74,9 @@ impl Class {
         });
         let connections = Connections::new(followers.collect());
         let audience = Arc::clone(&background.audience);
-        let catalog = Arc::new(LiveCatalog::new(connections.sources(), layout, audience));
+        let shared = Arc::clone(&background.shared);
+        let catalog = LiveCatalog::new(connections.sources(), layout, audience, shared);
+        let catalog = Arc::new(catalog);
         // What changes from here on is told to the catalogue, and what changed before is in it from the start.
         connections.show_in(&catalog);
         catalog.rebuild(&BTreeSet::new()).await;
@@ -166,6 +168,7 @@ impl Classes {
             tasks: lasting.tasks.clone(),
             audience: Arc::clone(&lasting.audience),
             made: Arc::clone(&lasting.made),
+            shared: Arc::clone(&lasting.shared_lists),
         };
         let own = Arc::clone(&lasting.own);
         let mirrored = configs.iter().flat_map(|config| config.mirrored.iter());

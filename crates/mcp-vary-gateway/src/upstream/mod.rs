@@ -20,7 +20,7 @@ mod mailbox;
 mod message;
 pub mod sse;
 mod stdio;
-mod text;
+pub(crate) mod text;
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};

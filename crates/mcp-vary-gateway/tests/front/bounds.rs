@@ -1,9 +1,14 @@
 //! What clients and servers can make the gateway hold, and what they are answered beyond that.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
-use crate::support::{House, Http, Legacy, Pipe, Post, Way, initialize, introduced, modern, tool};
+use crate::support::{
+    House, Http, Legacy, Pipe, Post, Way, initialize, introduced, modern, names, soon, tool,
+};
 
 /// The error of an answer: its code and message.
 fn error(answer: &Value) -> (i64, &str) {
@@ -110,4 +115,94 @@ async fn a_result_that_nests_too_deep_is_an_error_that_names_the_server() {
     let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
     let answer = client.ask("tools/call", tool("shallow")).await;
     assert_eq!(answer.status, 200);
+}
+
+/// A server that lists so many tools on one page, and one resource.
+fn listing(seen: &Seen, tools: usize) -> Option<Reply> {
+    let result = match seen.method() {
+        "initialize" => introduced("long", json!({"tools": {}, "resources": {}})),
+        "tools/list" => {
+            let tools = (0..tools)
+                .map(|at| json!({"name": format!("t{at}"), "inputSchema": {"type": "object"}}));
+            json!({"tools": tools.collect::<Vec<_>>()})
+        }
+        "resources/list" => json!({"resources": [{"uri": "a:1", "name": "a"}]}),
+        "tools/call" => json!({"content": []}),
+        _ => return None,
+    };
+    Some(seen.answer(&result))
+}
+
+async fn house_listing(tools: &Arc<AtomicUsize>) -> House {
+    let tools = Arc::clone(tools);
+    let peer = Peer::start(move |seen| listing(seen, tools.load(Ordering::Relaxed))).await;
+    House::behind_one(peer, |config| config).await
+}
+
+const TOO_MANY: &str = "tools/list of the server: `tools`: it holds more than 100000 elements";
+
+#[tokio::test]
+async fn a_first_page_of_too_many_items_is_an_error_and_other_lists_are_shown() {
+    let house = house_listing(&Arc::new(AtomicUsize::new(100_001))).await;
+    for way in Way::ALL {
+        let tools = way.ask(&house, &json!({}), "tools/list", json!({})).await;
+        assert_eq!(error(&tools), (-32603, TOO_MANY), "{way:?}");
+        let resources = way
+            .ask(&house, &json!({}), "resources/list", json!({}))
+            .await;
+        assert_eq!(resources["result"]["resources"][0]["uri"], "a:1", "{way:?}");
+    }
+    let server = &house.gateway.status().servers[0];
+    assert_eq!(
+        server.unread.get("tools/list").map(String::as_str),
+        Some(TOO_MANY)
+    );
+}
+
+#[tokio::test]
+async fn a_list_whose_views_would_take_too_much_is_an_error() {
+    let house = house_listing(&Arc::new(AtomicUsize::new(90_000))).await;
+    let tools = Way::HttpModern
+        .ask(&house, &json!({}), "tools/list", json!({}))
+        .await;
+    let (code, why) = error(&tools);
+    assert_eq!(code, -32603);
+    assert!(
+        why.starts_with("tools/list of the server would take more than 128 MiB: "),
+        "{why}"
+    );
+}
+
+#[tokio::test]
+async fn the_last_good_list_stays_when_the_next_one_is_too_long() {
+    let count = Arc::new(AtomicUsize::new(2));
+    let house = house_listing(&count).await;
+    let way = Way::HttpLegacy;
+    let list = way.ask(&house, &json!({}), "tools/list", json!({})).await;
+    assert_eq!(names(&list), ["t0", "t1"]);
+    count.store(100_001, Ordering::Relaxed);
+    // A tool that is not listed has the list read again, at most once a second.
+    let is_unread = || {
+        house.gateway.status().servers[0]
+            .unread
+            .contains_key("tools/list")
+    };
+    soon(async {
+        while !is_unread() {
+            let answer = way
+                .ask(&house, &json!({}), "tools/call", tool("other"))
+                .await;
+            assert_eq!(answer["error"]["code"], -32602);
+        }
+    })
+    .await;
+    let list = way.ask(&house, &json!({}), "tools/list", json!({})).await;
+    assert_eq!(names(&list), ["t0", "t1"]);
+    let call = way.ask(&house, &json!({}), "tools/call", tool("t1")).await;
+    assert!(call["result"].is_object(), "{call}");
+    assert!(
+        house.gateway.status().servers[0]
+            .unread
+            .contains_key("tools/list")
+    );
 }

@@ -108,9 +108,9 @@ impl<'a> ObjectReader<'a> {
     }
 }
 
-/// The elements of the array that `text` is, each as written; `None` when it is no valid array, or nests
-/// too deep.
-pub(super) fn elements(text: &str) -> Option<Vec<&str>> {
+/// The elements of the array that `text` is, each as written, and one more than `most` where there are more;
+/// `None` when it is no valid array, or nests too deep.
+pub(super) fn elements(text: &str, most: usize) -> Option<Vec<&str>> {
     let bytes = text.as_bytes();
     let mut all = Vec::new();
     let mut at = space(bytes, 0);
@@ -123,6 +123,9 @@ pub(super) fn elements(text: &str) -> Option<Vec<&str>> {
         let start = space(bytes, at);
         let end = value(bytes, start, super::MAX_DEPTH - 1)?;
         all.push(&text[start..end]);
+        if all.len() > most {
+            return Some(all);
+        }
         at = space(bytes, end);
         is_open = match bytes.get(at)? {
             b',' => true,
@@ -405,7 +408,11 @@ mod tests {
 
     #[track_caller]
     fn holds(text: &str, expected: &[&str]) {
-        assert_eq!(elements(text).as_deref(), Some(expected), "{text}");
+        assert_eq!(
+            elements(text, usize::MAX).as_deref(),
+            Some(expected),
+            "{text}"
+        );
     }
 
     /// Without the slower reader that explains what is wrong.
@@ -421,7 +428,7 @@ mod tests {
         let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         let deepest = nested(crate::json::MAX_DEPTH);
         holds(&deepest, &[&deepest[1..deepest.len() - 1]]);
-        assert_eq!(elements(&nested(crate::json::MAX_DEPTH + 1)), None);
+        assert_eq!(elements(&nested(crate::json::MAX_DEPTH + 1), 9), None);
     }
 
     #[test]
@@ -429,7 +436,7 @@ mod tests {
         for text in [
             "", " ", "{}", "1", "[", "[1", "[1,", "[1,]", "[,]", "[1 2]", "[1}", "[]]", "[1] 2",
         ] {
-            assert_eq!(elements(text), None, "{text}");
+            assert_eq!(elements(text, 9), None, "{text}");
         }
     }
 

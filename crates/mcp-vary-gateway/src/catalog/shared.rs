@@ -1,0 +1,75 @@
+//! Lists that several classes of clients see alike, held once.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use super::Lists;
+use super::listing::{ListKind, Listing};
+use super::merge::Part;
+use super::view::Layout;
+
+/// What servers list to the classes that there are, and the views of it.
+///
+/// # Properties
+///
+/// Nothing is kept that no class uses. A server that lists the same to clients that can do different things takes the
+/// memory, and the views the time, of one list.
+#[derive(Debug)]
+pub(crate) struct SharedLists {
+    listings: Mutex<Vec<Weak<Listing>>>,
+    /// Each is locked while views are made, so that several classes that need the same wait for it.
+    lists: BTreeMap<ListKind, Mutex<Vec<Weak<Lists>>>>,
+}
+
+impl SharedLists {
+    pub(crate) fn new() -> Self {
+        let of_kind = |kind| (kind, Mutex::default());
+        Self {
+            listings: Mutex::default(),
+            lists: ListKind::ALL.into_iter().map(of_kind).collect(),
+        }
+    }
+
+    /// The list that some server already has like this; otherwise this one, with the items that it had `before`.
+    pub(super) fn listing(&self, listing: Listing, before: Option<&Listing>) -> Arc<Listing> {
+        let mut listings = lock(&self.listings);
+        if let Some(same) = find(&mut listings, |known| *known == listing) {
+            return same;
+        }
+        let listing = Arc::new(listing.sharing(before));
+        listings.push(Arc::downgrade(&listing));
+        listing
+    }
+
+    /// The lists that some class already has of the same parts; otherwise those that are made.
+    pub(super) fn lists(
+        &self,
+        kind: ListKind,
+        parts: Vec<Part>,
+        layout: &Layout,
+        before: Option<&Arc<Lists>>,
+    ) -> Arc<Lists> {
+        let Some(lists) = self.lists.get(&kind) else {
+            return Lists::new(kind, parts, layout, before);
+        };
+        let mut lists = lock(lists);
+        let is_same = |known: &Lists| known.layout.is(layout) && known.from == parts;
+        if let Some(same) = find(&mut lists, is_same) {
+            return same;
+        }
+        let made = Lists::new(kind, parts, layout, before);
+        lists.push(Arc::downgrade(&made));
+        made
+    }
+}
+
+/// The first that is used and wanted; those that nobody uses any more are forgotten.
+fn find<T>(known: &mut Vec<Weak<T>>, is_wanted: impl Fn(&T) -> bool) -> Option<Arc<T>> {
+    known.retain(|it| it.strong_count() > 0);
+    let mut used = known.iter().filter_map(Weak::upgrade);
+    used.find(|it| is_wanted(it))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
