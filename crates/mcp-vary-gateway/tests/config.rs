@@ -851,6 +851,30 @@ fn weights_are_read_and_what_counts_nothing_is_said() {
     );
 }
 
+/// SV-5: a hint without a weight decides nothing, which is noted once for each key.
+#[test]
+fn a_hint_without_a_weight_is_noted_at_its_line() {
+    let text = concat!(
+        "servers: {a: {command: x}}\n",
+        "ranking: {weights: {audience: 0}}\n",
+        "variants:\n",
+        "  a: {hints: {domain: code, useCase: x, audience: y}}\n",
+        "  b: {hints: {domain: security, com.acme/risk: low}}\n",
+        "  c: {from: b}\n",
+    );
+    let file = read("vary.yaml", text);
+    let notes: Vec<_> = file.notes.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        notes,
+        [
+            "4:23: `variants.a.hints.domain` does not count in the ranking: the hint has no weight; add `ranking: \
+             {weights: {domain: 60}}`",
+            "5:48: `variants.b.hints.com.acme/risk` does not count in the ranking: the hint has no weight; add \
+             `ranking: {weights: {com.acme/risk: 60}}`",
+        ]
+    );
+}
+
 /// SV-5
 #[test]
 fn every_mistake_of_a_ranking_is_said_at_once() {

@@ -233,7 +233,9 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
         }
     }
     clients::check(reader, &draft.named, &draft.variants.ids());
-    ranking::check(reader, &draft.weighted, &draft.variants.hints());
+    let hints = draft.variants.hints();
+    ranking::check(reader, &draft.weighted, &hints);
+    ranking::check_hints(reader, &field, &draft.file.weights, &hints);
     let switches = (draft.variants.on, draft.file.negotiation);
     require::check(reader, &draft.required, switches);
     Some(draft.finish())

@@ -1,8 +1,9 @@
 //! `ranking`: what counts how much when variants are ranked by a client's hints.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use mcp_vary::rank::{Weight, Weights};
+use mcp_vary::variant::VariantId;
 
 use super::mistake::{Mistake, Position, nearest};
 use super::reader::{Field, Reader, did_you_mean, quoted};
@@ -111,9 +112,13 @@ fn read_weights(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) {
 }
 
 /// Says which weights count nothing, since no variant has such a hint.
-pub(super) fn check(reader: &mut Reader<'_>, weighted: &[Weighted], hints: &BTreeSet<String>) {
-    let known: Vec<_> = hints.iter().map(String::as_str).collect();
-    for weighted in weighted.iter().filter(|it| !hints.contains(&it.key)) {
+pub(super) fn check(
+    reader: &mut Reader<'_>,
+    weighted: &[Weighted],
+    hints: &BTreeMap<String, VariantId>,
+) {
+    let known: Vec<_> = hints.keys().map(String::as_str).collect();
+    for weighted in weighted.iter().filter(|it| !hints.contains_key(&it.key)) {
         let note = Mistake::new(
             weighted.at,
             weighted.path.as_str(),
@@ -124,6 +129,34 @@ pub(super) fn check(reader: &mut Reader<'_>, weighted: &[Weighted], hints: &BTre
             None if known.is_empty() => "give one `hints`".to_owned(),
             None => format!("there are {}", quoted(&known)),
         };
+        reader.notes.push(note.with_fix(fix));
+    }
+}
+
+/// Notes the hints of variants that have no weight, so that no client gets a variant by them; once for each key, at the
+/// first variant of the file `root` that has it.
+pub(super) fn check_hints(
+    reader: &mut Reader<'_>,
+    root: &Field<'_>,
+    weights: &Weights,
+    hints: &BTreeMap<String, VariantId>,
+) {
+    let unweighted = hints
+        .iter()
+        .filter(|(key, _)| !weights.hints.contains_key(*key));
+    for (key, variant) in unweighted {
+        let keys = ["variants", variant.as_str(), "hints", key];
+        let field = root.deepest(&keys);
+        // A hint that a variant inherits is not written there.
+        if !field.path.ends_with(key.as_str()) {
+            continue;
+        }
+        let note = Mistake::new(
+            field.node.at,
+            field.path,
+            "does not count in the ranking: the hint has no weight",
+        );
+        let fix = format!("add `ranking: {{weights: {{{key}: 60}}}}`");
         reader.notes.push(note.with_fix(fix));
     }
 }

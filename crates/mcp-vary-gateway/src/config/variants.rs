@@ -57,11 +57,17 @@ impl Declared {
         self.named.clone()
     }
 
-    /// The keys of the variants' hints.
-    pub(super) fn hints(&self) -> BTreeSet<String> {
+    /// The keys of the variants' hints, each with the first variant that has it.
+    pub(super) fn hints(&self) -> BTreeMap<String, VariantId> {
         let keys = |faces: &Faces| {
-            let hints = faces.variants.iter().flat_map(|it| it.hints.keys());
-            hints.cloned().collect()
+            let mut keys = BTreeMap::new();
+            for variant in faces.variants.iter() {
+                for key in variant.hints.keys() {
+                    keys.entry(key.clone())
+                        .or_insert_with(|| variant.id.clone());
+                }
+            }
+            keys
         };
         match &self.faces {
             Some(faces) => keys(faces),

@@ -113,6 +113,9 @@ impl<'a> Active<'a> {
     }
 }
 
+/// What a client reads that sees no variant and selected none: the request as such is not at fault.
+const NO_VARIANT: &str = "this server has no variant for this client; ask its operator for access";
+
 impl Offers {
     pub(super) fn principal(&self, context: &RequestContext<RoleServer>) -> String {
         self.principal
@@ -128,7 +131,11 @@ impl Offers {
     ) -> Result<Active<'_>, ErrorData> {
         let visible = self.visible(context);
         if visible.is_empty() {
-            return Err(to_error_data(&Error::VariantsNotSupported));
+            return Err(match context.meta.get(SERVER_VARIANT_META) {
+                Some(_) => to_error_data(&Error::VariantsNotSupported),
+                // Falling back to some variant would show what is hidden from this client.
+                None => ErrorData::invalid_params(NO_VARIANT, None),
+            });
         }
         let found = self.find(&visible, context);
         let (id, by) = found.inspect_err(|error| {

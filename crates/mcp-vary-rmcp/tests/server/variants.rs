@@ -663,7 +663,14 @@ async fn nothing_visible_is_nothing_offered() {
             .under("plain", "tools/list", json!({}))
             .await
             .unwrap_err();
+        assert_eq!(error.code.0, -32602);
         assert_eq!(error.message, "Server variants not supported");
+        let error = client.under("", "tools/list", json!({})).await.unwrap_err();
+        assert_eq!(error.code.0, -32602);
+        assert_eq!(
+            error.message,
+            "this server has no variant for this client; ask its operator for access"
+        );
     }
 }
 

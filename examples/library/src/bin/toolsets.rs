@@ -12,6 +12,7 @@
 //! ```
 
 use library_examples::{Failure, serve};
+use mcp_vary::rank::Weights;
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_rmcp::server::{Face, Vary, View};
 use rmcp::model::Tool;
@@ -43,6 +44,8 @@ pub(crate) fn server() -> Result<Vary, Failure> {
     .with_hint("domain", "security")
     .with_hint("accessLevel", "readonly");
     let server = Vary::builder()
+        // A hint of one's own counts when it has a weight.
+        .with_weights(Weights::default().with("domain", 60, 10))
         .with_variant(
             code_review,
             all.clone().with_view(View::new().with_tools(REVIEWING)),

@@ -59,7 +59,19 @@ fn not_found(error: Error) -> ErrorData {
     }
 }
 
-/// Hints of a domain that the extension does not name rank nothing: the order is the declared one.
+/// SV-5: a hint of the author's own decides, since it has a weight.
+#[tokio::test]
+async fn the_domain_chooses_the_toolset() {
+    let server = example::server().unwrap();
+    let declare = || hinting(&[("domain", "security")]);
+    in_each_way(server, declare, async |client, way| {
+        let expected = ["security-readonly", "code-review", "project-management"];
+        assert_eq!(offered(client), expected, "{way}");
+    })
+    .await;
+}
+
+/// Without a hint that a variant has, the order is the declared one.
 #[tokio::test]
 async fn the_offers_are_in_the_declared_order() {
     let server = example::server().unwrap();

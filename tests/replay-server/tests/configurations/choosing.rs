@@ -118,6 +118,29 @@ async fn hints_choose_a_variant() {
             json!({"useCase": "autonomous-agent"}),
             "run_strategy",
         ),
+        // The hints of the extension's own examples.
+        ("github", json!({"domain": "code-review"}), "get_diff"),
+        (
+            "trading",
+            json!({"com.acme/riskLevel": "moderate"}),
+            "run_strategy",
+        ),
+        (
+            "healthcare",
+            json!({"com.acme/audience": "staff"}),
+            "create_invoice",
+        ),
+        ("research", json!({"com.acme/depth": "shallow"}), "look_up"),
+        (
+            "api-generations",
+            json!({"com.acme/apiGeneration": "v3", "status": "experimental"}),
+            "watch_orders",
+        ),
+        (
+            "context-budgets",
+            json!({"com.acme/device": "edge"}),
+            "open",
+        ),
     ] {
         let front = Front::of(example).await;
         let without = tools(&front, "/mcp", "", json!({})).await;
