@@ -14,6 +14,8 @@ pub(crate) enum Counter {
     DroppedTags,
     /// Log messages of servers that may be about the call of another client than the one that would receive them.
     DroppedLogs,
+    /// HTTP connections that were closed for a new one, since all places were taken.
+    EvictedConnections,
 }
 
 impl Counter {
@@ -23,6 +25,7 @@ impl Counter {
         (Self::RefusedDuplicateMembers, "refused-duplicate-members"),
         (Self::DroppedTags, "dropped-tags"),
         (Self::DroppedLogs, "dropped-logs"),
+        (Self::EvictedConnections, "evicted-connections"),
     ];
 }
 
@@ -37,14 +40,14 @@ pub(crate) struct Counters {
     reason = "the refusals that count here follow in the next changes"
 )]
 impl Counters {
-    /// Adds one to `counter`.
-    pub(crate) fn increment(&self, counter: Counter) {
-        self.add(counter, 1);
+    /// Adds one to `counter`, and returns what it comes to.
+    pub(crate) fn increment(&self, counter: Counter) -> u64 {
+        self.add(counter, 1)
     }
 
-    /// Adds `amount` to `counter`.
-    pub(crate) fn add(&self, counter: Counter, amount: u64) {
-        self.counts[counter as usize].fetch_add(amount, Ordering::Relaxed);
+    /// Adds `amount` to `counter`, and returns what it comes to.
+    pub(crate) fn add(&self, counter: Counter, amount: u64) -> u64 {
+        self.counts[counter as usize].fetch_add(amount, Ordering::Relaxed) + amount
     }
 
     /// The counters above zero, by name.

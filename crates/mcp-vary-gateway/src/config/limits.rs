@@ -13,7 +13,7 @@ pub struct Limits {
     pub body: usize,
     /// Bytes of all headers of a request; 32 KiB.
     pub headers: usize,
-    /// Open HTTP connections; 1,024. Further ones wait to be accepted.
+    /// Open HTTP connections; 1,024. When all are in use, one is closed for a new one.
     pub connections: usize,
     /// Requests of one session or stdio client in flight; 256.
     pub in_flight: usize,
@@ -171,7 +171,8 @@ pub(super) const SETTINGS: &[Setting<Limits>] = &[
     },
     Setting {
         key: "connections",
-        about: "open connections; further ones wait",
+        about: "open connections; when all are in use, one that is idle or only listens is closed for a new one, first \
+of the session that has the most",
         default: "1024",
         takes: Takes::Count(1..=MOST, |limits| &mut limits.connections),
     },

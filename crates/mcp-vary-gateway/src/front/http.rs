@@ -15,12 +15,12 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
+use super::connections::{Connections, Place};
 use super::deadline::Deadline;
 use super::give_up;
 use super::guard::{self, TurnedAway};
@@ -79,18 +79,18 @@ impl Gateway {
         Ok(())
     }
 
-    /// Accepts connections for ever, as many at once as the limits allow.
+    /// Accepts connections for ever, as many at once as the limits allow; when there are more, one is closed.
     async fn accept(self: &Arc<Self>, listener: &TcpListener, door: &Door) {
-        let places = Arc::new(Semaphore::new(self.current().config.limits.connections));
-        while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+        let limits = self.current().config.limits;
+        let connections = Connections::new(limits.connections, limits.read_timeout, &self.lasting);
+        loop {
             match listener.accept().await {
                 Ok((socket, _)) => {
-                    let connection = self.connection(socket, door);
-                    let closed = door.closed.clone();
-                    door.connections.spawn(async move {
-                        closed.run_until_cancelled_owned(connection).await;
-                        drop(place);
-                    });
+                    let place = Arc::new(connections.admit(&door.closed).await);
+                    let evicted = place.evicted();
+                    let connection = self.connection(socket, door, place);
+                    door.connections
+                        .spawn(evicted.run_until_cancelled_owned(connection));
                 }
                 // Out of file descriptors, or the client is gone already: others must go on.
                 Err(error) => {
@@ -106,15 +106,20 @@ impl Gateway {
         self: &Arc<Self>,
         socket: TcpStream,
         door: &Door,
+        place: Arc<Place>,
     ) -> impl Future<Output = ()> + Send + use<> {
         let _ = socket.set_nodelay(true);
         let shared = Arc::new((Arc::clone(self), door.stopping.clone()));
         let site = door.site;
-        let service = service_fn(move |request| {
-            let shared = Arc::clone(&shared);
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (shared, place) = (Arc::clone(&shared), Arc::clone(&place));
             async move {
                 let (gateway, stopping) = &*shared;
-                Ok::<_, Infallible>(gateway.current().respond(site, request, stopping).await)
+                let (head, body) = request.into_parts();
+                let in_flight = place.begin(&head);
+                let setup = gateway.current();
+                let response = setup.respond(site, head, body, stopping).await;
+                Ok::<_, Infallible>(in_flight.respond(response))
             }
         });
         let limits = self.current().config.limits;
@@ -137,10 +142,10 @@ impl Setup {
     async fn respond(
         self: Arc<Self>,
         site: Site,
-        request: Request<Incoming>,
+        head: Parts,
+        body: Incoming,
         stopping: &CancellationToken,
     ) -> Response<Body> {
-        let (head, body) = request.into_parts();
         let responded = match site {
             Site::Mcp => self.route_http(&head, body, stopping).await,
             Site::Admin => self.administer(&head),

@@ -2,6 +2,7 @@
 
 pub(crate) mod admin;
 mod batch;
+mod connections;
 mod deadline;
 pub(crate) mod guard;
 pub(crate) mod http;

@@ -28,6 +28,17 @@ impl Body {
     pub(crate) fn empty() -> Self {
         Self::Whole(None)
     }
+
+    /// Whether it is a stream that answers no call, and that its client can open again.
+    pub(super) fn only_listens(&self) -> bool {
+        match self {
+            Self::Whole(_) => false,
+            Self::Stream(stream) => matches!(
+                stream.source,
+                Source::Kept(_, Some(_)) | Source::Listener(_)
+            ),
+        }
+    }
 }
 
 impl From<Bytes> for Body {

@@ -24,6 +24,7 @@ mod cancel;
 mod choosing;
 mod core_tasks;
 mod crossed;
+mod crowded;
 mod growing;
 mod hearsay;
 mod http;

@@ -1,0 +1,156 @@
+//! Peers that take all connections, and clients that come in all the same.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+
+use crate::stage::stream_of;
+use crate::support::{House, Legacy, Post, limits, modern, request, tool};
+
+const CONNECTIONS: usize = 50;
+
+async fn house() -> House {
+    House::with(|config| {
+        let mut limits = limits();
+        limits.connections = CONNECTIONS;
+        limits.read_timeout = Duration::from_secs(5);
+        config.with_limits(limits)
+    })
+    .await
+}
+
+/// A client without any connection gets one, and is served, within the time that a request may take.
+async fn a_client_gets_in(house: &House, after: &str) {
+    let served = async {
+        let mut session = Legacy::open(house, "2025-11-25", &json!({})).await;
+        let answer = session.ask("tools/call", tool("say")).await.json();
+        assert!(answer["result"].is_object(), "{after}: {answer}");
+        let list = modern(json!(1), "tools/list", json!({}), &json!({}));
+        let answer = house.connect().await.ask(&Post::modern(&list)).await.json();
+        assert!(answer["result"].is_object(), "{after}: {answer}");
+    };
+    let served = tokio::time::timeout(Duration::from_secs(20), served).await;
+    assert!(served.is_ok(), "{after}: the client was not served");
+}
+
+/// Takes more connections than there are, with `open`; whatever becomes of them is kept.
+async fn all_of<T>(open: impl AsyncFn(usize) -> T) -> Vec<T> {
+    let mut taken = Vec::new();
+    for at in 0..CONNECTIONS + 10 {
+        let opened = tokio::time::timeout(Duration::from_millis(500), open(at)).await;
+        let Ok(opened) = opened else { break };
+        taken.push(opened);
+    }
+    taken
+}
+
+/// More sessions than an honest client would open, each with as many streams as it may.
+#[tokio::test]
+async fn streams_of_many_sessions_leave_a_place_for_a_client() {
+    let house = house().await;
+    // A client with a stream was there before.
+    let patient = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let mut stream = stream_of(&house, &patient).await;
+    drop(patient);
+    let mut sessions = Vec::new();
+    for _ in 0..15 {
+        let session = Legacy::open(&house, "2025-11-25", &json!({})).await.session;
+        sessions.push(session);
+    }
+    let taken = all_of(async |at| {
+        let mut http = house.connect().await;
+        let get = Post::of(&sessions[at / 4], "").line("GET /mcp HTTP/1.1");
+        http.send(&get.with("Accept", "text/event-stream").head())
+            .await;
+        assert_eq!(http.head().await.status, 200);
+        http
+    });
+    let taken = taken.await;
+    a_client_gets_in(&house, "streams").await;
+    drop(taken);
+    // It held less than the others, and has its stream still.
+    let quiet = tokio::time::timeout(Duration::from_millis(100), stream.event()).await;
+    assert!(
+        !matches!(quiet, Ok(None)),
+        "the stream of the one who took little was closed"
+    );
+    let evicted = house.gateway.status().counters["evicted-connections"];
+    assert!(evicted > 0, "{evicted}");
+}
+
+#[tokio::test]
+async fn connections_that_are_used_now_and_then_leave_a_place_for_a_client() {
+    let house = house().await;
+    let session = Legacy::open(&house, "2025-11-25", &json!({})).await.session;
+    let ping = Post::of(&session, request(json!(1), "ping", json!({})).to_string());
+    let taken = all_of(async |_| {
+        let mut http = house.connect().await;
+        assert_eq!(http.ask(&ping).await.status, 200);
+        http
+    });
+    let taken = taken.await;
+    a_client_gets_in(&house, "pings").await;
+    drop(taken);
+}
+
+/// Without a session nothing tells one peer from another.
+#[tokio::test]
+async fn modern_listeners_leave_a_place_for_a_client() {
+    let house = house().await;
+    let listen = json!({"notifications": {"toolsListChanged": true}});
+    let listen = Post::modern(&modern(
+        json!(1),
+        "subscriptions/listen",
+        listen,
+        &json!({}),
+    ));
+    let taken = all_of(async |_| {
+        let mut http = house.connect().await;
+        http.send(&listen.bytes()).await;
+        assert_eq!(http.head().await.status, 200);
+        http
+    });
+    let taken = taken.await;
+    a_client_gets_in(&house, "listeners").await;
+    drop(taken);
+}
+
+#[tokio::test]
+async fn connections_that_say_nothing_or_little_leave_a_place_for_a_client() {
+    let house = house().await;
+    for said in ["", "POST /mcp HTTP/1.1\r\nHost: lo"] {
+        let taken = all_of(async |_| {
+            let mut stream = TcpStream::connect(house.address).await.unwrap();
+            stream.write_all(said.as_bytes()).await.unwrap();
+            stream
+        });
+        let taken = taken.await;
+        a_client_gets_in(&house, "silence").await;
+        drop(taken);
+    }
+}
+
+/// Calls are closed last, and only after the time that a request may take.
+#[tokio::test]
+async fn calls_that_never_end_leave_a_place_for_a_client() {
+    let house = house().await;
+    let mut sessions = Vec::new();
+    for _ in 0..5 {
+        let session = Legacy::open(&house, "2025-11-25", &json!({})).await.session;
+        sessions.push(session);
+    }
+    let taken = all_of(async |at| {
+        let mut http = house.connect().await;
+        let call = request(json!(at), "tools/call", tool("wait"));
+        let post = Post::of(&sessions[at % sessions.len()], call.to_string());
+        http.send(&post.bytes()).await;
+        house.peer.saw("tools/call", at + 1).await;
+        http
+    });
+    let taken = taken.await;
+    assert_eq!(taken.len(), CONNECTIONS);
+    a_client_gets_in(&house, "calls").await;
+    drop(taken);
+}
