@@ -16,6 +16,8 @@ pub(crate) enum Counter {
     DroppedLogs,
     /// HTTP connections that were closed for a new one, since all places were taken.
     EvictedConnections,
+    /// Requests with a URI of which it cannot be decided which resource it names.
+    RefusedUris,
 }
 
 impl Counter {
@@ -26,6 +28,7 @@ impl Counter {
         (Self::DroppedTags, "dropped-tags"),
         (Self::DroppedLogs, "dropped-logs"),
         (Self::EvictedConnections, "evicted-connections"),
+        (Self::RefusedUris, "refused-uris"),
     ];
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mcp_vary::json::elements;
+use mcp_vary::view::uri_identity;
 
 use crate::catalog::item::Place;
 use crate::catalog::listing::ListKind;
@@ -30,6 +31,8 @@ impl Origin {
 /// Which server pointed to a URI, and by what.
 ///
 /// # Properties
+///
+/// A URI is remembered by what all its spellings share.
 ///
 /// Of each server the same number of links is remembered. When one has told more, whatever told most of them
 /// loses the older half of its own: a tool that prints links without end takes none from another.
@@ -111,7 +114,8 @@ impl Links {
     /// What of `server` pointed to `uri`, so many of it.
     fn origins(&self, server: &str, uri: &str) -> Vec<Arc<Origin>> {
         let servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-        let origins = servers.get(server).and_then(|it| it.origins.get(uri));
+        let uri = uri_identity(uri);
+        let origins = servers.get(server).and_then(|it| it.origins.get(&*uri));
         let origins = origins.into_iter().flatten();
         origins.take(LOOKED_AT).cloned().collect()
     }
@@ -198,6 +202,7 @@ fn uris(result: &str) -> Vec<String> {
         .take(OF_ONE)
         .filter_map(|uri| serde_json::from_str::<String>(uri).ok())
         .filter(|uri| uri.len() <= LONGEST)
+        .map(|uri| uri_identity(&uri).into_owned())
         .collect()
 }
 

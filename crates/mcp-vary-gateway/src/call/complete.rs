@@ -63,22 +63,48 @@ impl Call<'_> {
             return Ok((place.server, prompt.words.clone()));
         }
         let uri = text("uri").unwrap_or_default();
-        let own = self.own_uri(variant, &uri)?;
+        let (server, own) = self.located_template(variant, &uri).await?;
         if own != uri {
             let renamed = splice::set(&reference, "uri", &json::string(&own)).into_owned();
             self.asked.params.members.set("ref", renamed);
         }
-        if self.is_before_one_server() && !face.selects_resources() {
-            return Ok((0, None));
+        Ok((server, None))
+    }
+
+    /// The server of the template, or of the resource, that the variant calls `uri`, and what it calls it.
+    async fn located_template(
+        &self,
+        variant: usize,
+        uri: &str,
+    ) -> Result<(usize, String), Failure> {
+        let faces = &self.gateway.faces;
+        let shows_all = self.is_before_one_server() && !faces.all[variant].selects_resources();
+        if shows_all && !faces.checks_uris(variant) {
+            return Ok((0, uri.to_owned()));
         }
         let find = |catalog: &Catalog| {
-            let listed = catalog.template(variant, &own);
-            listed.or_else(|| catalog.resource(variant, &own))
+            if let Some(template) = catalog.listed_template(variant, uri) {
+                return Some((template.listed_by?, template.own.into_owned()));
+            }
+            let address = catalog.address(faces, variant, uri)?;
+            let own = &*address.own;
+            let server = address.listed_by.or_else(|| {
+                let is_fine = address.fault.is_none();
+                let shown = || {
+                    let server = catalog.by_template(variant, own)?;
+                    self.shows_unlisted(variant, own, server).then_some(server)
+                };
+                match is_fine && shows_all {
+                    true => Some(0),
+                    false => is_fine.then(shown).flatten(),
+                }
+            });
+            Some((server?, address.own.into_owned()))
         };
-        let server = self.find(ListKind::Templates, find, || {
-            self.not_found(variant, Identifier::Resource(uri.clone()))
-        });
-        Ok((server.await?, None))
+        self.find(ListKind::Templates, find, || {
+            self.no_such_uri(variant, uri, Identifier::Resource)
+        })
+        .await
     }
 
     /// Puts the server's own names of the argument to complete, and of those that were completed before, in

@@ -1,11 +1,10 @@
 //! `resources/read`, and which server a resource is read from.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_vary::error::Identifier;
 use mcp_vary::json;
-use mcp_vary::view::Candidate;
+use mcp_vary::view::{UriFault, check_uri};
 
 use super::Call;
 use super::forward::Forwarding;
@@ -13,6 +12,8 @@ use crate::bridge::{self, Caching};
 use crate::catalog::Catalog;
 use crate::catalog::item::Place;
 use crate::catalog::listing::ListKind;
+use crate::catalog::resource::Address;
+use crate::counters::Counter;
 use crate::kept::{Kept, Unread};
 use crate::links::Origin;
 use crate::reply::{self, Failure};
@@ -33,8 +34,8 @@ impl Call<'_> {
         } else {
             Caching::AsTold
         };
-        let own = self.own_uri(variant, &uri)?;
-        let server = self.server_of_resource(variant, &uri, &own).await?;
+        let located = self.located_resource(variant, &uri, Identifier::Resource);
+        let (server, own) = located.await?;
         if own != uri {
             self.asked.params.members.set("uri", json::string(&own));
         }
@@ -44,7 +45,7 @@ impl Call<'_> {
         };
         let forwarding = Forwarding {
             server,
-            name: Some(own.into_owned()),
+            name: Some(own),
             subject: self.subject(&uri),
             downward: Downward {
                 origin: Some(origin),
@@ -73,55 +74,88 @@ impl Call<'_> {
         }
     }
 
-    /// What its server calls the resource or template `uri` of the variant.
-    pub(crate) fn own_uri<'u>(
-        &self,
-        variant: usize,
-        uri: &'u str,
-    ) -> Result<Cow<'u, str>, Failure> {
-        let own = self.gateway.faces.uris(variant).own(uri);
-        own.ok_or_else(|| self.not_found(variant, Identifier::Resource(uri.to_owned())))
-    }
-
-    /// The server to read `uri` from, which it calls `own`: the one that lists it, whose template may stand for
+    /// The server to read `uri` from, and what it calls it: the server that lists it, whose template may stand for
     /// it, or that pointed to it. Of a single server a variant that does not select among resources shows
     /// whatever there is.
-    pub(crate) async fn server_of_resource(
+    ///
+    /// # Errors
+    ///
+    /// `-32602` with what to write where it cannot be decided which resource `uri` names. When there is none in the variant, the
+    /// error about `what`.
+    pub(crate) async fn located_resource(
         &self,
         variant: usize,
         uri: &str,
-        own: &str,
-    ) -> Result<usize, Failure> {
-        let face = &self.gateway.faces.all[variant];
-        if self.is_before_one_server() && !face.selects_resources() {
-            return Ok(0);
+        what: impl FnOnce(String) -> Identifier,
+    ) -> Result<(usize, String), Failure> {
+        let faces = &self.gateway.faces;
+        let shows_all = self.is_before_one_server() && !faces.all[variant].selects_resources();
+        if shows_all && !faces.checks_uris(variant) {
+            return Ok((0, uri.to_owned()));
         }
-        let servers = &self.gateway.config.servers;
-        let shows = |server: &usize| {
-            let candidate = Candidate {
-                name: own,
-                own,
-                server: &servers[*server].name,
-                hints: None,
-            };
-            face.resources.shows(candidate)
-        };
         let find = |catalog: &Catalog| {
-            // What is not listed must be selected by its own URI, too.
-            catalog.listed_resource(variant, own).or_else(|| {
-                let template = catalog.resource(variant, own).filter(shows);
-                let interface = || {
-                    let view = catalog.view(ListKind::Tools, variant)?;
-                    view.server_of_interface(own, shows)
-                };
-                let linked = || self.linked(catalog, variant, own, shows);
-                template.or_else(interface).or_else(linked)
-            })
+            let address = catalog.address(faces, variant, uri)?;
+            let listed = address.listed_by;
+            let server = listed.or_else(|| match address.fault {
+                None if shows_all => Some(0),
+                _ => self.unlisted(catalog, variant, &address),
+            });
+            Some((server?, address.own.into_owned()))
         };
         self.find(ListKind::Resources, find, || {
-            self.not_found(variant, Identifier::Resource(uri.to_owned()))
+            self.no_such_uri(variant, uri, what)
         })
         .await
+    }
+
+    /// The server of a resource that nobody lists.
+    fn unlisted(&self, catalog: &Catalog, variant: usize, address: &Address<'_>) -> Option<usize> {
+        let own = &*address.own;
+        // What is not listed must be selected by its own URI, too.
+        let shows = |server: &usize| self.shows_unlisted(variant, own, *server);
+        let fault = address.fault.as_ref();
+        let template = || catalog.by_template(variant, own).filter(shows);
+        let interface = || {
+            let view = catalog.view(ListKind::Tools, variant)?;
+            view.server_of_interface(own, shows)
+        };
+        let linked = || self.linked(catalog, variant, own, shows);
+        let template = fault.is_none().then(template).flatten();
+        let known = template.or_else(interface);
+        // A server that points to it may write it as it likes, as long as that says what it is.
+        known.or_else(|| {
+            fault
+                .is_none_or(UriFault::is_spelling)
+                .then(linked)
+                .flatten()
+        })
+    }
+
+    pub(super) fn shows_unlisted(&self, variant: usize, own: &str, server: usize) -> bool {
+        let face = &self.gateway.faces.all[variant];
+        face.shows_unlisted(own, &self.gateway.config.servers[server].name)
+    }
+
+    /// There is no `uri` in the variant, or it cannot be decided what it names.
+    pub(crate) fn no_such_uri(
+        &self,
+        variant: usize,
+        uri: &str,
+        what: impl FnOnce(String) -> Identifier,
+    ) -> Failure {
+        let catalog = self.class.catalog.current();
+        let address = catalog.address(&self.gateway.faces, variant, uri);
+        let fault = match address {
+            Some(address) => address.fault,
+            None => check_uri(uri).err(),
+        };
+        let Some(fault) = fault else {
+            return self.not_found(variant, what(uri.to_owned()));
+        };
+        let counters = &self.gateway.lasting.counters;
+        counters.increment(Counter::RefusedUris);
+        let refused = Failure::invalid_params(format!("`uri` {fault}"));
+        self.about_the_variant(variant, refused)
     }
 
     /// The first server that `may` have what it calls `own`, and of which something that the variant shows
@@ -141,8 +175,12 @@ impl Call<'_> {
             };
             let view = catalog.view(origin.kind, variant);
             let is_listed = view.is_some_and(|view| view.lists(&place));
-            let is_resource = origin.kind == ListKind::Resources;
-            is_listed || is_resource && catalog.resource(variant, &origin.own) == Some(server)
+            let is_of_template = || {
+                origin.kind == ListKind::Resources
+                    && catalog.by_template(variant, &origin.own) == Some(server)
+                    && self.shows_unlisted(variant, &origin.own, server)
+            };
+            is_listed || is_of_template()
         };
         let mut servers = servers.iter().enumerate();
         let found = servers.find(|(at, server)| {

@@ -233,7 +233,11 @@ impl VariantConfig {
     ) -> Option<Shown<'a>> {
         let candidate = candidate(item, server);
         let json = self.base.show(kind, &item.json)?;
-        if !self.selection(kind).shows(candidate) {
+        let is_shown = match kind {
+            ListKind::Resources | ListKind::Templates => self.resources.shows_resource(candidate),
+            ListKind::Tools | ListKind::Prompts => self.selection(kind).shows(candidate),
+        };
+        if !is_shown {
             return None;
         }
         let mut shown = Shown {

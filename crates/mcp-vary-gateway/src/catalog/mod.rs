@@ -7,6 +7,7 @@ pub(crate) mod item;
 pub(crate) mod listing;
 pub(crate) mod merge;
 mod page;
+pub(crate) mod resource;
 pub(crate) mod shared;
 pub(crate) mod shown;
 mod slips;
@@ -156,20 +157,12 @@ impl Catalog {
     /// The server that lists the resource that it calls `own`, or else one whose template may stand for it.
     pub(crate) fn resource(&self, variant: usize, own: &str) -> Option<usize> {
         let listed = self.listed_resource(variant, own);
-        let templates = || self.view(ListKind::Templates, variant)?.stands_for(own);
-        let template = || templates().map(|place| place.server);
-        listed.or_else(template)
+        listed.or_else(|| self.by_template(variant, own))
     }
 
     /// The server that lists the resource that it calls `own`.
     pub(crate) fn listed_resource(&self, variant: usize, own: &str) -> Option<usize> {
         let place = self.view(ListKind::Resources, variant)?.place_of(own)?;
-        Some(place.server)
-    }
-
-    /// The server that lists the template that it calls `own`.
-    pub(crate) fn template(&self, variant: usize, own: &str) -> Option<usize> {
-        let place = self.view(ListKind::Templates, variant)?.place_of(own)?;
         Some(place.server)
     }
 

@@ -1,10 +1,11 @@
 //! One variant's view of what the servers list: its items, and the bytes of its lists.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
-use mcp_vary::view::{self, Mistake};
+use mcp_vary::view::{self, Mistake, UriTemplate, uri_identity};
 use tracing::warn;
 
 use super::bookmark::Marks;
@@ -13,7 +14,7 @@ use super::item::{Item, Place};
 use super::listing::ListKind;
 use super::merge::{Merged, Naming};
 use super::page::{Contents, Page, Pages};
-use super::shown::{Listed, Prompt, Showing, Tool, What};
+use super::shown::{Prompt, Showing, Tool, What};
 use crate::bridge::Caching;
 use crate::reply::Failure;
 use crate::results::ResultRule;
@@ -34,6 +35,10 @@ pub(crate) struct View {
     /// The names of the servers.
     servers: Vec<Arc<str>>,
     marks: OnceLock<Marks>,
+    /// By what all spellings of its URI share, what is listed in another one; made when it is asked for.
+    odd_spellings: OnceLock<BTreeMap<Box<str>, Arc<str>>>,
+    /// Whether the variant counts how URIs are written.
+    checks_uris: bool,
     is_complete: bool,
     layout: Layout,
     /// What is wrong with how the variant shows the items that there are.
@@ -99,6 +104,7 @@ impl View {
             }
             Err(failure) => Err(failure.clone()),
         };
+        let checks_uris = face.selects_resources() || !names.uris.is_empty();
         let mut view = Self {
             showings,
             names,
@@ -107,6 +113,8 @@ impl View {
             prompts: BTreeMap::new(),
             servers: merged.servers.clone(),
             marks: OnceLock::new(),
+            odd_spellings: OnceLock::new(),
+            checks_uris,
             is_complete: merged.is_complete,
             layout: layout.clone(),
             contents,
@@ -200,12 +208,44 @@ impl View {
         items.map(|item| &item.item.place).any(|it| it == place)
     }
 
-    /// The first template that may stand for what its server calls `uri`.
-    pub(crate) fn stands_for(&self, uri: &str) -> Option<&Place> {
-        let may = |listed: &Listed| matches!(&listed.what, What::Template(template) if template.matches(uri));
-        let mut items = self.contents.items.iter();
-        let found = items.find(|item| item.listed.as_ref().is_some_and(may));
-        found.map(|item| &item.item.place)
+    /// Where the resource or template comes from that the view lists as `uri`, or as another spelling of it.
+    pub(crate) fn spelled(&self, uri: &str) -> Option<&Place> {
+        if let Some(place) = self.place(uri) {
+            return Some(place);
+        }
+        let identity = uri_identity(uri);
+        let same = || self.place(&identity).filter(|_| identity != uri);
+        same().or_else(|| self.place(self.odd_spellings().get(&*identity)?))
+    }
+
+    fn odd_spellings(&self) -> &BTreeMap<Box<str>, Arc<str>> {
+        self.odd_spellings.get_or_init(|| {
+            let mut odd = BTreeMap::new();
+            for item in &self.contents.items {
+                let Some(listed) = &item.listed else { continue };
+                if let Cow::Owned(identity) = uri_identity(&listed.id) {
+                    let first = odd.entry(identity.into_boxed_str());
+                    first.or_insert_with(|| Arc::clone(&listed.id));
+                }
+            }
+            odd
+        })
+    }
+
+    /// The first template that may stand for what its server calls `own`, and where it comes from. Where the variant does
+    /// not count how URIs are written, it is enough that the server might mean a whole path by an expression.
+    pub(crate) fn template_for(&self, own: &str) -> Option<(&UriTemplate, &Place)> {
+        let strictly = self.templates().find(|(template, _)| template.matches(own));
+        let mut loosely = self.templates().filter(|_| !self.checks_uris);
+        strictly.or_else(|| loosely.find(|(template, _)| template.matches_loosely(own)))
+    }
+
+    fn templates(&self) -> impl Iterator<Item = (&UriTemplate, &Place)> {
+        let items = self.contents.items.iter();
+        items.filter_map(|item| match &item.listed.as_ref()?.what {
+            What::Template(template) => Some((template, &item.item.place)),
+            _ => None,
+        })
     }
 
     /// Whether a client gets the same list from either. Two that cannot be read are alike.

@@ -149,14 +149,9 @@ impl Call<'_> {
     ///
     /// `-32602` when there is no such resource in the variant.
     async fn located(&self, view: usize, uri: &str) -> Result<(usize, String), Failure> {
-        let located = async {
-            let own = self.own_uri(view, uri)?;
-            let server = self.server_of_resource(view, uri, &own).await?;
-            Ok((server, own.into_owned()))
-        };
-        let located: Result<_, Failure> = located.await;
-        located.map_err(|failure| match failure.code() {
-            RESOURCE_NOT_FOUND | INVALID_PARAMS => self.no_resource(view, uri),
+        let located = self.located_resource(view, uri, Identifier::SubscribedResource);
+        located.await.map_err(|failure| match failure.code() {
+            RESOURCE_NOT_FOUND => self.no_resource(view, uri),
             _ => failure,
         })
     }

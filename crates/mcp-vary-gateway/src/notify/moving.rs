@@ -162,20 +162,29 @@ fn bound_anew(uri: &Arc<str>, old: &Bound, place: &Place, after: &Setup) -> Opti
         _ => old.variant,
     };
     let view = after.faces.in_manner(variant, old.manner);
-    let own = after.faces.uris(view).own(uri)?;
-    let listed = catalog.resource(view, &own);
+    let address = catalog.address(&after.faces, view, uri)?;
     let sources = place.class.sources();
+    let face = &after.faces.all[view];
+    let shows = |server: &usize| {
+        let source = sources.get(*server);
+        let is_shown =
+            |source: &Arc<super::Source>| face.shows_unlisted(&address.own, source.name());
+        address.fault.is_none() && source.is_some_and(is_shown)
+    };
+    let template = || catalog.by_template(view, &address.own).filter(shows);
+    let listed = address.listed_by.or_else(template);
     let same = || {
         let mut sources = sources.iter();
         sources.position(|source| source.name() == old.source.name())
     };
-    let server = listed.or_else(|| same().filter(|_| !old.was_listed))?;
+    let unlisted = || same().filter(|_| !old.was_listed).filter(shows);
+    let server = listed.or_else(unlisted)?;
     let source = sources.get(server)?;
     // Who keeps the server keeps the connection to it.
     let alone = old.alone.clone();
     let alone = alone.filter(|_| Arc::ptr_eq(source, &old.source));
     let line = alone.as_ref().map_or(&source.line, Kept::line);
-    let subscription = line.subscribe_again(&own);
+    let subscription = line.subscribe_again(&address.own);
     Some(Bound {
         variant,
         view,

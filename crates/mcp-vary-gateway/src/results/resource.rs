@@ -71,7 +71,10 @@ fn representations(
             hints: None,
         };
         let mut all = Representations::default();
-        for rule in rules.iter().filter(|rule| rule.uris.shows(candidate)) {
+        for rule in rules
+            .iter()
+            .filter(|rule| rule.uris.shows_resource(candidate))
+        {
             if let Some(one) = rule.representation(&uri, &text, server) {
                 all = match &rule.when {
                     Some(when) => all.with_under(when.clone(), one),

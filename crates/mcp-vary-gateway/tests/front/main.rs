@@ -22,6 +22,7 @@ mod batches;
 mod bounds;
 mod cancel;
 mod choosing;
+mod confined_uris;
 mod core_tasks;
 mod crossed;
 mod crowded;

@@ -5,6 +5,7 @@
 //! | which items does the view show? | [`Selection`], [`Rule`], [`Pattern`], [`Hints`] |
 //! | how does it show one, and what becomes of a call to it? | [`PreparedTool`], [`PreparedPrompt`], [`ResourceOverride`] |
 //! | what does it call a resource, and what is that to the server? | [`UriMap`], [`UriTemplate`] |
+//! | which URIs name the same, and which name nothing that can be decided? | [`normal_uri`], [`uri_identity`], [`check_uri`] |
 //! | which keywords may its schemas have? | [`Dialect`] |
 //! | what is wrong with a call's arguments? | [`Fault`] |
 //! | what is wrong with the view? | [`Mistake`], [`collisions`], [`unknown_items`] |
@@ -21,18 +22,21 @@ mod dialect;
 mod fault;
 mod hint;
 mod mistake;
+mod normal;
 mod output;
 mod prompt;
 mod resource;
 mod select;
 mod tool;
 mod uri;
+mod uri_match;
 
 pub use arguments::ArgumentOverride;
 pub use dialect::Dialect;
 pub use fault::Fault;
 pub use hint::{Hint, Hints, Wanted};
 pub use mistake::{Mistake, collisions, unknown_items};
+pub use normal::{UriFault, check_uri, normal_uri, uri_identity};
 pub use output::OutputCheck;
 pub use prompt::{PreparedPrompt, PromptOverride};
 pub use resource::ResourceOverride;

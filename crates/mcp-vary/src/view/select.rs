@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hint::{Hint, Hints, Wanted};
 use super::mistake::Mistake;
+use super::uri_match::UriForms;
 use crate::ignored::shown;
 
 /// How many bytes a pattern may have.
@@ -47,7 +48,11 @@ pub const MAX_PATTERN: usize = 512;
 /// ```
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Pattern(GlobMatcher);
+pub struct Pattern {
+    pub(super) glob: GlobMatcher,
+    /// The same, as it is compared with URIs; made when it is asked for.
+    pub(super) uris: Box<UriForms>,
+}
 
 /// Why a text is no [`Pattern`].
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -61,13 +66,21 @@ impl Pattern {
     /// Whether the whole of `name` is what the pattern stands for.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
-        self.0.is_match(name)
+        self.glob.is_match(name)
+    }
+
+    pub(super) fn glob(pattern: &str) -> Result<GlobMatcher, globset::Error> {
+        let glob = GlobBuilder::new(pattern)
+            .literal_separator(false)
+            .backslash_escape(true)
+            .build()?;
+        Ok(glob.compile_matcher())
     }
 
     /// The pattern as it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        self.0.glob().glob()
+        self.glob.glob().glob()
     }
 }
 
@@ -85,12 +98,10 @@ impl FromStr for Pattern {
         if pattern.len() > MAX_PATTERN {
             return Err(error(format!("has more than {MAX_PATTERN} bytes")));
         }
-        let glob = GlobBuilder::new(pattern)
-            .literal_separator(false)
-            .backslash_escape(true)
-            .build()
+        let glob = Self::glob(pattern)
             .map_err(|reason| error(format!("cannot be read: {}", reason.kind())))?;
-        Ok(Self(glob.compile_matcher()))
+        let uris = Box::default();
+        Ok(Self { glob, uris })
     }
 }
 
@@ -172,11 +183,20 @@ impl Rule {
     }
 
     fn holds_by(&self, item: Candidate<'_>, by_own: bool) -> bool {
-        let matches = |pattern: &Option<Pattern>, text| {
-            pattern.as_ref().is_none_or(|pattern| pattern.matches(text))
-        };
-        (matches(&self.name, item.name) || by_own && matches(&self.name, item.own))
-            && matches(&self.server, item.server)
+        self.holds_with(item, by_own, Pattern::matches)
+    }
+
+    /// The same, where it `is` decides whether the pattern on names matches one.
+    pub(super) fn holds_with(
+        &self,
+        item: Candidate<'_>,
+        by_own: bool,
+        is: impl Fn(&Pattern, &str) -> bool,
+    ) -> bool {
+        let name = |text| self.name.as_ref().is_none_or(|pattern| is(pattern, text));
+        let mut server = self.server.iter();
+        (name(item.name) || by_own && item.own != item.name && name(item.own))
+            && server.all(|pattern| pattern.matches(item.server))
             && self
                 .hints
                 .iter()
@@ -248,8 +268,9 @@ impl Selection {
             let rules = rules.iter().enumerate();
             rules.map(move |(index, rule)| (list, index, rule))
         });
-        let holds = |list: &str, rule: &Rule, item: &Candidate<'_>| {
-            rule.holds_by(*item, list == "exclude" || rule.server.is_some())
+        let holds = |list: &str, rule: &Rule, item: &Candidate<'_>| match key {
+            "resources" => rule.holds_for_resource(*item),
+            _ => rule.holds_by(*item, list == "exclude" || rule.server.is_some()),
         };
         let idle =
             rules.filter(|(list, _, rule)| !items.iter().any(|item| holds(list, rule, item)));

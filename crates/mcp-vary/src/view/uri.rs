@@ -3,15 +3,24 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use super::normal::{UriFault, check_values, is_scheme, normal_uri, uri_identity};
 use crate::ignored::shown as cut;
 
 /// A URI template (RFC 6570), as far as telling needs it which URIs it may stand for: the literal text
-/// between its expressions.
+/// between its expressions, and which of these may hold a `/`.
+///
+/// # Grammar
+///
+/// | expression | its value |
+/// |---|---|
+/// | `{a}`, `{a,b}`, `{.a}`, `{;a}` | without `/` |
+/// | `{+a}`, `{#a}`, `{/a}`, `{?a}`, `{&a}` | any text |
+/// | `{a*}` | any text: some servers write so what is a path |
 ///
 /// # Properties
 ///
 /// Matches every URI that the template can produce, and some that it cannot: what an expression's value may
-/// look like is the server's to judge. Takes time in proportion to the URI; one of more than 8 KiB is
+/// look like otherwise is the server's to judge. Takes time in proportion to the URI; one of more than 8 KiB is
 /// nobody's.
 ///
 /// # Examples
@@ -22,6 +31,7 @@ use crate::ignored::shown as cut;
 /// let template = UriTemplate::new("repo://{owner}/{name}/issues");
 /// assert!(template.matches("repo://acme/site/issues"));
 /// assert!(!template.matches("repo://acme/issues"));
+/// assert!(!template.matches("repo://acme/site/private/issues"));
 ///
 /// // A brace that is never closed is a character like another.
 /// assert!(UriTemplate::new("open:{brace").matches("open:{brace"));
@@ -64,8 +74,92 @@ impl UriTemplate {
         self.values(uri).is_some()
     }
 
+    /// The same, with a `/` in any value: some servers write `{path}` where they take a whole path.
+    #[must_use]
+    pub fn matches_loosely(&self, uri: &str) -> bool {
+        self.first_values(uri).is_some()
+    }
+
+    /// Whether it can be decided which resource `uri` names that the template stands for: what the server wrote itself is
+    /// not looked at.
+    ///
+    /// # Errors
+    ///
+    /// As [`check_uri`](super::check_uri).
+    pub fn check(&self, uri: &str) -> Result<(), UriFault> {
+        let values = self.values(uri).unwrap_or_else(|| vec![uri]);
+        let span = |value: &str| {
+            let start = value.as_ptr().addr() - uri.as_ptr().addr();
+            start..start + value.len()
+        };
+        let spans: Vec<_> = values.into_iter().map(span).collect();
+        check_values(uri, &spans)
+    }
+
     /// What stands in `uri` for each expression; `None` when the template does not stand for it.
     fn values<'u>(&self, uri: &'u str) -> Option<Vec<&'u str>> {
+        let values = self.first_values(uri)?;
+        if self.are_possible(&values) {
+            return Some(values);
+        }
+        let takes_slashes = |it: &String| may_hold_slash(it);
+        if !self.expressions.iter().any(takes_slashes) {
+            // A longer value holds the same slashes.
+            return None;
+        }
+        self.other_values(uri)
+    }
+
+    fn are_possible(&self, values: &[&str]) -> bool {
+        let mut pairs = std::iter::zip(&self.expressions, values);
+        pairs.all(|(expression, value)| may_hold_slash(expression) || !value.contains('/'))
+    }
+
+    /// Values where the shortest ones are not possible: for each expression, from where it may begin, where it may end.
+    fn other_values<'u>(&self, uri: &'u str) -> Option<Vec<&'u str>> {
+        let (first, others) = self.literals.split_first()?;
+        uri.strip_prefix(first.as_str())?;
+        // Of each expression where it begins, for each place where the literal behind it begins.
+        let mut ways: Vec<BTreeMap<usize, usize>> = Vec::new();
+        let mut begins: Vec<usize> = vec![first.len()];
+        for (at, (expression, literal)) in std::iter::zip(&self.expressions, others).enumerate() {
+            let is_last = at + 1 == self.expressions.len();
+            let fits = |end: usize| match is_last {
+                true => uri[end..] == *literal,
+                false => uri[end..].starts_with(literal.as_str()),
+            };
+            let mut found = BTreeMap::new();
+            let mut begin = None;
+            for (end, c) in uri.char_indices().chain([(uri.len(), ' ')]) {
+                if begins.binary_search(&end).is_ok() {
+                    // The nearest one; before a slash of any other it is as good.
+                    begin = begin.filter(|_| may_hold_slash(expression)).or(Some(end));
+                }
+                if let Some(begin) = begin
+                    && fits(end)
+                {
+                    found.insert(end, begin);
+                }
+                if c == '/' && !may_hold_slash(expression) {
+                    begin = None;
+                }
+            }
+            begins = found.keys().map(|end| end + literal.len()).collect();
+            ways.push(found);
+        }
+        let mut values = Vec::new();
+        let mut end = uri.len() - self.literals.last()?.len();
+        for (at, way) in ways.iter().enumerate().rev() {
+            let begin = *way.get(&end)?;
+            values.push(&uri[begin..end]);
+            end = begin - self.literals[at].len();
+        }
+        values.reverse();
+        Some(values)
+    }
+
+    /// What stands in `uri` for each expression, the shortest text first.
+    fn first_values<'u>(&self, uri: &'u str) -> Option<Vec<&'u str>> {
         if uri.len() > LONGEST {
             return None;
         }
@@ -97,6 +191,14 @@ impl UriTemplate {
     fn literal_length(&self) -> usize {
         self.literals.iter().map(String::len).sum()
     }
+}
+
+/// Whether the value of `expression` may hold a `/`.
+///
+/// > Simple String Expansion: […] only unreserved characters are allowed; others are pct-encoded
+/// > ([RFC 6570, 3.2.2](https://www.rfc-editor.org/rfc/rfc6570#section-3.2.2))
+fn may_hold_slash(expression: &str) -> bool {
+    expression.starts_with(['+', '#', '/', '?', '&']) || expression.ends_with('*')
 }
 
 /// Why a view cannot call a resource or template so: to be read after its key.
@@ -170,6 +272,7 @@ fn listed(expressions: &[String]) -> String {
 /// - One to one: where [`own`](Self::own) finds what a view's URI is to the server, [`shown`](Self::shown) leads
 ///   from there to that URI again, and the other way round. What could be meant in two ways is in no view.
 /// - What moved is no longer where it was, and what another moved to is that other's alone.
+/// - Another [spelling](uri_identity) of what moved has moved as well.
 /// - A template that moves takes along every URI and every template that it stands for, unless that moves by
 ///   itself; where several stand for it, the one with the most literal text.
 ///
@@ -189,8 +292,8 @@ fn listed(expressions: &[String]) -> String {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct UriMap {
-    /// By the server's URI or template, the view's.
-    moved: BTreeMap<String, String>,
+    /// By what all spellings of the server's URI or template share: the spelling that moves, and the view's.
+    moved: BTreeMap<String, (String, String)>,
     /// By the view's, the server's.
     taken: BTreeMap<String, String>,
     /// Those of them that are templates, the one with the most literal text first.
@@ -217,10 +320,12 @@ impl UriMap {
             let Ok((from, to)) = read(own, shown) else {
                 continue;
             };
-            if map.moved.contains_key(own) {
+            let identity = uri_identity(own);
+            if map.moved.contains_key(&*identity) {
                 continue;
             }
-            map.moved.insert(own.to_owned(), shown.to_owned());
+            let pair = (own.to_owned(), shown.to_owned());
+            map.moved.insert(identity.into_owned(), pair);
             let taken = map.taken.entry(shown.to_owned());
             taken.or_insert_with(|| own.to_owned());
             if !from.expressions.is_empty() {
@@ -271,16 +376,33 @@ impl UriMap {
     #[must_use]
     pub fn shown<'u>(&self, own: &'u str) -> Option<Cow<'u, str>> {
         let wanted = self.wanted(own);
-        (self.own(&wanted).as_deref() == Some(own)).then_some(wanted)
+        let back = self.own(&wanted)?;
+        (back == own || uri_identity(&back) == uri_identity(own)).then_some(wanted)
+    }
+
+    /// Whether the view calls something `shown` by itself, not along with a template.
+    #[must_use]
+    pub fn gives(&self, shown: &str) -> bool {
+        self.taken.contains_key(shown)
     }
 
     /// What the view would call `own`, whatever else it calls so.
     fn wanted<'u>(&self, own: &'u str) -> Cow<'u, str> {
-        if let Some(shown) = self.moved.get(own) {
+        if self.moved.is_empty() {
+            return Cow::Borrowed(own);
+        }
+        if let Some((_, shown)) = self.moved.get(&*uri_identity(own)) {
             return Cow::Owned(shown.clone());
         }
-        let mut templates = self.templates.iter();
-        let carried = templates.find_map(|it| carry(own, &it.from, &it.to));
+        let carried = |own: &str| {
+            let mut templates = self.templates.iter();
+            templates.find_map(|it| carry(own, &it.from, &it.to))
+        };
+        let normal = || match normal_uri(own) {
+            Cow::Owned(normal) => carried(&normal),
+            Cow::Borrowed(_) => None,
+        };
+        let carried = carried(own).or_else(normal);
         carried.map_or(Cow::Borrowed(own), Cow::Owned)
     }
 
@@ -298,7 +420,7 @@ impl UriMap {
             false => it.from.matches(own),
         };
         let template = || self.templates.iter().find(stands).map(|it| &*it.own);
-        let by = match self.moved.get_key_value(own) {
+        let by = match self.moved.get(&*uri_identity(own)) {
             Some((own, _)) => Some(&**own),
             None => self.taken.get(own).map(String::as_str).filter(|_| stays),
         };
@@ -337,13 +459,6 @@ fn read(own: &str, shown: &str) -> Result<(UriTemplate, UriTemplate), UriError> 
         }
     }
     Ok((from, to))
-}
-
-/// > scheme = ALPHA *( ALPHA / DIGIT / "+" / "-" / "." )
-/// > ([RFC 3986, 3.1](https://www.rfc-editor.org/rfc/rfc3986#section-3.1))
-fn is_scheme(text: &str) -> bool {
-    let may_be = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
-    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(may_be)
 }
 
 #[cfg(test)]

@@ -1,0 +1,117 @@
+//! Which resource a URI names that a client wrote, in a variant that selects or renames resources.
+
+use std::borrow::Cow;
+
+use mcp_vary::view::{Candidate, UriFault, UriTemplate, check_uri};
+
+use super::Catalog;
+use super::face::{Faces, VariantConfig};
+use super::item::Place;
+use super::listing::ListKind;
+
+/// A resource as a client asked for it.
+#[derive(Debug)]
+pub(crate) struct Address<'u> {
+    /// How it is written to its server: as that lists it, else as the client wrote it, or as its variant's URI leads to it.
+    pub(crate) own: Cow<'u, str>,
+    /// The server that lists it.
+    pub(crate) listed_by: Option<usize>,
+    /// Why it cannot be decided which resource the URI names that nobody lists.
+    pub(crate) fault: Option<UriFault>,
+}
+
+impl VariantConfig {
+    /// Whether it shows the resource that server `server` calls `own` and does not list.
+    pub(crate) fn shows_unlisted(&self, own: &str, server: &str) -> bool {
+        let candidate = Candidate {
+            name: own,
+            own,
+            server,
+            hints: None,
+        };
+        !self.selects_resources() || self.resources.shows_unlisted_resource(candidate)
+    }
+}
+
+impl Faces {
+    /// Whether the variant at `index` selects or renames resources, so that it counts how their URIs are written. Without
+    /// that every URI is sent as it was written.
+    pub(crate) fn checks_uris(&self, index: usize) -> bool {
+        self.all[index].selects_resources() || !self.uris(index).is_empty()
+    }
+}
+
+impl Catalog {
+    /// What the server calls the resource that the variant at `variant` calls `uri`; none when there is no such thing in it.
+    ///
+    /// A URI that is listed is what is listed, in whichever spelling. Any other one has to be in normal form, since what a
+    /// server makes of others is not known: their `fault` is for whoever can find the resource by other means.
+    pub(crate) fn address<'u>(
+        &self,
+        faces: &Faces,
+        variant: usize,
+        uri: &'u str,
+    ) -> Option<Address<'u>> {
+        if !faces.checks_uris(variant) {
+            return Some(Address {
+                own: Cow::Borrowed(uri),
+                listed_by: self.listed_resource(variant, uri),
+                fault: None,
+            });
+        }
+        let listed = self.view(ListKind::Resources, variant);
+        if let Some(place) = listed.and_then(|view| view.spelled(uri)) {
+            return Some(Address::listed_at(place, uri));
+        }
+        let uris = faces.uris(variant);
+        let own = uris.own(uri)?;
+        let written = || match own == uri || uris.gives(uri) {
+            true => None,
+            false => check_uri(uri).err(),
+        };
+        let fault = written().or_else(|| self.fault(variant, &own));
+        Some(Address {
+            own,
+            listed_by: None,
+            fault,
+        })
+    }
+
+    /// The same of a template that `uri` is, if the variant lists it.
+    pub(crate) fn listed_template<'u>(&self, variant: usize, uri: &'u str) -> Option<Address<'u>> {
+        let view = self.view(ListKind::Templates, variant)?;
+        Some(Address::listed_at(view.spelled(uri)?, uri))
+    }
+
+    /// Why it cannot be decided which resource the server calls `own`, but for what its template says.
+    fn fault(&self, variant: usize, own: &str) -> Option<UriFault> {
+        let checked = match self.template_for(variant, own) {
+            Some((template, _)) => template.check(own),
+            None => check_uri(own),
+        };
+        checked.err()
+    }
+
+    /// The server with a template that may stand for what it calls `own`.
+    pub(crate) fn by_template(&self, variant: usize, own: &str) -> Option<usize> {
+        self.template_for(variant, own)
+            .map(|(_, place)| place.server)
+    }
+
+    fn template_for(&self, variant: usize, own: &str) -> Option<(&UriTemplate, &Place)> {
+        self.view(ListKind::Templates, variant)?.template_for(own)
+    }
+}
+
+impl<'u> Address<'u> {
+    fn listed_at(place: &Place, uri: &'u str) -> Self {
+        Self {
+            own: match *place.own == *uri {
+                true => Cow::Borrowed(uri),
+                false => Cow::Owned(place.own.to_string()),
+            },
+            listed_by: Some(place.server),
+            fault: None,
+        }
+    }
+}

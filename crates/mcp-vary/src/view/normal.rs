@@ -1,0 +1,696 @@
+//! The normal form of a URI: which spellings name the same resource, and which ones name nothing that can be decided.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::ignored::shown as cut;
+
+/// The normal form of a URI ([RFC 3986, 6.2.2](https://www.rfc-editor.org/rfc/rfc3986#section-6.2.2)), but for dot
+/// segments, which stay: a server that does not resolve them has another resource there.
+///
+/// # Grammar
+///
+/// | part | in the normal form |
+/// |---|---|
+/// | scheme | lower case |
+/// | host of `http`, `https`, `ws`, `wss` | lower case; of other schemes as it was, since it may be a name |
+/// | `%7e`, `%3a` | hexadecimal digits in upper case |
+/// | `%7E`, an unreserved character (`A-Z a-z 0-9 - . _ ~`) | the character |
+/// | everything else | as it was |
+///
+/// # Properties
+///
+/// Total: a text that is not a URI, or has a `%` without two hexadecimal digits, is its own normal form. Idempotent.
+/// Never longer than `uri`. Nothing is allocated for what is normal already.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::view::normal_uri;
+///
+/// assert_eq!(normal_uri("FILE:///srv/%73ecret%2a"), "file:///srv/secret%2A");
+/// assert_eq!(normal_uri("HTTPS://Example.ORG/A"), "https://example.org/A");
+///
+/// // The authority of other schemes may be anything, so its case counts.
+/// assert_eq!(normal_uri("repo://Acme/site"), "repo://Acme/site");
+/// ```
+#[must_use]
+pub fn normal_uri(uri: &str) -> Cow<'_, str> {
+    rewritten(uri, Decode::Unreserved)
+}
+
+/// What two URIs share that every reader takes for the same: the [normal form](normal_uri) with every character
+/// decoded that has no meaning of its own in a URI, such as a space or `é`.
+///
+/// # Properties
+///
+/// Total, idempotent, and never longer than `uri`. Nothing is allocated for a URI without `%` and upper case at its start.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::view::uri_identity;
+///
+/// assert_eq!(uri_identity("file:///srv/caf%c3%a9%20menu"), uri_identity("file:///srv/café menu"));
+///
+/// // These are two resources: one has a query.
+/// assert_ne!(uri_identity("file:///srv/a%3Fb"), uri_identity("file:///srv/a?b"));
+/// ```
+#[must_use]
+pub fn uri_identity(uri: &str) -> Cow<'_, str> {
+    rewritten(uri, Decode::Meaningless)
+}
+
+/// `uri` with everything decoded that a lenient reader decodes: all but `%` and control characters.
+pub(super) fn decoded(uri: &str) -> Cow<'_, str> {
+    rewritten(uri, Decode::All)
+}
+
+/// Which percent-encoded characters are written as themselves.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Decode {
+    /// Those that never need to be encoded.
+    Unreserved,
+    /// Those that no reader of a URI looks at: not reserved, no `%`, and neither braces nor `\`, which mean something to
+    /// templates and to some servers.
+    Meaningless,
+    /// All but `%` and control characters.
+    All,
+}
+
+impl Decode {
+    pub(super) fn takes(self, c: char) -> bool {
+        match self {
+            Self::Unreserved => is_unreserved(c),
+            Self::Meaningless => {
+                !c.is_control() && !is_reserved(c) && !matches!(c, '%' | '{' | '}' | '\\')
+            }
+            Self::All => !c.is_control() && c != '%',
+        }
+    }
+}
+
+/// > unreserved = ALPHA / DIGIT / "-" / "." / "_" / "~"
+fn is_unreserved(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | '~')
+}
+
+/// > reserved = gen-delims / sub-delims
+fn is_reserved(c: char) -> bool {
+    matches!(c, ':' | '/' | '?' | '#' | '[' | ']' | '@')
+        || matches!(
+            c,
+            '!' | '$' | '&' | '\'' | '(' | ')' | '*' | '+' | ',' | ';' | '='
+        )
+}
+
+fn rewritten(uri: &str, decode: Decode) -> Cow<'_, str> {
+    if decode == Decode::Unreserved && !has_odd_triplet(uri) {
+        return with_lower_start(Cow::Borrowed(uri));
+    }
+    match decoded_triplets(uri, decode) {
+        Some(decoded) => with_lower_start(decoded),
+        None => Cow::Borrowed(uri),
+    }
+}
+
+/// Whether some triplet stands for an unreserved character, or has a digit in lower case.
+fn has_odd_triplet(uri: &str) -> bool {
+    let mut triplets = uri.match_indices('%');
+    triplets.any(|(at, _)| triplet(uri, at).is_none_or(|byte| is_odd(uri, at, byte)))
+}
+
+fn is_odd(uri: &str, at: usize, byte: u8) -> bool {
+    is_unreserved(char::from(byte)) || uri[at..at + 3].bytes().any(|it| it.is_ascii_lowercase())
+}
+
+/// The byte that `%XX` at `at` stands for.
+fn triplet(uri: &str, at: usize) -> Option<u8> {
+    let digit = |offset: usize| {
+        let byte = *uri.as_bytes().get(at + offset)?;
+        char::from(byte).to_digit(16)
+    };
+    u8::try_from(digit(1)? * 16 + digit(2)?).ok()
+}
+
+/// `text` with the triplets that `decode` takes decoded, and the others in upper case; nothing where a `%` is not followed
+/// by two hexadecimal digits.
+fn decoded_triplets(text: &str, decode: Decode) -> Option<Cow<'_, str>> {
+    if !text.contains('%') {
+        return Some(Cow::Borrowed(text));
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(next) = text[at..].find('%') {
+        out.push_str(&text[at..at + next]);
+        at += next;
+        let (length, bytes) = triplets(&text[at..]);
+        at += length;
+        if text.as_bytes().get(at) == Some(&b'%') {
+            return None;
+        }
+        push_decoded(&mut out, &bytes, |c| decode.takes(c).then_some(false));
+    }
+    out.push_str(&text[at..]);
+    Some(if out == text {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(out)
+    })
+}
+
+/// How long the triplets are that `text` begins with, and the bytes that they stand for: what one character is encoded as
+/// stands together.
+pub(super) fn triplets(text: &str) -> (usize, Vec<u8>) {
+    let mut bytes = Vec::new();
+    while text.as_bytes().get(bytes.len() * 3) == Some(&b'%')
+        && let Some(byte) = triplet(text, bytes.len() * 3)
+    {
+        bytes.push(byte);
+    }
+    (bytes.len() * 3, bytes)
+}
+
+/// Writes `bytes`: a character that `takes` takes as itself, behind a `\` where it says so, and everything else as
+/// triplets.
+pub(super) fn push_decoded(out: &mut String, bytes: &[u8], takes: impl Fn(char) -> Option<bool>) {
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match takes(c) {
+                Some(is_escaped) => {
+                    out.extend(is_escaped.then_some('\\'));
+                    out.push(c);
+                }
+                None => push_triplets(out, c.encode_utf8(&mut [0; 4]).as_bytes()),
+            }
+        }
+        push_triplets(out, chunk.invalid());
+    }
+}
+
+fn push_triplets(out: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        out.push_str(&format!("%{byte:02X}"));
+    }
+}
+
+/// The scheme in lower case, and a host whose case is known not to count.
+pub(super) fn with_lower_start(uri: Cow<'_, str>) -> Cow<'_, str> {
+    let ranges = [scheme(&uri), host(&uri)];
+    let mut upper = ranges.iter().flatten().filter(|it| has_upper(&uri, it));
+    if upper.next().is_none() {
+        return uri;
+    }
+    let mut uri = uri.into_owned();
+    for range in ranges.into_iter().flatten() {
+        let lower = lower(&uri[range.clone()]).into_owned();
+        uri.replace_range(range, &lower);
+    }
+    Cow::Owned(uri)
+}
+
+fn has_upper(uri: &str, range: &Range<usize>) -> bool {
+    let part = &uri[range.clone()];
+    lower(part) != part
+}
+
+/// `text` in lower case, but for the digits of triplets.
+fn lower(text: &str) -> Cow<'_, str> {
+    if !text.contains(|c: char| c.is_ascii_uppercase()) {
+        return Cow::Borrowed(text);
+    }
+    let mut bytes = text.chars();
+    let mut out = String::with_capacity(text.len());
+    while let Some(c) = bytes.next() {
+        out.push(c.to_ascii_lowercase());
+        if c == '%' {
+            out.extend(bytes.by_ref().take(2));
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// > scheme = ALPHA *( ALPHA / DIGIT / "+" / "-" / "." )
+/// > ([RFC 3986, 3.1](https://www.rfc-editor.org/rfc/rfc3986#section-3.1))
+pub(super) fn is_scheme(text: &str) -> bool {
+    let may_be = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(may_be)
+}
+
+fn scheme(uri: &str) -> Option<Range<usize>> {
+    let (scheme, _) = uri.split_once(':')?;
+    is_scheme(scheme).then_some(0..scheme.len())
+}
+
+/// The host, with its port, where its case does not count.
+fn host(uri: &str) -> Option<Range<usize>> {
+    let scheme = scheme(uri)?;
+    let is_known = ["http", "https", "ws", "wss"]
+        .iter()
+        .any(|known| uri[scheme.clone()].eq_ignore_ascii_case(known));
+    let start = scheme.end + 3;
+    if !is_known || !uri[scheme.end..].starts_with("://") {
+        return None;
+    }
+    let end = uri[start..].find(['/', '?', '#', '\\']);
+    let end = end.map_or(uri.len(), |end| start + end);
+    let userinfo = uri[start..end].rfind('@').map_or(0, |at| at + 1);
+    Some(start + userinfo..end)
+}
+
+/// Why it cannot be decided which resource a URI names: to be read after its key.
+///
+/// Servers and their libraries read such texts in different ways, so that the resource that a selection is asked about
+/// may not be the one that is read.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{}; {}", self.what(), self.fix())]
+pub struct UriFault {
+    kind: Kind,
+    /// What it is about, as it was written.
+    found: String,
+    /// What to write, where that is known.
+    form: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    /// `.` or `..` between slashes, however it is written.
+    DotSegment,
+    /// Two slashes in the path with nothing between them.
+    EmptySegment,
+    /// `%2F` or `%5C` in the path, or `\`.
+    HiddenSlash,
+    /// A control character, encoded or not, or white space around the URI.
+    Control,
+    /// A `%` without two hexadecimal digits, or triplets that are not UTF-8.
+    Malformed,
+    /// An unreserved character that is encoded, or a digit, scheme or host in the wrong case.
+    Spelling,
+}
+
+impl UriFault {
+    /// Whether the URI is only another spelling of one that is fine.
+    #[must_use]
+    pub fn is_spelling(&self) -> bool {
+        self.kind == Kind::Spelling
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn what(&self) -> String {
+        let found = cut(&self.found);
+        match self.kind {
+            Kind::DotSegment => format!("has the segment `{found}`"),
+            Kind::EmptySegment => "has an empty path segment, `//`".to_owned(),
+            Kind::HiddenSlash => format!("has `{found}` in its path"),
+            Kind::Control => {
+                format!("has a control character, or white space around it: `{found}`")
+            }
+            Kind::Malformed => format!("has `{found}`, which does not encode a character"),
+            Kind::Spelling => format!("has `{found}`, which is not in normal form"),
+        }
+    }
+
+    /// What to write.
+    #[must_use]
+    pub fn fix(&self) -> String {
+        match &self.form {
+            Some(form) => format!("write `{form}`"),
+            None => "leave it out".to_owned(),
+        }
+    }
+}
+
+/// Whether it can be decided which resource `uri` names.
+///
+/// # Errors
+///
+/// When it has a `.` or `..` segment, an empty one, an encoded slash or backslash in its path, a control character, an
+/// encoding that is not one, or when it is not its [normal form](normal_uri). A character that a URI has to encode may
+/// stand for itself: that spelling is common, and selections take it for the same.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::view::check_uri;
+///
+/// assert!(check_uri("file:///srv/a%20b?path=x%2Fy").is_ok());
+/// let fault = check_uri("file:///srv/app/%2e%2e/secret").unwrap_err();
+/// assert_eq!(fault.to_string(), "has the segment `%2e%2e`; write `file:///srv/secret`");
+///
+/// // In a query a slash is a character like another, but a way up is still a way up.
+/// assert!(check_uri("fetch:page?url=https://example.org//a").is_ok());
+/// assert!(check_uri("files:read?path=../secret").is_err());
+/// ```
+pub fn check_uri(uri: &str) -> Result<(), UriFault> {
+    check(uri, find_fault(uri, |_| true))
+}
+
+/// The same of a URI in which only what stands at `values` was not written by its server.
+pub(super) fn check_values(uri: &str, values: &[Range<usize>]) -> Result<(), UriFault> {
+    let concerns = |fault: &Found| values.iter().any(|value| fault.concerns(value));
+    check(uri, find_fault(uri, concerns))
+}
+
+fn check(uri: &str, fault: Option<Found>) -> Result<(), UriFault> {
+    let Some(Found { kind, at }) = fault else {
+        return Ok(());
+    };
+    Err(UriFault {
+        kind,
+        found: uri[at].to_owned(),
+        form: clean(uri).filter(|form| form.len() <= LONGEST_FORM),
+    })
+}
+
+/// A fault, and where it is.
+struct Found {
+    kind: Kind,
+    at: Range<usize>,
+}
+
+impl Found {
+    /// Whether what stands at `value` is part of it.
+    fn concerns(&self, value: &Range<usize>) -> bool {
+        match self.kind {
+            // An empty value beside the dots makes a segment of them.
+            Kind::DotSegment => value.start <= self.at.end && self.at.start <= value.end,
+            _ => value.start < self.at.end && self.at.start < value.end,
+        }
+    }
+}
+
+/// Longer ones are not repeated in an error.
+const LONGEST_FORM: usize = 1_024;
+
+fn find_fault(uri: &str, counts: impl Fn(&Found) -> bool) -> Option<Found> {
+    let parts = Parts::of(uri);
+    let structure = segments(uri, &parts).chain(empty_segments(uri, &parts));
+    let characters = characters(uri, &parts).chain(start(uri));
+    let all = structure.chain(characters);
+    let mut all = all.map(|(kind, at)| Found { kind, at });
+    all.find(counts)
+}
+
+/// Where the parts of a URI are.
+struct Parts {
+    /// Behind the scheme.
+    body: usize,
+    /// Behind the authority.
+    path: usize,
+    /// The `?` or `#` that ends the path.
+    end: usize,
+}
+
+impl Parts {
+    fn of(uri: &str) -> Self {
+        let body = scheme(uri).map_or(0, |scheme| scheme.end + 1);
+        let end = uri[body..].find(['?', '#']);
+        let end = end.map_or(uri.len(), |end| body + end);
+        let path = match uri[body..end].strip_prefix("//") {
+            Some(rest) => end - rest.len() + rest.find('/').unwrap_or(rest.len()),
+            None => body,
+        };
+        Self { body, path, end }
+    }
+}
+
+/// The `.` and `..` segments, decoded. What separates segments for some reader does so here: `\` for those of Windows and
+/// browsers, `;` for those of servlets, `?` for those that know no query.
+fn segments(uri: &str, parts: &Parts) -> impl Iterator<Item = (Kind, Range<usize>)> {
+    let mut at = parts.body;
+    let mut is_after_slash = true;
+    let end = parts.end;
+    std::iter::from_fn(move || {
+        while at <= uri.len() {
+            let (length, separator) = next_separator(&uri[at..]);
+            let range = at..at + length;
+            let is_slash = matches!(separator, "/" | "\\") || separator.len() == 3;
+            let was_after_slash = std::mem::replace(&mut is_after_slash, is_slash);
+            at = if separator.is_empty() {
+                uri.len() + 1
+            } else {
+                range.end + separator.len()
+            };
+            let is_dots = match dots(&uri[range.clone()]) {
+                Some(2) => true,
+                // As a value of a query it is not a way to anywhere.
+                Some(1) => range.start < end || was_after_slash || is_slash,
+                _ => false,
+            };
+            if is_dots {
+                return Some((Kind::DotSegment, range));
+            }
+        }
+        None
+    })
+}
+
+/// How many bytes stand before the next separator, and that.
+fn next_separator(text: &str) -> (usize, &str) {
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'/' | b'\\' | b'?' | b'#' | b'&' | b'=' | b';' => return (at, &text[at..=at]),
+            b'%' if matches!(triplet(text, at), Some(b'/' | b'\\')) => {
+                return (at, &text[at..at + 3]);
+            }
+            _ => {}
+        }
+    }
+    (text.len(), "")
+}
+
+/// How many dots a segment consists of, encoded or not.
+fn dots(segment: &str) -> Option<usize> {
+    let mut rest = segment;
+    let mut count = 0;
+    while !rest.is_empty() {
+        let dot = [".", "%2e", "%2E"]
+            .iter()
+            .find(|dot| rest.starts_with(**dot))?;
+        rest = &rest[dot.len()..];
+        count += 1;
+    }
+    (count > 0).then_some(count)
+}
+
+fn empty_segments(uri: &str, parts: &Parts) -> impl Iterator<Item = (Kind, Range<usize>)> {
+    let start = parts.path;
+    let found = uri[start..parts.end].match_indices("//");
+    found.map(move |(at, _)| (Kind::EmptySegment, start + at..start + at + 2))
+}
+
+/// What is wrong with single characters, and with those that are encoded.
+fn characters(uri: &str, parts: &Parts) -> impl Iterator<Item = (Kind, Range<usize>)> {
+    let (body, end) = (parts.body, parts.end);
+    let outside = (uri.len() - uri.trim_start().len(), uri.trim_end().len());
+    let mut run_end = 0;
+    uri.char_indices().filter_map(move |(at, c)| {
+        let is_in_path = (body..end).contains(&at);
+        let kind = match c {
+            _ if at < outside.0 || at >= outside.1 || c.is_control() => Kind::Control,
+            '\\' if is_in_path => Kind::HiddenSlash,
+            '%' => {
+                let Some(byte) = triplet(uri, at) else {
+                    return Some((Kind::Malformed, at..at + 1));
+                };
+                if at >= run_end {
+                    let (length, bytes) = triplets(&uri[at..]);
+                    run_end = at + length;
+                    if std::str::from_utf8(&bytes).is_err() {
+                        return Some((Kind::Malformed, at..run_end));
+                    }
+                }
+                let kind = match byte {
+                    b'/' | b'\\' if is_in_path => Kind::HiddenSlash,
+                    0 => Kind::Control,
+                    ..0x20 | 0x7F if is_in_path => Kind::Control,
+                    byte if is_odd(uri, at, byte) => Kind::Spelling,
+                    _ => return None,
+                };
+                return Some((kind, at..at + 3));
+            }
+            _ => return None,
+        };
+        Some((kind, at..at + c.len_utf8()))
+    })
+}
+
+/// A scheme or host in upper case.
+fn start(uri: &str) -> impl Iterator<Item = (Kind, Range<usize>)> {
+    let parts = [scheme(uri), host(uri)].into_iter().flatten();
+    let upper = parts.filter(|range| has_upper(uri, range));
+    upper.map(|range| (Kind::Spelling, range))
+}
+
+/// A URI that is fine and that the author of `uri` most likely meant.
+fn clean(uri: &str) -> Option<String> {
+    let uri = uri.replace(|c: char| c.is_control(), "");
+    let uri = normal_uri(uri.trim());
+    let Parts { path, end, .. } = Parts::of(&uri);
+    let slashes = uri[path..end].replace("%2F", "/");
+    let slashes = slashes.replace("%5C", "/").replace('\\', "/");
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in slashes.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            name => segments.push(name),
+        }
+    }
+    let first = if slashes.starts_with('/') { "/" } else { "" };
+    let is_folder = !segments.is_empty() && slashes.ends_with('/');
+    let last = if is_folder { "/" } else { "" };
+    let clean = format!(
+        "{}{first}{}{last}{}",
+        &uri[..path],
+        segments.join("/"),
+        &uri[end..]
+    );
+    find_fault(&clean, |_| true).is_none().then_some(clean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn is_normally(uri: &str, normal: &str) {
+        assert_eq!(normal_uri(uri), normal, "{uri}");
+        assert!(matches!(normal_uri(normal), Cow::Borrowed(_)), "{normal}");
+    }
+
+    #[test]
+    fn a_uri_has_one_normal_form() {
+        for same in [
+            "file:///srv/a%20b",
+            "file:///srv/caf%C3%A9?a=%2F#%23",
+            "x:é b",
+            "mailto:Me@Example.org",
+            "docs://Guide/A",
+            "file:///a/../b",
+            "100%",
+            "A:%4%",
+            "",
+            "no uri",
+            ":x",
+        ] {
+            is_normally(same, same);
+        }
+        is_normally("FILE:///%73e%63ret", "file:///secret");
+        is_normally("a:%2f%3a%7e%7E", "a:%2F%3A~~");
+        is_normally(
+            "WSS://Me:P@Example.ORG:80/A?B",
+            "wss://Me:P@example.org:80/A?B",
+        );
+        is_normally("http://%41%c3%a9B", "http://a%C3%A9b");
+        is_normally("%46ILE:x", "file:x");
+    }
+
+    #[test]
+    fn what_one_character_is_written_as_is_known_for_one() {
+        for (one, other) in [
+            ("a:b c", "a:b%20c"),
+            ("a:é", "a:%c3%a9"),
+            ("A:%7e", "a:~"),
+            ("a:\"<>^`|", "a:%22%3C%3E%5E%60%7C"),
+        ] {
+            assert_eq!(uri_identity(one), uri_identity(other));
+        }
+        for (one, other) in [
+            ("a:b?c", "a:b%3Fc"),
+            ("a:?b&c", "a:?b%26c"),
+            ("a:%2573", "a:%73"),
+            ("a:%C3", "a:\u{c3}"),
+            ("a:%C0%AE", "a:."),
+        ] {
+            assert_ne!(uri_identity(one), uri_identity(other));
+        }
+        assert_eq!(decoded("a:%28%29%2f%2573%00"), "a:()/%2573%00");
+    }
+
+    #[track_caller]
+    fn is_fine(uri: &str) {
+        assert_eq!(check_uri(uri), Ok(()));
+    }
+
+    #[test]
+    fn what_can_be_decided_is_fine() {
+        for uri in [
+            "file:///srv/docs/app/readme.md",
+            "docs:guide/start/",
+            "docs:///{+path}",
+            "demo://resource/static/document/a..b...c",
+            "search:x?q=a%2Fb//c&d=.&e=%0A",
+            "fetch:x?url=https%3A%2F%2Fexample.org%2F",
+            "a:é b",
+            "a:caf%C3%A9",
+            "a://",
+            "a:",
+            "x",
+            "",
+        ] {
+            is_fine(uri);
+        }
+    }
+
+    #[track_caller]
+    fn is_refused(uri: &str, why: &str) {
+        assert_eq!(check_uri(uri).unwrap_err().to_string(), why, "{uri}");
+    }
+
+    #[test]
+    fn what_cannot_be_decided_says_what_to_write() {
+        let up = |found: &str| format!("has the segment `{found}`; write `a:///c`");
+        for dots in ["..", "%2e%2e", ".%2E"] {
+            is_refused(&format!("a:///b/{dots}/c"), &up(dots));
+            is_refused(&format!("a:///b/{dots}%2fc"), &up(dots));
+            is_refused(&format!("a:///b/{dots}%5cc"), &up(dots));
+        }
+        is_refused("a:///b/..\\c", "has the segment `..`; write `a:///c`");
+        is_refused("a:./b", "has the segment `.`; write `a:b`");
+        is_refused("a:///b/..;x/c", "has the segment `..`; leave it out");
+        is_refused("a:///b?/../c", "has the segment `..`; leave it out");
+        is_refused("a:b?c=./d", "has the segment `.`; leave it out");
+        is_refused(
+            "a:///b//c",
+            "has an empty path segment, `//`; write `a:///b/c`",
+        );
+        is_refused("a:////b", "has an empty path segment, `//`; write `a:///b`");
+        is_refused("a:b%2fc", "has `%2f` in its path; write `a:b/c`");
+        is_refused("a:b\\c", "has `\\\\` in its path; write `a:b/c`");
+        is_refused(
+            "a:%62",
+            "has `%62`, which is not in normal form; write `a:b`",
+        );
+        is_refused(
+            "a:%3a",
+            "has `%3a`, which is not in normal form; write `a:%3A`",
+        );
+        is_refused("A:b", "has `A`, which is not in normal form; write `a:b`");
+        is_refused(
+            "http://A.b/C",
+            "has `A.b`, which is not in normal form; write `http://a.b/C`",
+        );
+        is_refused(
+            "a:b%",
+            "has `%`, which does not encode a character; leave it out",
+        );
+        is_refused(
+            "a:%C0%AE",
+            "has `%C0%AE`, which does not encode a character; leave it out",
+        );
+        is_refused(
+            "a:b%00",
+            "has a control character, or white space around it: `%00`; leave it out",
+        );
+        is_refused(
+            "a:b\t",
+            "has a control character, or white space around it: `\\t`; write `a:b`",
+        );
+        is_refused(
+            " a:b",
+            "has a control character, or white space around it: ` `; write `a:b`",
+        );
+    }
+}
