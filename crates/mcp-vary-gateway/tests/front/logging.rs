@@ -193,7 +193,7 @@ async fn an_unknown_format_or_verbosity_is_warned_of() {
     }
 }
 
-/// EXT-5: tags that the id of a session has no room for are counted and warned of.
+/// CN-2, EXT-5: tags that the id of a session has no room for are counted and warned of.
 #[tokio::test]
 async fn tags_without_room_in_a_session_are_counted_and_warned_of() {
     let house = operated().await;

@@ -4,6 +4,7 @@ use mcp_vary_gateway::config::Source;
 use mcp_vary_gateway::{Config, Outside};
 use serde_json::{Value, json};
 
+use crate::choosing::Asks;
 use crate::http_peer::{Peer, Reply, Seen};
 use crate::support::{House, Legacy, Way, hints, limits, names, tool, under};
 
@@ -115,6 +116,70 @@ async fn a_variant_is_offered_as_it_was_declared() {
             .ask(&house, &json!({}), "tools/list", under("old", json!({})))
             .await;
         assert_eq!(names(&list), ["one", "two"], "{way:?}");
+    }
+}
+
+/// SV-3: the first variant is stable unless somebody names another: the client by address or header, the operator by
+/// default or rule. Hints alone never put a deprecated or experimental one first.
+#[tokio::test]
+async fn a_named_variant_is_first_whatever_its_status() {
+    let variants = "  new: {description: For all.}\n  trial: {description: To try., status: experimental, hints: \
+                    {useCase: x}}\n  old: {description: Was., deprecation: {message: m}, hints: {useCase: y}}\n";
+    let house = house(&format!(
+        "{variants}clients:\n  - {{name: tester, variant: trial}}\n"
+    ))
+    .await;
+    let defaults = self::house(&format!("{variants}variant: old\n")).await;
+    for (house, asks, expected) in [
+        (&house, Asks::default(), "new"),
+        (
+            &house,
+            Asks {
+                capabilities: hints(json!({"useCase": ["x", "y"]})),
+                ..Asks::default()
+            },
+            "new",
+        ),
+        (
+            &house,
+            Asks {
+                path: Some("/mcp/v/old"),
+                ..Asks::default()
+            },
+            "old",
+        ),
+        (
+            &house,
+            Asks {
+                path: Some("/mcp/v/trial"),
+                ..Asks::default()
+            },
+            "trial",
+        ),
+        (
+            &house,
+            Asks {
+                header: Some("old"),
+                ..Asks::default()
+            },
+            "old",
+        ),
+        (
+            &house,
+            Asks {
+                name: "tester",
+                ..Asks::default()
+            },
+            "trial",
+        ),
+        (&defaults, Asks::default(), "old"),
+    ] {
+        let discovered = asks.modern(house, "server/discover").await;
+        let offers = &discovered["result"]["capabilities"]["extensions"][EXTENSION];
+        assert_eq!(
+            offers["availableVariants"][0]["id"], expected,
+            "{discovered}"
+        );
     }
 }
 

@@ -182,7 +182,7 @@ async fn a_session_id_has_at_most_two_kibibytes() {
     assert_eq!(answer["result"]["content"], json!([]), "{answer}");
 }
 
-/// CN-18: tags that do not fit into the id are those without an effect, and they are gone at once: a
+/// CN-2, CN-18: tags that do not fit into the id are those without an effect, and they are gone at once: a
 /// session is the same before and after its place in the table was given away.
 #[tokio::test]
 async fn what_does_not_fit_into_an_id_was_never_there() {
