@@ -17,7 +17,14 @@ use crate::tokens::percent;
 pub(crate) async fn run(args: Call, mut stop: Stop) -> Result<Verdict, Failure> {
     let called = Called::typed(&args)?;
     let url = called.url.as_deref();
-    let front = Front::typed(&args.client, url, &args.command, &mut stop).await?;
+    let front = Front::typed(
+        &args.client,
+        url,
+        &args.command,
+        Some(&called.tool),
+        &mut stop,
+    )
+    .await?;
     let mut answers = Vec::new();
     let calls = call_all(
         &front,

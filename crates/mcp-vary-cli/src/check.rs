@@ -16,7 +16,7 @@ use crate::file::patient;
 use crate::outside::outside;
 use crate::print::servers::{collided, is_up, plural, standing};
 use crate::print::table::table;
-use crate::print::{self, Progress, harmless, harmless_json};
+use crate::print::{self, harmless, harmless_json};
 use crate::serving;
 use crate::stop::Stop;
 
@@ -86,9 +86,9 @@ fn print(args: &Check, shown: &str) -> Result<(), Failure> {
 }
 
 async fn connect(config: Config, stop: &mut Stop) -> Result<Arc<Gateway>, Failure> {
-    let count = plural(config.servers.len(), "server");
-    let _progress = Progress::show(&format!("connecting to {count} ..."));
-    serving::connected(config, stop).await
+    let gateway = Gateway::open(config).await;
+    serving::wait(&gateway, stop, |_| false).await?;
+    Ok(gateway)
 }
 
 /// What the variants say of items that are not there, or call by one name.

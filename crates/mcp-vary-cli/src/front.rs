@@ -7,7 +7,7 @@ use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS, settings};
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_gateway::upstream::Hello;
-use mcp_vary_gateway::{Config, Explanation, UpstreamConfig};
+use mcp_vary_gateway::{Config, Explanation, Gateway, Served, UpstreamConfig};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
@@ -16,8 +16,6 @@ use crate::behind::Behind;
 use crate::client::{Client, Persona};
 use crate::failure::Failure;
 use crate::outside::outside;
-use crate::print::Progress;
-use crate::print::servers::plural;
 use crate::serving::{self, Serving};
 use crate::stop::Stop;
 use crate::{file, target};
@@ -36,37 +34,36 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// The server at `url` or of `command`, or the servers of a configuration, as typed.
+    /// The server at `url` or of `command`, or the servers of a configuration, as typed. Servers are waited for until
+    /// one has the tool `needed`, or all if none is named.
     pub(crate) async fn typed(
         args: &ClientArgs,
         url: Option<&str>,
         command: &[String],
+        needed: Option<&str>,
         stop: &mut Stop,
     ) -> Result<Self, Failure> {
         if let Some(path) = &args.config {
             let file = file::read(path, None)?;
-            return Self::open(file::patient(file.into_config(outside()?)), stop).await;
+            let config = file::patient(file.into_config(outside()?));
+            return Self::open(config, needed, stop).await;
         }
         let server = match url {
             Some(url) => target::url(url, &args.headers)?,
             None => target::command(command)?,
         };
-        Self::open(Config::new(server, outside()?), stop).await
+        Self::open(Config::new(server, outside()?), needed, stop).await
     }
 
-    async fn open(config: Config, stop: &mut Stop) -> Result<Self, Failure> {
-        let name = match &config.servers[..] {
-            [server] => server.name.clone(),
-            several => plural(several.len(), "server"),
-        };
-        let _progress = Progress::show(&format!("connecting to {name} ..."));
+    async fn open(config: Config, needed: Option<&str>, stop: &mut Stop) -> Result<Self, Failure> {
         let only = match &config.servers[..] {
             [server] => Some(server.clone()),
             _ => None,
         };
         let listener = serving::listen("127.0.0.1:0", "--listen").await?;
-        let serving = Serving::start(config, listener, stop).await?;
+        let serving = Serving::begin(config, listener).await?;
         let gateway = serving.gateway();
+        serving::wait(gateway, stop, |gateway| has_tool(gateway, needed)).await?;
         let behind = Behind::of(gateway);
         let hello = behind
             .servers
@@ -136,6 +133,12 @@ impl Front {
             None => Ok(()),
         }
     }
+}
+
+/// Whether some server has the tool `needed`, by whatever name it is offered.
+fn has_tool(gateway: &Gateway, needed: Option<&str>) -> bool {
+    let is_needed = |it: &Served| it.list == "tools/list" && Some(&*it.id) == needed;
+    needed.is_some() && gateway.served().iter().any(is_needed)
 }
 
 /// Whether a server is a Vary, or another implementation of one of the extensions.

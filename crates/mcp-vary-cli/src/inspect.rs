@@ -28,7 +28,7 @@ use crate::tokens;
 pub(crate) async fn run(args: Inspect, mut stop: Stop) -> Result<Verdict, Failure> {
     let persona = Persona::typed(args.features.as_deref(), &args.hints)?;
     let url = args.url.as_deref();
-    let front = Front::typed(&args.client, url, &args.command, &mut stop).await?;
+    let front = Front::typed(&args.client, url, &args.command, None, &mut stop).await?;
     let seen = stop.unless_asked(see(&args, &persona, &front)).await;
     let shown = seen.and_then(|seen| {
         print::data(&if args.client.json {

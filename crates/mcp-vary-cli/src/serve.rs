@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mcp_vary_gateway::config::File;
 use mcp_vary_gateway::upstream::State;
@@ -33,6 +33,9 @@ pub(crate) async fn run(args: Serve, mut stop: Stop) -> Result<Verdict, Failure>
         admin,
         reloading,
     } = Behind::typed(&args)?;
+    // Clients are answered when the wait is over, whatever is there by then.
+    let patience = config.start_patience;
+    let config = config.starting_without_servers(patience);
     let admin = match admin {
         Some(address) => Some(Door::open(&address).await?),
         None => None,
@@ -68,7 +71,7 @@ impl Behind {
             None => target::command(&args.command)?,
         };
         Ok(Self {
-            config: adapted(args, Config::new(server, outside()?))?,
+            config: adapted(args, Config::new(server, outside()?), None)?,
             listen: args.listen.clone().unwrap_or_else(|| LISTEN.to_owned()),
             admin: args.admin.clone(),
             reloading: None,
@@ -98,20 +101,30 @@ impl Behind {
 
 /// What a file comes to with what was typed beside it.
 pub(crate) fn read(args: &Serve, file: File) -> Result<Config, Failure> {
-    adapted(args, file.into_config(outside()?))
+    let start_wait = file.start_wait;
+    adapted(args, file.into_config(outside()?), start_wait)
 }
 
 /// The configuration with what was typed beside it.
-fn adapted(args: &Serve, mut config: Config) -> Result<Config, Failure> {
+fn adapted(
+    args: &Serve,
+    mut config: Config,
+    start_wait: Option<Duration>,
+) -> Result<Config, Failure> {
     config.variants &= !args.no_variants;
     config.negotiation &= !args.no_negotiation;
     if let Some(id) = &args.variant {
         let chosen = config.with_default_variant(id);
         config = chosen.map_err(|error| Failure::command(format!("--variant: {error}")))?;
     }
-    if config.servers.len() > 1 {
-        config = config.starting_without_servers(START_PATIENCE);
-    }
+    let are_several = config.servers.len() > 1;
+    let usual = if are_several {
+        START_WAIT
+    } else {
+        START_WAIT_FOR_ONE
+    };
+    config.start_patience = start_wait.unwrap_or(usual);
+    config.start_without_servers = are_several;
     Ok(config)
 }
 
@@ -144,10 +157,14 @@ async fn on_http(
         [server] => server.name.clone(),
         _ => "vary".to_owned(),
     };
-    let serving = Serving::start(config, listener, stop).await?;
+    let serving = Serving::begin(config, listener).await?;
+    let gateway = Arc::clone(serving.gateway());
+    talk(&format!("{} at {}", starting(&gateway), serving.url()));
+    let _admin = admin.map(|admin| admin.serve(&gateway));
+    ready(&gateway, stop).await?;
     talk(&format!(
         "{}\nserving at {}",
-        introduction(serving.gateway()),
+        introduction(&gateway),
         serving.url()
     ));
     talk(&format!(
@@ -158,12 +175,12 @@ async fn on_http(
         "to see its variants: vary inspect {}\nCtrl-C ends it",
         serving.url()
     ));
-    let _admin = admin.map(|admin| admin.serve(serving.gateway()));
     tokio::select! {
         () = stop.asked() => {}
-        never = reloads.run(serving.gateway()) => match never {},
+        never = reloads.run(&gateway) => match never {},
+        never = late(&gateway) => match never {},
     }
-    talk("stopping; once more to stop at once");
+    talk(SHUTTING_DOWN);
     let stopped = unless_hurried(serving.stop(), stop).await;
     stopped.unwrap_or(Ok(())).map(|()| Verdict::Fine)
 }
@@ -174,9 +191,11 @@ async fn on_stdio(
     reloads: &mut Reloads<'_>,
     stop: &mut Stop,
 ) -> Result<Verdict, Failure> {
-    let gateway = serving::connected(config, stop).await?;
-    talk(&introduction(&gateway));
+    let gateway = Gateway::open(config).await;
+    talk(&starting(&gateway));
     let _admin = admin.map(|admin| admin.serve(&gateway));
+    ready(&gateway, stop).await?;
+    talk(&introduction(&gateway));
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     let (ask, asked) = oneshot::channel();
     let until = async { drop(asked.await) };
@@ -188,8 +207,9 @@ async fn on_stdio(
         }
         () = stop.asked() => {}
         never = reloads.run(&gateway) => match never {},
+        never = late(&gateway) => match never {},
     }
-    talk("stopping; once more to stop at once");
+    talk(SHUTTING_DOWN);
     let _ = ask.send(());
     let finish = async {
         let served = serving.await;
@@ -198,6 +218,44 @@ async fn on_stdio(
     };
     let served = unless_hurried(finish, stop).await;
     ended(served.unwrap_or(Ok(())))
+}
+
+fn starting(gateway: &Gateway) -> String {
+    let servers = gateway.servers();
+    harmless(&match &servers[..] {
+        [server] => format!("starting `{}`", server.name),
+        several => format!("starting {}", plural(several.len(), "server")),
+    })
+}
+
+/// Waits until clients are answered. The only server that fails until then ends the command.
+async fn ready(gateway: &Gateway, stop: &mut Stop) -> Result<(), Failure> {
+    serving::wait(gateway, stop, |_| false).await?;
+    let failed = match &gateway.servers()[..] {
+        [server] => match &server.state {
+            State::Down { error, .. } => Failure::from(error.clone()),
+            _ => return Ok(()),
+        },
+        _ => return Ok(()),
+    };
+    gateway.close().await;
+    Err(failed)
+}
+
+/// Says which servers are ready that were not at the start, for ever.
+async fn late(gateway: &Gateway) -> Infallible {
+    let opened = Instant::now();
+    let ready = |server: ServerReport| {
+        let after = opened.elapsed().as_secs();
+        let line = format!(
+            "`{}` is ready after {after}s more: {}",
+            server.name,
+            said(&server)
+        );
+        talk(&harmless(&line));
+    };
+    gateway.late_servers(ready).await;
+    std::future::pending().await
 }
 
 /// Does `work`, unless a signal comes first; then says that it was not done.
@@ -262,7 +320,12 @@ pub(crate) fn slips(gateway: &Gateway) -> String {
 /// What a server says of itself, or why it says nothing.
 fn said(server: &ServerReport) -> String {
     let (Some(hello), State::Up(_)) = (&server.hello, &server.state) else {
-        return format!("not there yet: {}", reason(server).unwrap_or_default());
+        return match &server.state {
+            State::Connecting => {
+                "still starting; what it offers is announced when it is ready".to_owned()
+            }
+            _ => format!("down: {}", reason(server).unwrap_or_default()),
+        };
     };
     let info = hello.server_info.as_deref();
     let info = info.and_then(|text| serde_json::from_str(text).ok());
@@ -282,8 +345,12 @@ pub(crate) fn entry(name: &str, url: &str) -> String {
 
 /// Where to serve unless somebody says otherwise.
 const LISTEN: &str = "127.0.0.1:8800";
-/// How long clients wait for the slowest of several servers; it is added to the others later.
-const START_PATIENCE: Duration = Duration::from_secs(20);
+/// How long clients wait for the slowest of several servers: some give up after 10 s, and what the others offer is
+/// ready before.
+const START_WAIT: Duration = Duration::from_secs(3);
+/// The same before one server, without which there is nothing to list.
+const START_WAIT_FOR_ONE: Duration = Duration::from_secs(8);
+const SHUTTING_DOWN: &str = "shutting down (Ctrl-C again to quit immediately)";
 
 #[cfg(test)]
 mod tests {

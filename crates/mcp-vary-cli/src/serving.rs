@@ -2,14 +2,18 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
+use mcp_vary_gateway::upstream::State;
 use mcp_vary_gateway::{Config, Gateway};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::failure::Failure;
+use crate::print::{Progress, harmless, talk};
 use crate::stop::Stop;
 
 /// A gateway and the task that serves its clients.
@@ -22,16 +26,23 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Connects to the servers behind, unless a signal comes first, then serves on `listener`.
+    /// Serves on `listener` when the servers behind are connected to, unless a signal comes first.
     pub(crate) async fn start(
         config: Config,
         listener: TcpListener,
         stop: &mut Stop,
     ) -> Result<Self, Failure> {
+        let serving = Self::begin(config, listener).await?;
+        wait(serving.gateway(), stop, |_| false).await?;
+        Ok(serving)
+    }
+
+    /// Begins to connect to the servers behind and to serve on `listener`; clients wait as the configuration says.
+    pub(crate) async fn begin(config: Config, listener: TcpListener) -> Result<Self, Failure> {
         let address = listener
             .local_addr()
             .map_err(|error| Failure::command(error.to_string()))?;
-        let gateway = connected(config, stop).await?;
+        let gateway = Gateway::open(config).await;
         let (stop, stopped) = oneshot::channel();
         let serving = Arc::clone(&gateway);
         let task = tokio::spawn(async move {
@@ -68,25 +79,71 @@ impl Serving {
     }
 }
 
-/// A gateway whose servers were connected to, unless a signal comes first: then what was begun ends in
-/// order, or at once when another signal comes.
-pub(crate) async fn connected(config: Config, stop: &mut Stop) -> Result<Arc<Gateway>, Failure> {
-    let gateway = Gateway::open(config).await;
+/// Waits until the servers behind are connected to or could not be, or until `is_enough`, which is asked again
+/// whenever another one is ready. Says for whom it waits. A signal ends it in order, another one at once.
+pub(crate) async fn wait(
+    gateway: &Gateway,
+    stop: &mut Stop,
+    mut is_enough: impl FnMut(&Gateway) -> bool,
+) -> Result<(), Failure> {
+    let mut progress = Progress::show(&awaited(gateway));
+    let is_shown = progress.is_shown();
+    let connected = gateway.connected_until(|gateway| {
+        progress.replace(&awaited(gateway));
+        is_enough(gateway)
+    });
+    let mut connected = pin!(connected);
     let interrupted = tokio::select! {
-        connected = gateway.connected() => {
-            connected?;
-            false
-        }
+        connected = &mut connected => return Ok(connected?),
         () = stop.asked() => true,
+        () = tokio::time::sleep(LONG), if !is_shown => false,
     };
     if !interrupted {
-        return Ok(gateway);
+        talk(&harmless(&awaited(gateway)));
+        tokio::select! {
+            connected = &mut connected => return Ok(connected?),
+            () = stop.asked() => {}
+        }
     }
+    let why = interrupted_before(gateway);
     tokio::select! {
         () = gateway.close() => {}
         () = stop.asked() => {}
     }
-    Err(Failure::command("interrupted before a server was ready"))
+    Err(Failure::command(why))
+}
+
+/// For whom the start waits.
+fn awaited(gateway: &Gateway) -> String {
+    let (_, starting) = named(gateway);
+    format!("waiting for {} ...", starting.join(", "))
+}
+
+fn interrupted_before(gateway: &Gateway) -> String {
+    let (ready, starting) = named(gateway);
+    if starting.is_empty() {
+        return "interrupted".to_owned();
+    }
+    let was = if starting.len() == 1 { "was" } else { "were" };
+    let mut why = format!("interrupted before {} {was} ready", starting.join(", "));
+    if !ready.is_empty() {
+        why.push_str(&format!("; ready: {}", ready.join(", ")));
+    }
+    why
+}
+
+/// The servers that are up, and those that are still being connected to.
+fn named(gateway: &Gateway) -> (Vec<String>, Vec<String>) {
+    let (mut ready, mut starting) = (Vec::new(), Vec::new());
+    for server in gateway.servers() {
+        let name = format!("`{}`", server.name);
+        match server.state {
+            State::Up(_) => ready.push(name),
+            State::Connecting => starting.push(name),
+            _ => {}
+        }
+    }
+    (ready, starting)
 }
 
 /// A listener on `address`: `HOST:PORT`, or `PORT` on 127.0.0.1, as `flag` says.
@@ -126,3 +183,6 @@ fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {
         _ => format!("{address} cannot be listened on: {error}; choose another with {flag}"),
     })
 }
+
+/// After this long it is said for whom the start waits, where no terminal shows it all the time.
+const LONG: Duration = Duration::from_secs(5);

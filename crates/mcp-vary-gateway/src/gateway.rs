@@ -1,11 +1,13 @@
 //! The gateway as a whole: what it is configured to be now, and what it has from its start to its end.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
+use futures_util::StreamExt as _;
 use futures_util::future::join_all;
-use tokio::sync::Mutex;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::{Mutex, watch};
 use tokio_util::sync::DropGuard;
 
 use crate::catalog::source::Source;
@@ -24,6 +26,10 @@ pub struct Gateway {
     pub(crate) lasting: Arc<Lasting>,
     /// Held while one configuration takes the place of another, and at the end.
     pub(crate) replacing: Mutex<()>,
+    /// Whether clients are answered, or wait until the servers are ready.
+    answers: AtomicBool,
+    /// Changes when that does.
+    answering: watch::Sender<bool>,
     /// How many ways in there are for clients.
     entrances: Arc<AtomicUsize>,
     /// Whoever drops the gateway without closing it ends what runs in the background, too.
@@ -45,8 +51,9 @@ impl Gateway {
         Ok(gateway)
     }
 
-    /// Begins to connect to the servers and returns at once. Until [`connected`](Self::connected) there is
-    /// little to list; whoever will not wait for it closes the gateway, which ends in order what was begun.
+    /// Begins to connect to the servers and returns at once. Requests of clients wait until every server was read or
+    /// could not be connected to, for [`Config::start_patience`] at most, or until [`answer_now`](Self::answer_now);
+    /// what servers list after that is announced. Closing the gateway ends in order what was begun.
     pub async fn open(config: Config) -> Arc<Self> {
         let lasting = Arc::new(Lasting::new(&config));
         let stop_when_dropped = lasting.stopped.clone().drop_guard();
@@ -55,11 +62,54 @@ impl Gateway {
             current: ArcSwap::from_pointee(setup),
             lasting,
             replacing: Mutex::default(),
+            answers: AtomicBool::new(false),
+            answering: watch::Sender::new(false),
             entrances: Arc::default(),
             _stop_when_dropped: stop_when_dropped,
         });
         gateway.sweep();
+        gateway.answer_soon();
         gateway
+    }
+
+    /// Answers clients as soon as the servers were read, or when they have been waited for long enough.
+    fn answer_soon(self: &Arc<Self>) {
+        let setup = self.current();
+        let (base, limit) = (
+            Arc::clone(setup.classes.base()),
+            setup.config.start_patience,
+        );
+        let (gateway, stopped) = (Arc::downgrade(self), self.lasting.stopped.clone());
+        self.lasting.tasks.spawn(async move {
+            stopped
+                .run_until_cancelled(base.first_readings(limit))
+                .await;
+            if let Some(gateway) = gateway.upgrade() {
+                gateway.answer_now().await;
+            }
+        });
+    }
+
+    /// Answers clients from now on with what the servers have listed; what the others list is announced later.
+    pub async fn answer_now(&self) {
+        if self.answers.load(Ordering::Acquire) {
+            return;
+        }
+        self.current().classes.publish().await;
+        self.answers.store(true, Ordering::Release);
+        self.answering.send_replace(true);
+    }
+
+    /// Waits until clients are answered.
+    pub(crate) async fn answering(&self) {
+        if !self.answers.load(Ordering::Acquire) {
+            // An error would mean that the gateway is gone.
+            let _ = self
+                .answering
+                .subscribe()
+                .wait_for(|answers| *answers)
+                .await;
+        }
     }
 
     /// Waits until the servers were connected to and read, or could not be.
@@ -68,9 +118,33 @@ impl Gateway {
     ///
     /// As those of [`start`](Self::start); the gateway is closed then.
     pub async fn connected(&self) -> Result<(), ConnectError> {
+        self.connected_until(|_| false).await
+    }
+
+    /// The same, or until `is_enough`, which is asked again whenever another server was read or could not be
+    /// connected to.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`connected`](Self::connected).
+    pub async fn connected_until(
+        &self,
+        mut is_enough: impl FnMut(&Self) -> bool,
+    ) -> Result<(), ConnectError> {
         let setup = self.current();
         let base = setup.classes.base();
-        base.first_readings(setup.config.start_patience).await;
+        let readings = base.sources().iter().map(|source| source.first_reading());
+        let mut readings: FuturesUnordered<_> = readings.collect();
+        loop {
+            tokio::select! {
+                () = self.answering() => break,
+                Some(_) = readings.next() => {}
+            }
+            if is_enough(self) {
+                self.answer_now().await;
+                break;
+            }
+        }
         let is_up = |source: &Arc<Source>| source.line.up().is_some();
         if setup.config.start_without_servers || base.sources().iter().any(is_up) {
             return Ok(());

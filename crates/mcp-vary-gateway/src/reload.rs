@@ -179,6 +179,7 @@ impl Gateway {
         let built = stopped.run_until_cancelled(built(self, config, &before));
         let after = built.await.ok_or(ReloadError::Closed)??;
         let reloaded = Reloaded::between(&before, &after);
+        after.classes.publish().await;
         self.current.store(Arc::clone(&after));
         self.tell_of(&after);
         self.give_up(before, &after);

@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::{ServerVariant, VariantId};
 
 use crate::catalog::merge::Collision;
+use crate::catalog::source::Source;
 use crate::gateway::Gateway;
 use crate::rankings::Explanation;
 use crate::results::Failures;
@@ -27,6 +30,21 @@ pub struct ServerReport {
     pub counts: Vec<(&'static str, usize)>,
 }
 
+impl ServerReport {
+    fn of(source: &Source) -> Self {
+        let told = source.told();
+        let lists = told.listings.iter();
+        let counts =
+            lists.filter_map(|(kind, list)| Some((kind.method(), list.as_ref().ok()?.items.len())));
+        Self {
+            name: source.name().to_owned(),
+            state: source.line.state().borrow().clone(),
+            hello: told.hello.clone(),
+            counts: counts.collect(),
+        }
+    }
+}
+
 /// One thing that the gateway offers, and which server it belongs to.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
@@ -42,26 +60,37 @@ pub struct Served {
 }
 
 impl Gateway {
+    /// Waits for each server that was never connected to, and calls `ready` with those that are, once they were read.
+    pub async fn late_servers(&self, mut ready: impl FnMut(ServerReport)) {
+        let late = |source: &&Arc<Source>| source.told().hello.is_none();
+        let setup = self.current();
+        let late: Vec<_> = setup
+            .classes
+            .base()
+            .sources()
+            .iter()
+            .filter(late)
+            .cloned()
+            .collect();
+        // A configuration that is replaced is not held up by who waits for its servers.
+        drop(setup);
+        let readings = late
+            .iter()
+            .map(|source| async move { source.first_connection().await.then_some(source) });
+        let mut readings: FuturesUnordered<_> = readings.collect();
+        while let Some(source) = readings.next().await {
+            if let Some(source) = source {
+                ready(ServerReport::of(source));
+            }
+        }
+    }
+
     /// How each server stands, in the order of configuration.
     #[must_use]
     pub fn servers(&self) -> Vec<ServerReport> {
         let setup = self.current();
         let sources = setup.classes.base().sources().iter();
-        sources
-            .map(|source| {
-                let told = source.told();
-                let lists = told.listings.iter();
-                let counts = lists.filter_map(|(kind, list)| {
-                    Some((kind.method(), list.as_ref().ok()?.items.len()))
-                });
-                ServerReport {
-                    name: source.name().to_owned(),
-                    state: source.line.state().borrow().clone(),
-                    hello: told.hello.clone(),
-                    counts: counts.collect(),
-                }
-            })
-            .collect()
+        sources.map(|source| ServerReport::of(source)).collect()
     }
 
     /// Everything that some variant offers by whatever name, and which server it belongs to.

@@ -107,6 +107,7 @@ impl Setup {
         let classes = Classes::new(
             config.servers.clone(),
             layout,
+            config.start_patience,
             before.map(|before| &*before.classes),
             &lasting,
         );

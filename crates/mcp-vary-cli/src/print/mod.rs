@@ -47,6 +47,19 @@ impl Progress {
                 .is_ok();
         Self { shown }
     }
+
+    /// Whether there is a terminal to show it.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.shown
+    }
+
+    /// Shows another line in its place.
+    pub(crate) fn replace(&mut self, line: &str) {
+        if self.shown {
+            let mut err = io::stderr().lock();
+            let _ = write!(err, "\r\x1b[K{}", harmless(line)).and_then(|()| err.flush());
+        }
+    }
 }
 
 impl Drop for Progress {

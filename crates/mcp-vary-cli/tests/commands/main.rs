@@ -12,5 +12,6 @@ mod reload;
 mod serve;
 #[cfg(target_os = "linux")]
 mod sessions;
+mod starting;
 mod status;
 mod tls;

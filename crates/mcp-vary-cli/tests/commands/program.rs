@@ -150,16 +150,12 @@ impl Server {
         format!("http://{}/mcp", self.address)
     }
 
-    /// What follows `start` in the next line that begins so.
+    /// The address that it said it answers its operator at.
     #[track_caller]
-    pub(crate) fn said_until(&mut self, start: &str) -> String {
-        loop {
-            let mut line = String::new();
-            assert_ne!(self.stderr.read_line(&mut line).unwrap(), 0, "it ended");
-            if let Some(rest) = line.trim_end().strip_prefix(start) {
-                return rest.to_owned();
-            }
-        }
+    pub(crate) fn admin(&self) -> String {
+        let lines = self.said.lines();
+        let mut found = lines.filter_map(|line| line.strip_prefix("status: vary status "));
+        found.next().expect("an admin address").to_owned()
     }
 
     /// Posts a message and returns the whole HTTP response.

@@ -198,7 +198,7 @@ fn the_second_signal_ends_a_client_of_the_standard_streams_at_once() {
     assert!(pong.contains(r#""id":3"#), "{pong}");
     let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
     signal("TERM", child.id());
-    assert!(said.any(|line| line.unwrap().starts_with("stopping; once more")));
+    assert!(said.any(|line| line.unwrap().starts_with("shutting down (Ctrl-C again")));
     signal("TERM", child.id());
     assert!(said.any(|line| line.unwrap().starts_with("stopped at once")));
     assert_eq!(child.wait().unwrap().code(), Some(0));

@@ -21,8 +21,8 @@ variants:
 
 /// The address that a program said it answers its operator at.
 #[track_caller]
-fn admin(server: &mut Server) -> String {
-    server.said_until("status: vary status ")
+fn admin(server: &Server) -> String {
+    server.admin()
 }
 
 /// A client asks for the tools of a variant.
@@ -45,8 +45,8 @@ fn lists(server: &Server, variant: &str, client: &str) {
 #[test]
 fn a_running_gateway_says_how_it_stands() {
     let path = deprecating("status.yaml", "admin: 0");
-    let mut server = Server::start(&["serve", "--config", &path]);
-    let address = admin(&mut server);
+    let server = Server::start(&["serve", "--config", &path]);
+    let address = admin(&server);
     for _ in 0..2 {
         lists(&server, "v1", "old\u{1b}bot");
     }
@@ -85,8 +85,8 @@ fn an_inspected_gateway_says_who_uses_what_is_deprecated() {
     let path = deprecating("inspect-used.yaml", "admin: 0");
     let text = std::fs::read_to_string(path).unwrap();
     let path = file("inspect-used.yaml", &text.replace("variants:\n", many));
-    let mut server = Server::start(&["serve", "--config", path.to_str().unwrap()]);
-    let (address, url) = (admin(&mut server), server.url());
+    let server = Server::start(&["serve", "--config", path.to_str().unwrap()]);
+    let (address, url) = (admin(&server), server.url());
     lists(&server, "v0", "old bot");
     let shown = run(&["inspect", "--admin", &address, &url]).data(0);
     let (variants, uses) = shown.split_once("\ndeprecated use of").unwrap();

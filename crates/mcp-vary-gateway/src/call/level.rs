@@ -20,8 +20,8 @@ impl Call<'_> {
             session.set_log_level(level);
         }
         match self.class.sources() {
-            [only] => only.log_from(level).await?,
-            // One that is down takes the level with its next call.
+            [only] if !only.is_starting() => only.log_from(level).await?,
+            // One that is starting or down takes the level with its next call.
             several => {
                 drop(join_all(several.iter().map(|it| it.log_from_if_possible(level))).await)
             }

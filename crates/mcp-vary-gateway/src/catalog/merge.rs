@@ -7,6 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::item::{Item, Maker};
 use super::listing::{self, ListKind, Listing};
+use super::registry::Assigned;
 use crate::reply::Failure;
 
 /// How the names of tools and prompts tell which server they belong to.
@@ -94,14 +95,15 @@ pub(crate) struct Merged {
 
 impl Merged {
     /// Merges what the servers list of `kind`, in the order in which they were configured. Items that are as
-    /// they were `before` are the same.
-    pub(crate) fn new(
+    /// they were `before` are the same. A name or URI that is `assigned` to one of the servers means no other's item.
+    pub(super) fn new(
         kind: ListKind,
         parts: &[Part],
         naming: Naming,
         before: Option<&Self>,
+        assigned: &Assigned,
     ) -> Self {
-        let renamed = Renaming::new(kind, parts, naming);
+        let renamed = Renaming::new(kind, parts, naming, assigned);
         let known = Known::new(kind, before);
         if let ([part], false) = (parts, renamed.all) {
             return Self::of_one(kind, part, &known);
@@ -109,6 +111,10 @@ impl Merged {
         let mut items = Vec::new();
         let mut collisions = Vec::new();
         let mut owners: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+        let assignee = |id: &Arc<str>| {
+            let server = assigned.get(id)?;
+            parts.iter().position(|part| part.server == *server)
+        };
         for (at, part) in parts.iter().enumerate() {
             let Some(Ok(listing)) = &part.listing else {
                 continue;
@@ -116,7 +122,8 @@ impl Merged {
             let mut reported = BTreeSet::new();
             for item in &listing.items {
                 let item = known.item(at, part, item, &renamed.name(part, item));
-                let owner = *owners.entry(Arc::clone(&item.id)).or_insert(at);
+                let owner = owners.entry(Arc::clone(&item.id));
+                let owner = *owner.or_insert_with(|| assignee(&item.id).unwrap_or(at));
                 if owner == at {
                     items.push(item);
                 } else if reported.insert(Arc::clone(&item.id)) {
@@ -226,10 +233,12 @@ struct Renaming<'a> {
     shared: BTreeSet<&'a str>,
     /// All names as the servers have them, where some keep theirs.
     kept: BTreeSet<&'a str>,
+    /// The servers that names are assigned to, where names are prefixed on collision.
+    assigned: Option<&'a Assigned>,
 }
 
 impl<'a> Renaming<'a> {
-    fn new(kind: ListKind, parts: &'a [Part], naming: Naming) -> Self {
+    fn new(kind: ListKind, parts: &'a [Part], naming: Naming, assigned: &'a Assigned) -> Self {
         let is_named = matches!(kind, ListKind::Tools | ListKind::Prompts);
         let all = match naming {
             Naming::AsNeeded => parts.len() > 1,
@@ -240,25 +249,31 @@ impl<'a> Renaming<'a> {
             Naming::OnCollision if is_named => shared_names(parts),
             _ => BTreeSet::new(),
         };
-        let kept = match shared.is_empty() {
-            true => BTreeSet::new(),
-            false => names(parts).map(|(_, name)| name).collect(),
+        let assigned = Some(assigned).filter(|_| naming == Naming::OnCollision && is_named);
+        let kept = match assigned {
+            None => BTreeSet::new(),
+            Some(_) => names(parts).map(|(_, name)| name).collect(),
         };
         Self {
             all: all && is_named,
             shared,
             kept,
+            assigned,
         }
     }
 
     /// What clients call `item`.
     fn name(&self, part: &Part, item: &listing::Item) -> Arc<str> {
-        if !self.all && !self.shared.contains(&*item.id) {
+        let assignee = |name: &str| self.assigned?.get(name);
+        let is_of_another = |name| assignee(name).is_some_and(|server| *server != part.server);
+        let is_bare = !self.all && !self.shared.contains(&*item.id);
+        if is_bare && !is_of_another(&item.id) {
             return Arc::clone(&item.id);
         }
         let name = prefixed(&part.server, &item.id);
-        // A name that a server gave itself stays its own.
-        let is_taken = self.kept.contains(name.as_str());
+        // A name that a server gave itself stays its own, unless clients know it as this one's.
+        let is_listed = assignee(&name).is_some_and(|server| *server == part.server);
+        let is_taken = self.kept.contains(name.as_str()) && !is_listed;
         if is_taken { marked(name) } else { name }.into()
     }
 }
@@ -348,7 +363,7 @@ mod tests {
 
     #[track_caller]
     fn are_called(naming: Naming, parts: &[Part], expected: &[&str]) -> Vec<Collision> {
-        let merged = Merged::new(ListKind::Tools, parts, naming, None);
+        let merged = Merged::new(ListKind::Tools, parts, naming, None, &Assigned::new());
         let names: Vec<_> = merged.items().iter().map(|item| &*item.id).collect();
         assert_eq!(names, expected, "{naming:?}");
         for item in merged.items() {
@@ -390,7 +405,8 @@ mod tests {
     #[test]
     fn a_name_that_a_server_gave_itself_stays_its_own() {
         let two = [part("git", &["show", "git_show"]), part("web", &["show"])];
-        let merged = Merged::new(ListKind::Tools, &two, Naming::OnCollision, None);
+        let none = Assigned::new();
+        let merged = Merged::new(ListKind::Tools, &two, Naming::OnCollision, None, &none);
         let names: Vec<_> = merged.items().iter().map(|item| &*item.id).collect();
         assert!(
             names[0].starts_with("git_show_") && names[0].len() == 15,
@@ -418,7 +434,8 @@ mod tests {
         two[0].listing = Some(Err(Failure::internal("broken")));
         are_called(Naming::AsNeeded, &two, &["web_get"]);
         two[1].listing = None;
-        let merged = Merged::new(ListKind::Tools, &two, Naming::AsNeeded, None);
+        let none = Assigned::new();
+        let merged = Merged::new(ListKind::Tools, &two, Naming::AsNeeded, None, &none);
         assert_eq!(merged.items.unwrap_err().message(), "broken");
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod item;
 pub(crate) mod listing;
 pub(crate) mod merge;
 mod page;
+pub(crate) mod registry;
 pub(crate) mod resource;
 pub(crate) mod shared;
 pub(crate) mod shown;
@@ -17,6 +18,7 @@ mod tests;
 pub(crate) mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
@@ -29,6 +31,7 @@ use crate::reply::Failure;
 use crate::upstream::{Event, Kind};
 use listing::ListKind;
 use merge::{Merged, Part};
+use registry::Registry;
 use shared::SharedLists;
 use shown::{Prompt, Tool};
 use source::{Changes, Source, Told};
@@ -65,13 +68,16 @@ impl Lists {
         parts: Vec<Part>,
         layout: &Layout,
         before: Option<&Arc<Self>>,
+        (registry, is_published): (&Registry, bool),
     ) -> Arc<Self> {
         let before = before.filter(|lists| lists.layout.is(layout));
         if let Some(lists) = before.filter(|lists| lists.from == parts) {
             return Arc::clone(lists);
         }
         let known = before.map(|lists| &lists.merged);
-        let merged = Merged::new(kind, &parts, layout.naming, known);
+        let merged = registry.merge(kind, is_published, |assigned| {
+            Merged::new(kind, &parts, layout.naming, known, assigned)
+        });
         let mut views = Vec::with_capacity(layout.faces.all.len());
         for (at, face) in layout.faces.all.iter().enumerate() {
             let before = before.and_then(|lists| lists.views.get(at));
@@ -185,6 +191,10 @@ pub(crate) struct LiveCatalog {
     pub(crate) layout: Layout,
     audience: Arc<Audience>,
     shared: Arc<SharedLists>,
+    /// Whether clients see it.
+    is_published: AtomicBool,
+    /// Whether clients were offered what servers might turn out to have.
+    has_promised: AtomicBool,
 }
 
 impl LiveCatalog {
@@ -200,6 +210,8 @@ impl LiveCatalog {
         Self {
             shared,
             audience,
+            is_published: AtomicBool::new(false),
+            has_promised: AtomicBool::new(false),
             current: ArcSwap::from_pointee(Catalog::empty()),
             sources,
             replacing: Mutex::default(),
@@ -216,11 +228,27 @@ impl LiveCatalog {
             layout: self.layout.clone(),
             audience: Arc::clone(&self.audience),
             shared: Arc::clone(&self.shared),
+            is_published: AtomicBool::new(self.is_published.load(Ordering::Acquire)),
+            has_promised: AtomicBool::new(self.has_promised.load(Ordering::Acquire)),
         }
     }
 
     pub(crate) fn current(&self) -> Arc<Catalog> {
         self.current.load_full()
+    }
+
+    /// Clients see it from now on: what it lists stays assigned to its servers, and what it offers since some server
+    /// has not answered yet stays offered, be it empty.
+    pub(crate) async fn publish(&self) {
+        let _replacing = self.replacing.lock().await;
+        self.is_published.store(true, Ordering::Release);
+        let current = self.current();
+        if current.told.iter().any(|told| told.hello.is_none()) {
+            self.has_promised.store(true, Ordering::Release);
+        }
+        for lists in current.lists() {
+            self.shared.registry.publish(&lists.merged);
+        }
     }
 
     /// The catalogue to list `kind` from, after the changes that were announced; read again first when
@@ -293,7 +321,10 @@ impl LiveCatalog {
     pub(crate) async fn rebuild(&self, kinds: &BTreeSet<ListKind>) -> Changed {
         let _replacing = self.replacing.lock().await;
         let told: Vec<_> = self.sources.iter().map(|source| source.told()).collect();
-        let offered = offered(&told);
+        let mut offered = offered(&told);
+        if self.has_promised.load(Ordering::Acquire) {
+            offered.extend(POSSIBLE.map(str::to_owned));
+        }
         let before = self.current();
         let mut lists = before.lists.clone();
         lists.retain(|kind, _| offered.contains(kind.capability()));
@@ -306,8 +337,9 @@ impl LiveCatalog {
             let parts: Vec<_> = parts.collect();
             let (layout, before) = (self.layout.clone(), lists.get(&kind).cloned());
             let shared = Arc::clone(&self.shared);
+            let is_published = self.is_published.load(Ordering::Acquire);
             let made = tokio::task::spawn_blocking(move || {
-                let made = shared.lists(kind, parts, &layout, before.as_ref());
+                let made = shared.lists(kind, parts, &layout, before.as_ref(), is_published);
                 report(&made.merged, before.as_ref().map(|lists| &lists.merged));
                 made
             });

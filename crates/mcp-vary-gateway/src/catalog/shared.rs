@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use super::Lists;
 use super::listing::{ListKind, Listing};
 use super::merge::Part;
+use super::registry::Registry;
 use super::view::Layout;
 
 /// What servers list to the classes that there are, and the views of it.
@@ -19,6 +20,8 @@ pub(crate) struct SharedLists {
     listings: Mutex<Vec<Weak<Listing>>>,
     /// Each is locked while views are made, so that several classes that need the same wait for it.
     lists: BTreeMap<ListKind, Mutex<Vec<Weak<Lists>>>>,
+    /// Which server each name or URI is assigned to.
+    pub(crate) registry: Registry,
 }
 
 impl SharedLists {
@@ -27,6 +30,7 @@ impl SharedLists {
         Self {
             listings: Mutex::default(),
             lists: ListKind::ALL.into_iter().map(of_kind).collect(),
+            registry: Registry::default(),
         }
     }
 
@@ -41,23 +45,29 @@ impl SharedLists {
         listing
     }
 
-    /// The lists that some class already has of the same parts; otherwise those that are made.
+    /// The lists that some class already has of the same parts; otherwise those that are made. What they list is
+    /// assigned to its servers if clients see it.
     pub(super) fn lists(
         &self,
         kind: ListKind,
         parts: Vec<Part>,
         layout: &Layout,
         before: Option<&Arc<Lists>>,
+        is_published: bool,
     ) -> Arc<Lists> {
+        let registry = (&self.registry, is_published);
         let Some(lists) = self.lists.get(&kind) else {
-            return Lists::new(kind, parts, layout, before);
+            return Lists::new(kind, parts, layout, before, registry);
         };
         let mut lists = lock(lists);
         let is_same = |known: &Lists| known.layout.is(layout) && known.from == parts;
         if let Some(same) = find(&mut lists, is_same) {
+            if is_published {
+                self.registry.publish(&same.merged);
+            }
             return same;
         }
-        let made = Lists::new(kind, parts, layout, before);
+        let made = Lists::new(kind, parts, layout, before, registry);
         lists.push(Arc::downgrade(&made));
         made
     }

@@ -20,7 +20,7 @@ use super::shared::SharedLists;
 use crate::reply::Failure;
 use crate::revision::{Era, Revision};
 use crate::tasks;
-use crate::upstream::{ConnectError, Event, Hello, Kind, Line, Upstream};
+use crate::upstream::{ConnectError, Event, Hello, Kind, Line, State, Upstream};
 
 /// One server as clients of one class see it.
 #[derive(Debug)]
@@ -206,6 +206,12 @@ impl Source {
         }
     }
 
+    /// Whether the server has not answered yet, and the first attempt to connect to it is not over.
+    pub(crate) fn is_starting(&self) -> bool {
+        let is_connecting = matches!(*self.line.state().borrow(), State::Connecting);
+        is_connecting && self.told.load().hello.is_none()
+    }
+
     /// Waits until the server's lists were read for the first time.
     ///
     /// # Errors
@@ -217,6 +223,17 @@ impl Source {
         // An error means that nobody follows the server any more, which closing it says better.
         let _ = following.wait_for(|now| now.readings > 0).await;
         Ok(())
+    }
+
+    /// Waits until the server was connected to, after however many attempts, and its lists were read; `false` when it
+    /// is closed before.
+    pub(crate) async fn first_connection(&self) -> bool {
+        let mut following = self.following.subscribe();
+        let mut state = self.line.state();
+        tokio::select! {
+            read = following.wait_for(|now| now.readings > 0) => read.is_ok(),
+            _closed = state.wait_for(|state| matches!(state, State::Closed)) => false,
+        }
     }
 
     /// Whether `kind` can be listed as it is known.

@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use super::face::{Base, Faces, VariantConfig};
 use super::listing::{Item, ListKind, Listing};
 use super::merge::{Naming, Part};
+use super::registry::Registry;
 use super::shared::SharedLists;
 use super::view::{Layout, View};
 use super::{Changed, Lists, changed};
@@ -116,7 +117,16 @@ fn layout(naming: Naming, page_size: Option<usize>) -> Layout {
 fn build(parts: &BTreeMap<ListKind, Parts>, layout: &Layout, before: &Catalogue) -> Catalogue {
     let made = parts.iter().map(|(kind, parts)| {
         let before = before.get(kind);
-        (*kind, Lists::new(*kind, parts.clone(), layout, before))
+        (
+            *kind,
+            Lists::new(
+                *kind,
+                parts.clone(),
+                layout,
+                before,
+                (&Registry::default(), false),
+            ),
+        )
     });
     made.collect()
 }
@@ -401,7 +411,7 @@ fn classes_that_see_the_same_hold_one_list() {
         part.listing = Some(Ok(listing));
         vec![part]
     };
-    let lists = |items| shared.lists(ListKind::Tools, parts(items), &layout, None);
+    let lists = |items| shared.lists(ListKind::Tools, parts(items), &layout, None, false);
     let (few, more) = ([(0, 0, true)], [(0, 0, true), (1, 0, true)]);
     let base = lists(&few);
     assert!(Arc::ptr_eq(&base, &lists(&few)));

@@ -148,6 +148,8 @@ pub(crate) struct Classes {
     /// The extensions that some server may be told of.
     mirrored: BTreeSet<String>,
     is_isolated: bool,
+    /// How long clients of a new class wait for its servers at most.
+    start_wait: Duration,
     /// What each server is told of clients, by what may be known of them.
     told: Memo<Vec<Arc<str>>>,
     own: Arc<OwnLines>,
@@ -160,6 +162,7 @@ impl Classes {
     pub(crate) async fn new(
         configs: Vec<UpstreamConfig>,
         layout: Layout,
+        start_wait: Duration,
         before: Option<&Self>,
         lasting: &Lasting,
     ) -> Self {
@@ -198,6 +201,7 @@ impl Classes {
             others: Table::default(),
             mirrored,
             is_isolated,
+            start_wait,
             told: Memo::new(REMEMBERED),
             own,
             background,
@@ -207,6 +211,14 @@ impl Classes {
     /// The class of clients that can do nothing particular.
     pub(crate) fn base(&self) -> &Arc<Class> {
         &self.base
+    }
+
+    /// Lets clients see what the servers have listed by now; names of servers that are not among these any more may
+    /// be given to others.
+    pub(crate) async fn publish(&self) {
+        let names = self.base.sources().iter().map(|it| Arc::clone(&it.name));
+        self.background.shared.registry.retain(names);
+        self.base.catalog.publish().await;
     }
 
     /// How many servers there are.
@@ -344,8 +356,18 @@ impl Classes {
         self.others.settle(key);
         let (capabilities, own) = (&*key.capabilities, key.session.is_some());
         info!(capabilities, own, "class of clients opened");
-        class.first_readings(self.patience()).await;
+        self.first_readings(&class).await;
+        class.catalog.publish().await;
         Ok(class)
+    }
+
+    /// Waits until the servers were read for a new class. One that has never answered, and has not failed either, is
+    /// not waited for: what it lists arrives later.
+    async fn first_readings(&self, class: &Class) {
+        let pairs = class.sources().iter().zip(self.base.sources());
+        let waited = pairs.filter(|(_, base)| !base.is_starting());
+        let waited: Vec<_> = waited.map(|(source, _)| Arc::clone(source)).collect();
+        source::first_readings(&waited, self.patience().min(self.start_wait)).await;
     }
 
     /// The longest that a request waits for a server of these.

@@ -88,6 +88,8 @@ pub struct File {
     pub resources: ResourceRules,
     /// How prompts are told.
     pub prompts: PromptRules,
+    /// How long clients wait for servers that are starting.
+    pub start_wait: Option<Duration>,
     /// Items on one page of a list.
     pub page_size: Option<NonZeroUsize>,
     /// How long a session lasts after `initialize`.
@@ -128,6 +130,7 @@ impl File {
         config.told_resources = self.resources;
         config.told_prompts = self.prompts;
         config.page_size = self.page_size;
+        config.start_patience = self.start_wait.unwrap_or(config.start_patience);
         config.session_lifetime = self.session_lifetime.unwrap_or(config.session_lifetime);
         config
     }
@@ -291,6 +294,7 @@ impl Default for Draft {
                 results: ResultRules::default(),
                 resources: ResourceRules::default(),
                 prompts: PromptRules::default(),
+                start_wait: None,
                 page_size: None,
                 session_lifetime: None,
                 limits: Limits::default(),
@@ -466,6 +470,17 @@ another one",
         default: "",
         takes: Takes::Other(prompts::shape, |reader, field, draft| {
             draft.file.prompts = prompts::read(reader, field)
+        }),
+    },
+    Setting {
+        key: "start-wait",
+        about: "how long clients wait for servers that are starting. After that they are answered with what is \
+there, and the rest is announced when it arrives. Before a single server `8s`",
+        default: "3s",
+        takes: Takes::Other(Schema::duration, |reader, field, draft| {
+            let mut wait = Duration::ZERO;
+            reader.duration(field, &mut wait);
+            draft.file.start_wait = Some(wait);
         }),
     },
     Setting {

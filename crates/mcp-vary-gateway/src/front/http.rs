@@ -117,6 +117,9 @@ impl Gateway {
                 let (gateway, stopping) = &*shared;
                 let (head, body) = request.into_parts();
                 let in_flight = place.begin(&head);
+                if let Site::Mcp = site {
+                    gateway.answering().await;
+                }
                 let setup = gateway.current();
                 let response = setup.respond(site, head, body, stopping).await;
                 Ok::<_, Infallible>(in_flight.respond(response))

@@ -51,6 +51,7 @@ mod server;
 mod servers;
 mod sessions;
 mod stage;
+mod starting;
 mod status;
 mod stdio;
 mod streams;

@@ -53,6 +53,7 @@ impl Gateway {
         let mut input = BufReader::new(input);
         let limits = || self.current().config.limits;
         let reading = async {
+            self.answering().await;
             while let Some(line) = read_line(&mut input, || limits().body).await? {
                 connection.take(line).await;
             }
