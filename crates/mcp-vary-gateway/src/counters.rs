@@ -10,6 +10,8 @@ pub(crate) enum Counter {
     RefusedLookalikeMembers,
     /// Requests with a key that is given twice in an object that the gateway checks.
     RefusedDuplicateMembers,
+    /// Requests and notifications of extensions under a variant that hides something.
+    RefusedExtensionMethods,
     /// Feature tags that did not fit into the id of a session.
     DroppedTags,
     /// Log messages of servers that may be about the call of another client than the one that would receive them.
@@ -25,6 +27,7 @@ impl Counter {
     const ALL: &[(Self, &'static str)] = &[
         (Self::RefusedLookalikeMembers, "refused-lookalike-members"),
         (Self::RefusedDuplicateMembers, "refused-duplicate-members"),
+        (Self::RefusedExtensionMethods, "refused-extension-methods"),
         (Self::DroppedTags, "dropped-tags"),
         (Self::DroppedLogs, "dropped-logs"),
         (Self::EvictedConnections, "evicted-connections"),
@@ -38,10 +41,6 @@ pub(crate) struct Counters {
     counts: [AtomicU64; Counter::ALL.len()],
 }
 
-#[allow(
-    dead_code,
-    reason = "the refusals that count here follow in the next changes"
-)]
 impl Counters {
     /// Adds one to `counter`, and returns what it comes to.
     pub(crate) fn increment(&self, counter: Counter) -> u64 {

@@ -23,6 +23,7 @@ mod lasting;
 mod links;
 mod log_level;
 mod mcp_header;
+mod member_check;
 mod meta;
 mod negotiated;
 mod notify;

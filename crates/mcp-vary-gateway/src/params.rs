@@ -2,6 +2,7 @@
 
 use mcp_vary::json::Members;
 
+use crate::member_check::Refusal;
 use crate::meta::PROTOCOL_VERSION;
 use crate::reply::Failure;
 
@@ -18,15 +19,16 @@ impl<'a> Params<'a> {
     /// # Errors
     ///
     /// `-32602` when either object repeats a key, or `_meta` is no object.
-    pub(crate) fn read(params: Option<&'a str>) -> Result<Self, Failure> {
+    pub(crate) fn read(params: Option<&'a str>) -> Result<Self, Refusal> {
         let Some(text) = params else {
             return Ok(Self::default());
         };
-        let members = Members::parse(text)
-            .map_err(|why| Failure::invalid_params(format!("`params`: {why}")))?;
+        let members =
+            Members::parse(text).map_err(|error| Refusal::unreadable("params", &error))?;
         let meta = match members.get_written("_meta") {
-            Some(meta) => Members::parse(meta)
-                .map_err(|why| Failure::invalid_params(format!("`params._meta`: {why}")))?,
+            Some(meta) => {
+                Members::parse(meta).map_err(|error| Refusal::unreadable("params._meta", &error))?
+            }
             None => Members::default(),
         };
         Ok(Self { members, meta })

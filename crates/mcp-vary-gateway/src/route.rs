@@ -8,6 +8,7 @@ use http::HeaderMap;
 use crate::call::Call;
 use crate::catalog::listing::ListKind;
 use crate::client::Client;
+use crate::member_check;
 use crate::notify::Listener;
 use crate::params::Params;
 use crate::reply::{Failure, Reply};
@@ -165,11 +166,19 @@ const OF_THE_PROTOCOL: &[&str] = &[
     "tools",
 ];
 
-/// Whether `method` is, or may become, one of the protocol's own: such a one is never passed on unread, since it
-/// could reach around what a variant shows.
+/// Whether `method` is one of the protocol's own, may become one, or may be taken for one by a server: such a one is
+/// never passed on unread, since it could reach around what a variant shows.
 pub(crate) fn is_of_the_protocol(method: &str) -> bool {
-    let first = method.split(['/', '.']).next().unwrap_or_default();
-    first.is_empty() || OF_THE_PROTOCOL.contains(&first)
+    // Servers that trim, that end a text at a NUL, or that ignore case would take others for the protocol's.
+    let is_plain = method.bytes().all(|byte| byte.is_ascii_graphic());
+    let is_path = |segment| matches!(segment, "" | "." | "..");
+    let first = method.split(['/', '.', ':', '\\']).next();
+    let first = first.unwrap_or_default();
+    !is_plain
+        || method.split('/').any(is_path)
+        || OF_THE_PROTOCOL
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(first))
 }
 
 /// The error for a method that does not exist, or is not carried.
@@ -190,6 +199,8 @@ async fn act(
     asked: Asked<'_>,
     action: Action,
 ) -> Result<Outcome, Failure> {
+    member_check::check(action, &asked.params)
+        .map_err(|refusal| refusal.counted(&gateway.lasting.counters))?;
     let class = gateway
         .classes
         .of_client(client.class.as_ref(), client.connection);

@@ -405,6 +405,7 @@ servers:
     isolation: session
     repeat: idempotent
     mirror: [e]
+    allow-methods: [ledger/balance]
     restart: {first: 2s, longest: 3s}
   b: {url: 'http://x/y', headers: {C: d}}
 variants:

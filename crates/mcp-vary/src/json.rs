@@ -4,6 +4,7 @@
 //! [`Json`] is the whole tree, for renderings and rules that look at every value. Neither goes
 //! through a number type, so `1.10`, `1e5` and a 30-digit integer come out as they went in.
 
+mod fold;
 mod read;
 mod skip;
 mod tree;
@@ -14,6 +15,7 @@ use std::fmt;
 use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+pub use self::fold::{folded, is_lookalike};
 pub use self::read::compact;
 pub use self::skip::{Invalid, ObjectReader, skip, values};
 pub use self::tree::Json;
@@ -26,13 +28,29 @@ pub const MAX_DEPTH: usize = 128;
 #[error("{message}")]
 pub struct JsonError {
     message: String,
+    repeated: Option<String>,
 }
 
 impl JsonError {
     fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
+            repeated: None,
         }
+    }
+
+    pub(crate) fn repeated(key: &str) -> Self {
+        let key: String = key.chars().take(64).collect();
+        Self {
+            message: format!("the key {key:?} is given twice"),
+            repeated: Some(key),
+        }
+    }
+
+    /// The key that an object has more than once, its first 64 characters, where that is what is wrong.
+    #[must_use]
+    pub fn repeated_key(&self) -> Option<&str> {
+        self.repeated.as_deref()
     }
 }
 
@@ -78,9 +96,12 @@ impl<'a> Members<'a> {
             return Ok(members);
         }
         let mut json = serde_json::Deserializer::from_str(text);
-        let members = (&mut json).deserialize_map(MembersVisitor)?;
+        let object = (&mut json).deserialize_map(MembersVisitor)?;
         json.end()?;
-        Ok(members)
+        match repeated_key(&object.members) {
+            Some(key) => Err(JsonError::repeated(key)),
+            None => Ok(object),
+        }
     }
 
     /// The same for nearly all texts, in a fraction of the time; the others are valid but unusual, or an
@@ -207,17 +228,14 @@ impl<'de> Visitor<'de> for MembersVisitor {
         while let Some((Key(key), value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
             object.members.push((key, Cow::Borrowed(value.get())));
         }
-        match repeated_key(&object.members) {
-            Some(key) => Err(serde::de::Error::custom(given_twice(key))),
-            None => Ok(object),
-        }
+        Ok(object)
     }
 }
 
 /// A key that `members` holds more than once.
 ///
 /// A few keys are compared with each other, many are sorted: no object takes quadratic time.
-pub(crate) fn repeated_key<'m, V>(members: &'m [(Cow<'_, str>, V)]) -> Option<&'m str> {
+fn repeated_key<'m, V>(members: &'m [(Cow<'_, str>, V)]) -> Option<&'m str> {
     if members.len() <= 16 {
         let mut keys = members.iter().enumerate();
         return keys.find_map(|(at, (key, _))| {
@@ -229,12 +247,6 @@ pub(crate) fn repeated_key<'m, V>(members: &'m [(Cow<'_, str>, V)]) -> Option<&'
     keys.sort_unstable();
     keys.windows(2)
         .find_map(|pair| (pair[0] == pair[1]).then_some(pair[0]))
-}
-
-/// The sentence about a key that stands twice; a peer's key is cut.
-pub(crate) fn given_twice(key: &str) -> String {
-    let cut: String = key.chars().take(64).collect();
-    format!("the key {cut:?} is given twice")
 }
 
 /// A key, borrowed where it holds no escape.

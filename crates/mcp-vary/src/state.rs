@@ -3,6 +3,7 @@
 //! Source: MCP 2026-07-28, "Multi Round-Trip Requests"; what binds it is a decision of this project.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
@@ -10,7 +11,7 @@ use serde_json::{Map, Number, Value};
 use sha2::{Digest as _, Sha256};
 
 use crate::cursor::{self, CursorKeys};
-use crate::json::{JsonError, Key, given_twice};
+use crate::json::{JsonError, Key, folded};
 use crate::variant::VariantId;
 
 /// What a request is about, in 32 bytes: what it names, and its arguments.
@@ -52,7 +53,8 @@ impl Parameters {
     ///
     /// # Errors
     ///
-    /// When the text is not JSON, when an object in it repeats a key, and when no `f64` holds a number of it.
+    /// When the text is not JSON, when an object in it repeats a key, be it in another spelling that some readers take
+    /// for the same, and when no `f64` holds a number of it.
     ///
     /// # Examples
     ///
@@ -73,7 +75,12 @@ impl Parameters {
             None => hash.update(b"-"),
             Some(text) => {
                 let mut json = serde_json::Deserializer::from_str(text);
-                Hashed(&mut hash).deserialize(&mut json)?;
+                let repeated = Cell::new(None);
+                let read = Hashed(&mut hash, &repeated).deserialize(&mut json);
+                if let Some(key) = repeated.take() {
+                    return Err(JsonError::repeated(&key));
+                }
+                read?;
                 json.end()?;
             }
         }
@@ -234,8 +241,8 @@ fn hash_string(hash: &mut Sha256, text: &str) {
     hash_text(hash, text);
 }
 
-/// Hashes the value that is read next.
-struct Hashed<'h>(&'h mut Sha256);
+/// Hashes the value that is read next, and remembers a key that readers may take for two values.
+struct Hashed<'h>(&'h mut Sha256, &'h Cell<Option<String>>);
 
 impl<'de> DeserializeSeed<'de> for Hashed<'_> {
     type Value = ();
@@ -285,7 +292,7 @@ impl<'de> Visitor<'de> for Hashed<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         self.0.update(b"a");
-        while items.next_element_seed(Hashed(self.0))?.is_some() {}
+        while items.next_element_seed(Hashed(self.0, self.1))?.is_some() {}
         self.0.update(b"e");
         Ok(())
     }
@@ -294,15 +301,27 @@ impl<'de> Visitor<'de> for Hashed<'_> {
         let mut members: Vec<(Cow<'de, str>, [u8; 32])> = Vec::new();
         while let Some(Key(key)) = map.next_key::<Key<'de>>()? {
             let mut digest = Sha256::new();
-            map.next_value_seed(Hashed(&mut digest))?;
+            map.next_value_seed(Hashed(&mut digest, self.1))?;
             members.push((key, digest.finalize().into()));
         }
-        if let Some(key) = crate::json::repeated_key(&members) {
-            return Err(A::Error::custom(given_twice(key)));
+        if let Some(key) = folded_twice(&members) {
+            self.1.set(Some(key));
+            return Err(A::Error::custom("a key is given twice"));
         }
         hash_sorted(self.0, members);
         Ok(())
     }
+}
+
+/// A key that is given twice, or in two spellings that [fold](folded) to the same.
+fn folded_twice<V>(members: &[(Cow<'_, str>, V)]) -> Option<String> {
+    let mut keys: Vec<String> = members
+        .iter()
+        .map(|(key, _)| folded(key).collect())
+        .collect();
+    keys.sort_unstable();
+    let repeated = keys.windows(2).find(|pair| pair[0] == pair[1]);
+    repeated.map(|pair| pair[0].clone())
 }
 
 fn hash_text(hash: &mut Sha256, text: &str) {

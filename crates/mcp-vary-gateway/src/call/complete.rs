@@ -6,8 +6,8 @@ use mcp_vary::error::Identifier;
 use mcp_vary::json;
 use mcp_vary::view::{Fault, PreparedPrompt, Selection};
 
+use super::Call;
 use super::forward::Forwarding;
-use super::{Call, sentence};
 use crate::catalog::Catalog;
 use crate::catalog::listing::ListKind;
 use crate::catalog::shown::Prompt;
@@ -16,6 +16,41 @@ use crate::route::Outcome;
 use crate::running::Downward;
 use crate::splice;
 use crate::words::Words;
+
+/// What `ref` refers to: the name of a prompt, or the URI of a resource template.
+#[derive(Debug, Eq, PartialEq)]
+enum Reference {
+    Prompt(String),
+    Resource(String),
+}
+
+impl Reference {
+    /// Reads `ref`, which goes by its `type`, as servers do.
+    ///
+    /// # Errors
+    ///
+    /// When it is of no type that the protocol has, or has a member of the other type: a server that goes by that
+    /// would complete what was never checked.
+    fn read(reference: &str) -> Result<Self, String> {
+        let text = |key| serde_json::from_str::<String>(splice::get(reference, key)?).ok();
+        let kind = text("type").unwrap_or_default();
+        let (key, other) = match kind.as_str() {
+            "ref/prompt" => ("name", "uri"),
+            "ref/resource" => ("uri", "name"),
+            _ => return Err("`ref.type` must be `ref/prompt` or `ref/resource`".to_owned()),
+        };
+        if splice::get(reference, other).is_some() {
+            return Err(format!(
+                "`ref.{other}` has no place in a `{kind}`; leave it out"
+            ));
+        }
+        let value = text(key).ok_or_else(|| format!("`ref.{key}` must be a string"))?;
+        Ok(match key {
+            "name" => Self::Prompt(value),
+            _ => Self::Resource(value),
+        })
+    }
+}
 
 impl Call<'_> {
     pub(crate) async fn complete(mut self) -> Result<Outcome, Failure> {
@@ -43,32 +78,49 @@ impl Call<'_> {
         variant: usize,
     ) -> Result<(usize, Option<Arc<Words>>), Failure> {
         let reference = self.asked.params.object("ref")?.to_owned();
-        let text = |key| serde_json::from_str::<String>(splice::get(&reference, key)?).ok();
-        let face = &self.gateway.faces.all[variant];
-        if let Some(name) = text("name") {
-            let shows_all =
-                face.prompts == Selection::default() && face.prompt_overrides.is_empty();
-            let is_listed = self.catalog.prompt(variant, &name).is_some();
-            if self.is_before_one_server() && shows_all && !is_listed {
-                return Ok((0, None));
+        match Reference::read(&reference).map_err(Failure::invalid_params)? {
+            Reference::Prompt(name) => self.server_of_prompt(variant, &reference, &name).await,
+            Reference::Resource(uri) => {
+                let server = self.server_of_template(variant, &reference, uri).await?;
+                Ok((server, None))
             }
-            let prompt = self.known_prompt(variant, &name).await?;
-            self.complete_own_argument(variant, &prompt)?;
-            let place = &prompt.place;
-            if *place.own != *name {
-                let renamed = splice::set(&reference, "name", &json::string(&place.own));
-                let renamed = renamed.into_owned();
-                self.asked.params.members.set("ref", renamed);
-            }
-            return Ok((place.server, prompt.words.clone()));
         }
-        let uri = text("uri").unwrap_or_default();
-        let (server, own) = self.located_template(variant, &uri).await?;
-        if own != uri {
-            let renamed = splice::set(&reference, "uri", &json::string(&own)).into_owned();
+    }
+
+    async fn server_of_prompt(
+        &mut self,
+        variant: usize,
+        reference: &str,
+        name: &str,
+    ) -> Result<(usize, Option<Arc<Words>>), Failure> {
+        let face = &self.gateway.faces.all[variant];
+        let shows_all = face.prompts == Selection::default() && face.prompt_overrides.is_empty();
+        let is_listed = self.catalog.prompt(variant, name).is_some();
+        if self.is_before_one_server() && shows_all && !is_listed {
+            return Ok((0, None));
+        }
+        let prompt = self.known_prompt(variant, name).await?;
+        self.complete_own_argument(variant, &prompt)?;
+        let place = &prompt.place;
+        if *place.own != *name {
+            let renamed = splice::set(reference, "name", &json::string(&place.own)).into_owned();
             self.asked.params.members.set("ref", renamed);
         }
-        Ok((server, None))
+        Ok((place.server, prompt.words.clone()))
+    }
+
+    async fn server_of_template(
+        &mut self,
+        variant: usize,
+        reference: &str,
+        uri: String,
+    ) -> Result<usize, Failure> {
+        let (server, own) = self.located_template(variant, &uri).await?;
+        if own != uri {
+            let renamed = splice::set(reference, "uri", &json::string(&own)).into_owned();
+            self.asked.params.members.set("ref", renamed);
+        }
+        Ok(server)
     }
 
     /// The server of the template, or of the resource, that the variant calls `uri`, and what it calls it.
@@ -122,10 +174,9 @@ impl Call<'_> {
             self.about_the_variant(variant, Failure::invalid_params(why))
         })?;
         let renamed = splice::set(&argument, "name", &json::string(own)).into_owned();
-        let context = self.own_context(prepared, &name, own).map_err(|faults| {
-            let why = sentence(&faults);
-            self.about_the_variant(variant, Failure::invalid_params(why))
-        })?;
+        let context = self
+            .own_context(prepared, &name, own)
+            .map_err(|faults| self.about_the_variant(variant, self.invalid_arguments(&faults)))?;
         self.asked.params.members.set("argument", renamed);
         if let Some(context) = context {
             self.asked.params.members.set("context", context);

@@ -9,7 +9,9 @@ use super::Call;
 use super::forward::Forwarding;
 use crate::bridge::{self, Upward};
 use crate::client::Client;
+use crate::counters::Counter;
 use crate::handshake;
+use crate::member_check;
 use crate::own::Held;
 use crate::params::Params;
 use crate::reply::Failure;
@@ -28,12 +30,34 @@ impl Call<'_> {
         let (Some((server, _)), None) = (declaring.next(), declaring.next()) else {
             return Err(unknown(self.asked.method));
         };
-        let variant = self.client.offers.default();
+        let variant = self.active()?;
+        self.may_pass(variant, server)?;
         let forwarding = Forwarding {
             server,
             ..Forwarding::default()
         };
         self.forward(variant, forwarding).await
+    }
+
+    /// Refuses a method of which nobody knows what it reaches, where the view hides something of the servers.
+    ///
+    /// # Errors
+    ///
+    /// `-32601` unless the view hides nothing, or the operator lets the method pass to this server.
+    fn may_pass(&self, variant: usize, server: usize) -> Result<(), Failure> {
+        let allowed = &self.gateway.config.servers[server].allowed_methods;
+        let is_allowed = allowed.iter().any(|method| method == self.asked.method);
+        if is_allowed || !self.gateway.faces.all[variant].hides_something() {
+            return Ok(());
+        }
+        let counters = &self.gateway.lasting.counters;
+        counters.increment(Counter::RefusedExtensionMethods);
+        let cut: String = self.asked.method.chars().take(128).collect();
+        let why = format!(
+            "Method not found: {cut}: it could reach what the active variant hides; the operator can let it pass \
+             with `allow-methods`"
+        );
+        Err(self.about_the_variant(variant, Failure::method_not_found(why)))
     }
 
     /// The server that declares an extension that it was told of the client, too, if that is only one.
@@ -59,6 +83,11 @@ impl Call<'_> {
         let Some(server) = self.server_of_the_same_extension() else {
             return Err(unknown(self.asked.method));
         };
+        let counters = &self.gateway.lasting.counters;
+        member_check::check(self.action, &self.asked.params)
+            .map_err(|refusal| refusal.counted(counters))?;
+        let variant = self.active()?;
+        self.may_pass(variant, server)?;
         let alone = self.alone(server).await?;
         let source = &self.class.sources()[server];
         let line = Arc::clone(alone.as_ref().map_or(&source.line, Held::line));
@@ -121,7 +150,10 @@ pub(crate) async fn carry(gateway: &Arc<Setup>, client: &Client, method: &str, p
 pub(crate) fn is_of_an_extension(method: &str) -> bool {
     const OF_THE_PROTOCOL: [&str; 4] = ["initialized", "cancelled", "progress", "message"];
     match method.strip_prefix("notifications/") {
-        Some(rest) => !OF_THE_PROTOCOL.contains(&rest) && !is_of_the_protocol(rest),
+        Some(rest) => {
+            let mut known = OF_THE_PROTOCOL.iter();
+            !is_of_the_protocol(rest) && !known.any(|known| known.eq_ignore_ascii_case(rest))
+        }
         None => !is_of_the_protocol(method),
     }
 }
@@ -157,6 +189,15 @@ mod tests {
                 "notifications/tasks",
                 "notifications/",
                 "tools/call",
+                "Tools/call",
+                " tools/call",
+                "tools\0/call",
+                "tool\u{17f}/call",
+                "tools:call",
+                "./tools/call",
+                "x/../tools/call",
+                "Notifications/tools/call",
+                "notifications/Cancelled",
                 "",
             ],
             false,

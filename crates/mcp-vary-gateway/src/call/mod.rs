@@ -27,6 +27,7 @@ use crate::catalog::item::Place;
 use crate::catalog::listing::ListKind;
 use crate::class::Class;
 use crate::client::Client;
+use crate::member_check::Refusal;
 use crate::meta;
 use crate::reply::{self, Failure};
 use crate::route::{Action, Asked, Outcome, unknown};
@@ -119,6 +120,16 @@ impl Call<'_> {
         if *place.own != *name {
             let own = json::string(&place.own);
             self.asked.params.members.set("name", own);
+        }
+    }
+}
+
+impl Call<'_> {
+    /// The error for arguments that a prompt does not take.
+    fn invalid_arguments(&self, faults: &[Fault]) -> Failure {
+        match Refusal::of_arguments(faults) {
+            Some(refusal) => refusal.counted(&self.gateway.lasting.counters),
+            None => Failure::invalid_params(sentence(faults)),
         }
     }
 }

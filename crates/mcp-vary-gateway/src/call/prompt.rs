@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use mcp_vary::error::Identifier;
 
+use super::Call;
 use super::forward::Forwarding;
-use super::{Call, sentence};
 use crate::catalog::Catalog;
 use crate::catalog::listing::ListKind;
 use crate::catalog::shown::Prompt;
@@ -24,7 +24,7 @@ impl Call<'_> {
         let subject = self.subject(&name);
         if let Some(prepared) = &prompt.prepared {
             let own = prepared.arguments(self.arguments()?);
-            let own = own.map_err(|faults| Failure::invalid_params(sentence(&faults)))?;
+            let own = own.map_err(|faults| self.invalid_arguments(&faults))?;
             let own = own.into_owned();
             self.asked.params.members.set("arguments", own);
         }

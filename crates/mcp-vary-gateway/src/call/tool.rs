@@ -16,6 +16,7 @@ use crate::catalog::shown::Tool;
 use crate::handshake;
 use crate::links::Origin;
 use crate::mcp_header;
+use crate::member_check::Refusal;
 use crate::reply::Failure;
 use crate::route::Outcome;
 use crate::running::Downward;
@@ -39,7 +40,12 @@ impl Call<'_> {
         let own = prepared.map_or(Ok(Cow::Borrowed(arguments)), |it| it.arguments(arguments));
         let own = match own {
             Ok(own) => own,
-            Err(faults) => return Ok(self.answer(&refused_arguments(&faults))),
+            Err(faults) => {
+                if let Some(refusal) = Refusal::of_arguments(&faults) {
+                    return Err(refusal.counted(&self.gateway.lasting.counters));
+                }
+                return Ok(self.answer(&refused_arguments(&faults)));
+            }
         };
         let headers = tool.own_headers.iter();
         let headers = headers.filter_map(|header| header.to_send(&own)).collect();

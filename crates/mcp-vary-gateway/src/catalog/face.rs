@@ -177,6 +177,19 @@ impl VariantConfig {
             && self.resource_overrides.is_empty()
     }
 
+    /// Whether a server may have something that its clients cannot reach: an item that it does not select, or an
+    /// argument that it hides or fixes.
+    pub(crate) fn hides_something(&self) -> bool {
+        let nothing = Selection::default();
+        let mut selections = [&self.tools, &self.resources, &self.prompts].into_iter();
+        let tools = self.tool_overrides.values().map(|it| &it.arguments);
+        let prompts = self.prompt_overrides.values().map(|it| &it.arguments);
+        let mut arguments = tools.chain(prompts).flat_map(BTreeMap::values);
+        self.base == Base::ReadOnly
+            || selections.any(|selection| *selection != nothing)
+            || arguments.any(|argument| argument.hidden || argument.fixed.is_some())
+    }
+
     /// Whether it shows some resources and hides others.
     pub(crate) fn selects_resources(&self) -> bool {
         self.resources != Selection::default()

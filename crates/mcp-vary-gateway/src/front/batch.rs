@@ -133,7 +133,10 @@ async fn request(
 ) -> Option<Bytes> {
     let params = match Params::read(message.params) {
         Ok(params) => params,
-        Err(failure) => return message.id.map(|id| failure.to_bytes(Some(id))),
+        Err(refusal) => {
+            let failure = refusal.counted(&gateway.lasting.counters);
+            return message.id.map(|id| failure.to_bytes(Some(id)));
+        }
     };
     let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
         // A member without an answer has no status either: what nobody asked is in the log.

@@ -92,7 +92,10 @@ async fn begin_message(
         status: StatusCode::BAD_REQUEST,
         ..failure.reply(message.id, era)
     };
-    let params = Params::read(message.params).map_err(|failure| bad(failure, Era::Legacy))?;
+    let params = Params::read(message.params).map_err(|refusal| {
+        let failure = refusal.counted(&gateway.lasting.counters);
+        bad(failure, Era::Legacy)
+    })?;
     // Where the body names a revision, it is held against the header.
     if params.is_modern() {
         return modern(gateway, head, told, (body, message), params).await;

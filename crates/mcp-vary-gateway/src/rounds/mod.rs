@@ -16,6 +16,7 @@ use mcp_vary::json::{self, Members};
 use crate::asking::{Askable, ELICIT};
 use crate::call::Call;
 use crate::lasting::Lasting;
+use crate::member_check::Refusal;
 use crate::params::Params;
 use crate::reply::Failure;
 use crate::revision::Era;
@@ -114,6 +115,10 @@ impl Call<'_> {
             return Ok(Round::First);
         };
         let lasting = &self.gateway.lasting;
+        if let Some(key) = seal.subject.ambiguous_key() {
+            let failure = Refusal::ambiguous(&key).counted(&lasting.counters);
+            return Err(self.about_the_variant(variant, failure));
+        }
         let opened = seal.open(lasting, sealed);
         let opened = opened.map_err(|failure| self.about_the_variant(variant, failure))?;
         match opened {

@@ -54,6 +54,13 @@ impl Subject {
             Parameters::of(&self.name, Some(&arguments))
         })
     }
+
+    /// A key of the arguments that two readers may take for different values.
+    pub(super) fn ambiguous_key(&self) -> Option<String> {
+        let arguments = self.arguments.as_deref().map(String::from_utf8_lossy);
+        let error = Parameters::of_json(&self.name, arguments.as_deref()).err()?;
+        error.repeated_key().map(str::to_owned)
+    }
 }
 
 /// Seals the states of one request.

@@ -27,6 +27,8 @@ pub struct UpstreamConfig {
     pub repeat: Repeat,
     /// The extensions whose settings it is told when a client declares them, by identifier.
     pub mirrored: Vec<String>,
+    /// The methods of extensions that pass to it although the client's variant hides something.
+    pub allowed_methods: Vec<String>,
     /// Whether one client has each connection alone, so that it can be asked what the server asks.
     pub is_held: bool,
     /// Whether its requests have such a connection by turns, so that all that the server asks is about the one that
@@ -75,6 +77,7 @@ impl UpstreamConfig {
             isolation: Isolation::default(),
             repeat: Repeat::default(),
             mirrored: MIRRORED.map(str::to_owned).to_vec(),
+            allowed_methods: Vec::new(),
             is_held: false,
             by_turns: false,
             legacy_first: false,
@@ -126,6 +129,8 @@ impl UpstreamConfig {
             is_held,
             by_turns,
             legacy_first,
+            // Requests are held against the configuration of their moment, not against that of the connection.
+            allowed_methods: _,
             random: _,
             counters: _,
         } = self;

@@ -34,6 +34,7 @@ mod laws;
 mod limits;
 mod log;
 mod logging;
+mod lookalikes;
 mod mapping;
 mod negotiation;
 mod notifications;

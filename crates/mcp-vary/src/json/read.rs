@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::tree::Json;
-use super::{JsonError, MAX_DEPTH, given_twice, repeated_key, skip, unquoted, write_string};
+use super::{JsonError, MAX_DEPTH, repeated_key, skip, unquoted, write_string};
 
 /// The one value that `text` is.
 pub(super) fn parse(text: &str) -> Result<Json<'_>, JsonError> {
@@ -221,7 +221,10 @@ impl<'a> Reader<'a> {
     /// `members` are those of an object that ends here.
     fn unique<V>(&self, members: &[(Cow<'_, str>, V)]) -> Result<(), JsonError> {
         match repeated_key(members) {
-            Some(key) => Err(self.error(&given_twice(key))),
+            Some(key) => Err(JsonError {
+                message: self.error(&JsonError::repeated(key).message).message,
+                ..JsonError::repeated(key)
+            }),
             None => Ok(()),
         }
     }

@@ -10,7 +10,7 @@ use super::dialect::WayBack;
 use super::fault::{Fault, cut, nearest};
 use super::mistake::Mistake;
 use crate::ignored::shown;
-use crate::json::{Json, Members, write_string};
+use crate::json::{Json, JsonError, Members, folded, write_string};
 
 /// What a view makes of one argument of a tool or prompt.
 ///
@@ -63,6 +63,8 @@ pub(super) struct Arguments {
     own: BTreeMap<String, String>,
     /// What a call may give.
     known: Vec<String>,
+    /// The server's names by what they fold to; empty where arguments pass as they are.
+    by_fold: BTreeMap<String, Vec<String>>,
 }
 
 impl ArgumentOverride {
@@ -138,7 +140,31 @@ impl Arguments {
         }
         let nothing = ArgumentOverride::default();
         arguments.overrides.retain(|_, changed| *changed != nothing);
+        if !arguments.are_plain() {
+            arguments.fold(names);
+        }
         (arguments, mistakes)
+    }
+
+    /// Remembers what the server's names fold to, those that its schema does not list included.
+    fn fold(&mut self, names: &[&str]) {
+        let unlisted = self.overrides.keys().map(String::as_str);
+        for name in names.iter().copied().chain(unlisted) {
+            let alike = self.by_fold.entry(folded(name).collect()).or_default();
+            if !alike.iter().any(|known| known == name) {
+                alike.push(name.to_owned());
+            }
+        }
+    }
+
+    /// The server's name that another reader takes `name` for; none where the server has `name` itself.
+    fn imitated(&self, name: &str) -> Option<&str> {
+        if self.by_fold.is_empty() {
+            return None;
+        }
+        let alike = self.by_fold.get(&folded(name).collect::<String>())?;
+        let is_known = alike.iter().any(|known| known == name);
+        alike.first().filter(|_| !is_known).map(String::as_str)
     }
 
     /// Gives the arguments their names in the view, or takes back the first that another has already:
@@ -198,7 +224,11 @@ impl Arguments {
         let free = |changed: &ArgumentOverride| {
             !changed.is_gone() && changed.name.as_deref().is_none_or(|new| new == name)
         };
-        self.overrides.get(name).is_none_or(free).then_some(name)
+        let may_be_given = match self.overrides.get(name) {
+            Some(changed) => free(changed),
+            None => self.imitated(name).is_none(),
+        };
+        may_be_given.then_some(name)
     }
 
     /// The arguments that the view calls otherwise: the server's name of each, and the view's.
@@ -231,9 +261,7 @@ impl Arguments {
         back: Option<&WayBack>,
         fill: bool,
     ) -> Result<Cow<'t, str>, Vec<Fault>> {
-        let Ok(given) = Members::parse(arguments) else {
-            return Err(vec![Fault::NoObject]);
-        };
+        let given = Members::parse(arguments).map_err(|error| vec![unread(&error)])?;
         let (mut taken, mut there) = (Vec::new(), BTreeSet::new());
         let (mut faults, mut changed) = (Vec::new(), false);
         for (name, value) in given.iter() {
@@ -245,8 +273,9 @@ impl Arguments {
             };
             let returned = match back {
                 Some(back) => back.argument(own, value),
-                None => Some(Cow::Borrowed(value)),
+                None => Ok(Some(Cow::Borrowed(value))),
             };
+            let returned = returned.map_err(|error| vec![unread(&error)])?;
             changed |= own != name || returned.as_deref() != Some(value);
             if let Some(returned) = returned {
                 there.insert(own);
@@ -286,6 +315,12 @@ impl Arguments {
     }
 
     fn unknown(&self, name: &str) -> Fault {
+        if let Some(imitated) = self.imitated(name) {
+            return Fault::Lookalike {
+                name: cut(name, 64),
+                imitated: cut(imitated, 64),
+            };
+        }
         let renamed = self
             .overrides
             .get(name)
@@ -331,6 +366,16 @@ impl Arguments {
             expected,
             given,
         }
+    }
+}
+
+/// Why arguments cannot be read.
+fn unread(error: &JsonError) -> Fault {
+    match error.repeated_key() {
+        Some(key) => Fault::RepeatedKey {
+            key: key.to_owned(),
+        },
+        None => Fault::NoObject,
     }
 }
 

@@ -6,8 +6,8 @@ use std::fmt;
 ///
 /// # Properties
 ///
-/// At most 800 characters, whatever schema and arguments hold. The names are those that the view lists, and
-/// what the view fixes is not told.
+/// At most 800 characters, whatever schema and arguments hold. The names are those that the view lists, or those
+/// that the caller wrote in another spelling; what the view fixes is not told.
 ///
 /// # Examples
 ///
@@ -34,6 +34,18 @@ pub enum Fault {
         name: String,
         /// One that there is.
         meant: Option<String>,
+    },
+    /// Another reader takes the argument for one that the server's schema spells differently.
+    Lookalike {
+        /// Its name.
+        name: String,
+        /// The name in the server's schema.
+        imitated: String,
+    },
+    /// A key is given twice, in the arguments or in a value that is rewritten.
+    RepeatedKey {
+        /// The key.
+        key: String,
     },
     /// The view requires an argument that is not given.
     MissingArgument {
@@ -71,6 +83,13 @@ impl fmt::Display for Fault {
                 name,
                 meant: Some(meant),
             } => write!(f, "there is no argument `{name}`; did you mean `{meant}`?"),
+            Self::Lookalike { name, imitated } => write!(
+                f,
+                "there is no argument {name:?}, which some servers read as {imitated:?}; leave it out"
+            ),
+            Self::RepeatedKey { key } => {
+                write!(f, "the key {key:?} is given twice; give it once")
+            }
             Self::MissingArgument { name } => write!(f, "the argument `{name}` is missing"),
             Self::Value {
                 path,

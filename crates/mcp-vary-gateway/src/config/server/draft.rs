@@ -26,6 +26,7 @@ pub(super) struct Draft {
     pub(super) isolation: Isolation,
     pub(super) repeat: Repeat,
     pub(super) mirrored: Option<Vec<String>>,
+    pub(super) allowed_methods: Vec<String>,
 }
 
 /// What `type` may say.
@@ -61,6 +62,7 @@ impl Draft {
             .with_limits(self.limits)
             .with_isolation(self.isolation);
         config.repeat = self.repeat;
+        config.allowed_methods = self.allowed_methods;
         if let Some(mirrored) = self.mirrored {
             config.mirrored = mirrored;
         }

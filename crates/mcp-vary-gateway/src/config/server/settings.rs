@@ -8,6 +8,7 @@ use super::draft::{Draft, Kind};
 use crate::config::reader::{Field, MOST, Reader};
 use crate::config::schema::Schema;
 use crate::config::setting::{Setting, Takes};
+use crate::route::is_of_the_protocol;
 use crate::upstream::{Isolation, Limits, Repeat};
 
 /// What a server is for every client.
@@ -183,6 +184,13 @@ while the client was told nothing of them yet",
         }),
     },
     Setting {
+        key: "allow-methods",
+        about: "methods of extensions, such as `vendor/thing`, that reach the server under every variant; without it they \
+pass only under variants that hide nothing",
+        default: "[]",
+        takes: Takes::Other(Schema::words, read_allowed_methods),
+    },
+    Setting {
         key: "unused",
         about: "how long a connection that nobody uses stays open, other than the first",
         default: "5m",
@@ -233,6 +241,16 @@ pub(super) const KINDS: &[(&str, Kind)] = &[
     ("streamableHttp", Kind::Http),
     ("sse", Kind::Sse),
 ];
+
+fn read_allowed_methods(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) {
+    draft.allowed_methods = reader.words(field);
+    let of_the_protocol = |method: &&String| is_of_the_protocol(method);
+    if let Some(method) = draft.allowed_methods.iter().find(of_the_protocol) {
+        let what = format!("has `{method}`, which is not a method of an extension");
+        let fix = "the protocol's own methods always go by the variant; leave it out";
+        reader.wrong(field, what, fix);
+    }
+}
 
 fn read_url(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) {
     draft.given.insert("url");

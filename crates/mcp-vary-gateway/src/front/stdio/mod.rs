@@ -150,7 +150,10 @@ impl Connection {
             Ok(params) => params,
             // Nothing is replied to a notification (JSON-RPC 2.0, section 4.1).
             Err(_) if message.id.is_none() => return,
-            Err(failure) => return self.say(failure.to_bytes(message.id)).await,
+            Err(refusal) => {
+                let failure = refusal.counted(&self.gateway.current().lasting.counters);
+                return self.say(failure.to_bytes(message.id)).await;
+            }
         };
         let (Some(method), Some(id)) = (message.method.as_deref(), message.id) else {
             let setup = self.gateway.current();

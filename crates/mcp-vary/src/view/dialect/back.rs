@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::json::Json;
+use crate::json::{Json, JsonError};
 
 /// The way back for the arguments of one tool.
 #[derive(Clone, Debug, Default)]
@@ -86,26 +86,36 @@ impl WayBack {
     }
 
     /// The server's form of the argument `name`; nothing when it is left out.
-    pub(crate) fn argument<'t>(&self, name: &str, written: &'t str) -> Option<Cow<'t, str>> {
+    ///
+    /// # Errors
+    ///
+    /// When an object in a value that would be rewritten repeats a key: readers may disagree on which one counts.
+    pub(crate) fn argument<'t>(
+        &self,
+        name: &str,
+        written: &'t str,
+    ) -> Result<Option<Cow<'t, str>>, JsonError> {
         let Some(field) = self.fields.get(name) else {
-            return Some(Cow::Borrowed(written));
+            return Ok(Some(Cow::Borrowed(written)));
         };
         if field.optional && written == "null" {
-            return None;
+            return Ok(None);
         }
         if matches!(field.back, Back::Keep) {
-            return Some(Cow::Borrowed(written));
+            return Ok(Some(Cow::Borrowed(written)));
         }
-        // What cannot be read is the server's to refuse.
-        let Ok(value) = Json::parse(written) else {
-            return Some(Cow::Borrowed(written));
+        let value = match Json::parse(written) {
+            Ok(value) => value,
+            Err(error) if error.repeated_key().is_some() => return Err(error),
+            // What cannot be read is the server's to refuse.
+            Err(_) => return Ok(Some(Cow::Borrowed(written))),
         };
         let returned = self.value(value.clone(), &self.resolved(&[&field.back]));
-        Some(if returned == value {
+        Ok(Some(if returned == value {
             Cow::Borrowed(written)
         } else {
             Cow::Owned(returned.to_json())
-        })
+        }))
     }
 
     /// What becomes of a value in a place where one of `backs` applies.

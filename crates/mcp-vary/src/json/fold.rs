@@ -1,0 +1,88 @@
+//! Keys that differ, and that other readers may take for the same.
+//!
+//! A gateway that checks the member `name` and passes on `Name` beside it lets a server that ignores case act on
+//! the other one. CVE-2026-27896 (`encoding/json` in Go) is of this kind; .NET's Web defaults and Java's
+//! `equalsIgnoreCase` read the same way, and readers with C strings end a key at its first NUL.
+
+/// Whether another reader may take `key` for `known`, from which it differs.
+///
+/// # Properties
+///
+/// Equal keys are not look-alikes. Otherwise `key` is one when both [fold](folded) to the same text.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::json::is_lookalike;
+///
+/// assert!(is_lookalike("Name", "name") && is_lookalike("name\0", "name"));
+/// assert!(is_lookalike("argument\u{17f}", "arguments"));
+///
+/// assert!(!is_lookalike("name", "name") && !is_lookalike("names", "name"));
+/// ```
+#[must_use]
+pub fn is_lookalike(key: &str, known: &str) -> bool {
+    key != known && folded(key).eq(folded(known))
+}
+
+/// The characters of `key` as a reader compares them that ignores case and ends a text at its first NUL.
+///
+/// Beside ASCII these are the characters that Unicode pairs with an ASCII letter (U+017F, U+212A), those that Java
+/// does (U+0130, U+0131), and simple case mappings of others.
+pub fn folded(key: &str) -> impl Iterator<Item = char> + '_ {
+    key.chars().take_while(|c| *c != '\0').map(fold)
+}
+
+fn fold(c: char) -> char {
+    match c {
+        _ if c.is_ascii() => c.to_ascii_lowercase(),
+        '\u{17f}' => 's',
+        '\u{212a}' => 'k',
+        '\u{130}' | '\u{131}' => 'i',
+        _ => {
+            let upper = only(c, c.to_uppercase());
+            only(upper, upper.to_lowercase())
+        }
+    }
+}
+
+/// The one character that `c` is mapped to; itself where it is mapped to several.
+fn only(c: char, mapped: impl Iterator<Item = char>) -> char {
+    let mut mapped = mapped;
+    match (mapped.next(), mapped.next()) {
+        (Some(one), None) => one,
+        _ => c,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn imitates(key: &str, known: &str, expected: bool) {
+        assert_eq!(is_lookalike(key, known), expected, "{key:?} of {known:?}");
+    }
+
+    #[test]
+    fn a_lookalike_differs_in_case_or_behind_a_nul() {
+        for key in ["Name", "NAME", "nAme", "name\0", "NAME\0\0", "name\0x"] {
+            imitates(key, "name", true);
+        }
+        imitates("ta\u{17f}\u{212a}ID", "taskId", true);
+        imitates("ur\u{131}", "uri", true);
+        imitates("ur\u{130}", "uri", true);
+        imitates("_META", "_meta", true);
+        imitates("GRÖẞE", "größe", true);
+        imitates("ΣΟΦΟΣ", "σοφος", true);
+    }
+
+    #[test]
+    fn other_keys_are_no_lookalikes() {
+        for key in ["name", "nam", "names", "name ", "n\u{430}me", "", "\0name"] {
+            imitates(key, "name", false);
+        }
+        imitates("task_id", "taskId", false);
+        imitates("meta", "_meta", false);
+    }
+}
