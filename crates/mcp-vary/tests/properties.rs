@@ -18,7 +18,9 @@ use mcp_vary::predicate::{Predicate, choose};
 use mcp_vary::rank::{Ranked, Ranking, Weights, rank};
 use mcp_vary::state::{self, Parameters, StateError};
 use mcp_vary::variant::{Date, ServerVariant, Status, VariantId};
-use mcp_vary::view::UriMap;
+use mcp_vary::view::{
+    Candidate, Selection, UriMap, UriTemplate, check_uri, normal_uri, uri_identity,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -45,6 +47,44 @@ fn tag() -> impl Strategy<Value = (String, Form, String, Option<String>)> {
 /// A URI or template over few words, so that one stands for another.
 fn common_uri() -> impl Strategy<Value = String> {
     "[ab]:(1|2|/|-|\\{x\\}|\\{\\+y\\}){0,5}"
+}
+
+/// A URI of few parts, most of them written oddly.
+fn odd_uri() -> impl Strategy<Value = String> {
+    let starts = ["f:/", "f:/", "F:/", "f:///", "http://H/", "", "%66:/"];
+    let parts = [
+        "/", "/", "a", "secret", "secret", ".", "..", "%2e", "%2E", "%2f", "%5C", "\\", "%73ecret",
+        "%c3%a9", "é", "%C3", "%", "%25", "?", "#", ";", "=", "%00", "\t", " ", "%20", "(", "%28",
+        "{+x}", "A",
+    ];
+    let parts = vec(select(parts.to_vec()), 0..8);
+    (select(starts.to_vec()), parts).prop_map(|(start, parts)| start.to_owned() + &parts.concat())
+}
+
+/// The path that a lenient file server reads: without query, fragment and parameters, decoded, without dot segments and
+/// empty ones.
+fn lenient_path(uri: &str) -> String {
+    let uri: String = uri.chars().filter(|c| !c.is_control()).collect();
+    let path = uri.trim().split(['?', '#', ';']).next().unwrap_or_default();
+    let path = path.split_once(':').map_or(path, |(_, path)| path);
+    let mut bytes = Vec::new();
+    let mut rest = path.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let hex = after.get(..2).filter(|_| *first == b'%');
+        let hex = hex.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        bytes.push(hex.unwrap_or(*first));
+        rest = if hex.is_some() { &after[2..] } else { after };
+    }
+    let path = String::from_utf8_lossy(&bytes).replace('\\', "/");
+    let mut segments = Vec::new();
+    for segment in path.split('\0').next().unwrap_or_default().split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            name => segments.push(name),
+        }
+    }
+    segments.join("/")
 }
 
 /// A tag over few words, so that tags meet.
@@ -409,9 +449,71 @@ proptest! {
             }
             if let Some(shown) = map.shown(uri) {
                 let back = map.own(&shown);
-                prop_assert_eq!(back.as_deref(), Some(uri.as_str()));
+                let back = back.as_deref().map(uri_identity);
+                prop_assert_eq!(back, Some(uri_identity(uri)));
             }
         }
+    }
+
+    /// SV-11: each URI has one normal form, which is no longer, and so has what all its spellings share.
+    #[test]
+    fn a_normal_uri_is_its_own_normal_form(uri in prop_oneof![odd_uri(), "\\PC{0,30}", "[%a-fA-F0-9:/@.]{0,30}"]) {
+        let normal = normal_uri(&uri);
+        prop_assert_eq!(normal_uri(&normal), normal.clone());
+        prop_assert!(normal.len() <= uri.len());
+        let identity = uri_identity(&uri);
+        prop_assert_eq!(uri_identity(&identity), identity.clone());
+        prop_assert!(identity.len() <= uri.len());
+        prop_assert_eq!(uri_identity(&normal), identity);
+        match check_uri(&uri) {
+            Ok(()) => prop_assert_eq!(&*normal, uri.as_str()),
+            // What it says to write can be written.
+            Err(fault) => if let Some(form) = fault.fix().strip_prefix("write `") {
+                prop_assert_eq!(check_uri(form.trim_end_matches('`')), Ok(()));
+            },
+        }
+    }
+
+    /// SV-11: a URI that is not refused is read where it looks as if it were read.
+    #[test]
+    fn a_lenient_reader_reads_what_was_checked(uri in odd_uri()) {
+        let selection: Selection = serde_json::from_value(json!({"exclude": ["f:/secret", "f:/secret/*"]})).unwrap();
+        let only: Selection = serde_json::from_value(json!({"include": ["f:/a/*", "f:/*.md"]})).unwrap();
+        let item = Candidate { name: &uri, own: &uri, server: "s", hints: None };
+        // What stands behind two slashes is no path.
+        if uri.starts_with("f:/") && !uri.starts_with("f://") && check_uri(&uri).is_ok() {
+            let path = lenient_path(&uri);
+            if selection.shows_unlisted_resource(item) {
+                prop_assert!(path != "secret" && !path.starts_with("secret/"), "{path}");
+            }
+            if only.shows_unlisted_resource(item) {
+                prop_assert!(path == "a" || path.starts_with("a/") || path.ends_with(".md"), "{path}");
+            }
+        }
+    }
+
+    /// SV-11: a template stands for what it makes of values, and for nothing with a slash where none can be.
+    #[test]
+    fn a_template_stands_for_its_values(template in "[ab]:(1|2|/|-|\\{x\\}|\\{\\+y\\}|\\{z\\*\\}){0,6}", values in vec("[12/-]{0,3}", 6)) {
+        let (mut uri, mut values) = (String::new(), values.into_iter());
+        let (mut rest, mut fits) = (template.as_str(), true);
+        while let Some((literal, after)) = rest.split_once('{') {
+            let (expression, after) = after.split_once('}').unwrap();
+            let value = values.next().unwrap();
+            fits &= expression != "x" || !value.contains('/');
+            uri += literal;
+            uri += &value;
+            rest = after;
+        }
+        uri += rest;
+        let read = UriTemplate::new(&template);
+        prop_assert!(!fits || read.matches(&uri), "{template} {uri}");
+        prop_assert!(read.matches_loosely(&uri), "{template} {uri}");
+        // The pattern that says the same.
+        let pattern = template.replace("{x}", "[^/]*").replace("{+y}", ".*").replace("{z*}", ".*");
+        let known = json!({"pattern": format!("^{pattern}$")});
+        let validator = jsonschema::validator_for(&known).unwrap();
+        prop_assert_eq!(read.matches(&uri), validator.is_valid(&json!(uri)), "{} {}", template, uri);
     }
 
     /// SV-13: a cursor opens under its own binding, whatever is in it.

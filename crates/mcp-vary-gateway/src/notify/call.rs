@@ -46,8 +46,10 @@ impl Call<'_> {
         let uri = self.asked.params.string("uri")?;
         if let Some(session) = &self.client.session {
             let mut members = self.audience().lock();
-            let number = members.of_session(session.client).map(|(number, _)| number);
-            let ended = number.and_then(|number| members.unbind(number, &uri));
+            let subscribed = members.of_session(session.client);
+            let subscribed = subscribed
+                .and_then(|(number, member)| Some((number, member.subscribed_spelling(&uri)?)));
+            let ended = subscribed.and_then(|(number, uri)| members.unbind(number, &uri));
             drop(members);
             drop(ended);
         }

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use mcp_vary::variant::VariantId;
+use mcp_vary::view::uri_identity;
 
 pub(crate) use self::listener::Listener;
 use self::listener::Outlet;
@@ -184,6 +185,19 @@ impl Member {
             // It leaves by itself.
             Ear::Stream { .. } => false,
         }
+    }
+
+    /// The spelling of `uri` that it is subscribed to: this one, or another where its variant takes both for one.
+    fn subscribed_spelling(&self, uri: &str) -> Option<Arc<str>> {
+        if let Some((known, _)) = self.bound.get_key_value(uri) {
+            return Some(Arc::clone(known));
+        }
+        let is_same = |known: &str, bound: &Bound| {
+            self.place.faces().checks_uris(bound.view) && uri_identity(known) == uri_identity(uri)
+        };
+        let mut bound = self.bound.iter();
+        let found = bound.find(|(known, bound)| is_same(known, bound));
+        found.map(|(known, _)| Arc::clone(known))
     }
 
     /// What it was subscribed to and is not in its variant any more.

@@ -237,6 +237,8 @@ const SPELLINGS: &[(&str, &[&str])] = &[
             "file:///srv/docs//secret",
             "file:///srv/docs/app/../secret",
             "FILE:///srv/docs/secret",
+            "file:/srv/docs/secret",
+            "file://localhost/srv/docs/secret",
         ],
     ),
 ];
@@ -538,5 +540,60 @@ async fn changes_are_told_in_the_spelling_that_was_subscribed_to() {
             say_updated(&streams, ODD[0]).await;
             assert_eq!(ear.told().await, updated(uri, "only"), "{way:?}");
         }
+    }
+}
+
+/// SV-14: a subscription ends by any spelling of its URI.
+#[tokio::test]
+async fn a_subscription_ends_by_another_spelling() {
+    let house = house(Era::Legacy, ODD).await;
+    for (count, way) in [Way::HttpLegacy, Way::StdioLegacy].into_iter().enumerate() {
+        let mut ear = Ear::open(&house, way, json!({}), None).await;
+        let subscribe = under("only", json!({"uri": "file:///srv/docs/app/my file"}));
+        let answer = ear.ask("resources/subscribe", subscribe).await;
+        assert_eq!(answer["result"], json!({}), "{answer}");
+        let unsubscribe = json!({"uri": ODD[0]});
+        ear.ask("resources/unsubscribe", unsubscribe).await;
+        let seen = soon(house.peer.saw("resources/unsubscribe", count + 1)).await;
+        assert_eq!(seen[count].body["params"]["uri"], ODD[0], "{way:?}");
+    }
+}
+
+/// SV-12, SV-14: what a server points to is read in the spelling of the link, but not past what the variant hides.
+#[tokio::test]
+async fn a_link_is_followed_in_its_own_spelling_and_not_past_a_selection() {
+    for era in ERAS {
+        let house = house(era, FILES).await;
+        let way = Way::HttpModern;
+        let read = async |uri: &str| {
+            let read = under("suffix", json!({"uri": uri}));
+            way.ask(&house, &json!({}), "resources/read", read).await
+        };
+        let point = async |to: &str| {
+            let call = json!({"name": "point", "arguments": {"to": to}});
+            way.ask(&house, &json!({}), "tools/call", under("suffix", call))
+                .await
+        };
+        let odd = "file:///srv/docs/notes/deep/%7ea.md";
+        let normal = "file:///srv/docs/notes/deep/~a.md";
+        for uri in [odd, normal] {
+            assert!(read(uri).await["error"].is_object(), "nothing points to it");
+        }
+        point(odd).await;
+        for uri in [odd, normal] {
+            let answer = read(uri).await;
+            assert_eq!(answer["result"]["contents"][0]["uri"], uri, "{answer}");
+        }
+        for uri in [
+            "file:///srv/docs/notes/deep/../../secret/.md",
+            "file:///srv/docs/secret",
+            "file:///srv/docs/notes/secret?.md",
+            "file:///srv/docs/notes/..%2fsecret#.md",
+        ] {
+            point(uri).await;
+            is_refused(&read(uri).await, "suffix", uri);
+        }
+        let read = house.peer.of("resources/read");
+        assert_eq!(read.len(), 2, "{era:?}");
     }
 }

@@ -284,7 +284,8 @@ enum Kind {
     Control,
     /// A `%` without two hexadecimal digits, or triplets that are not UTF-8.
     Malformed,
-    /// An unreserved character that is encoded, or a digit, scheme or host in the wrong case.
+    /// An unreserved character that is encoded, a digit, scheme or host in the wrong case, or a file here that does not begin
+    /// with `file:///`.
     Spelling,
 }
 
@@ -516,17 +517,37 @@ fn characters(uri: &str, parts: &Parts) -> impl Iterator<Item = (Kind, Range<usi
     })
 }
 
-/// A scheme or host in upper case.
+/// A scheme or host in upper case, and other ways to begin the URI of a file here.
+///
+/// > file-URI = file-scheme ":" file-hier-part, file-hier-part = ( "//" auth-path ) / local-path
+/// > ([RFC 8089, 2](https://www.rfc-editor.org/rfc/rfc8089#section-2))
 fn start(uri: &str) -> impl Iterator<Item = (Kind, Range<usize>)> {
     let parts = [scheme(uri), host(uri)].into_iter().flatten();
     let upper = parts.filter(|range| has_upper(uri, range));
-    upper.map(|range| (Kind::Spelling, range))
+    let ranges = upper.chain(local_file(uri));
+    ranges.map(|range| (Kind::Spelling, range))
+}
+
+/// What stands before the path of a file here, where that is not `file://`.
+fn local_file(uri: &str) -> Option<Range<usize>> {
+    let rest = uri.get(..5).filter(|it| it.eq_ignore_ascii_case("file:"))?;
+    let rest = &uri[rest.len()..];
+    let authority = rest.strip_prefix("//");
+    let Some(authority) = authority else {
+        return rest.starts_with('/').then_some(0..5);
+    };
+    let host = &authority[..authority.find('/').unwrap_or(authority.len())];
+    host.eq_ignore_ascii_case("localhost")
+        .then_some(0..7 + host.len())
 }
 
 /// A URI that is fine and that the author of `uri` most likely meant.
 fn clean(uri: &str) -> Option<String> {
     let uri = uri.replace(|c: char| c.is_control(), "");
-    let uri = normal_uri(uri.trim());
+    let mut uri = normal_uri(uri.trim()).into_owned();
+    if let Some(start) = local_file(&uri) {
+        uri.replace_range(start, "file://");
+    }
     let Parts { path, end, .. } = Parts::of(&uri);
     let slashes = uri[path..end].replace("%2F", "/");
     let slashes = slashes.replace("%5C", "/").replace('\\', "/");
@@ -619,6 +640,10 @@ mod tests {
         for uri in [
             "file:///srv/docs/app/readme.md",
             "docs:guide/start/",
+            "docs:/guide",
+            "docs://localhost/guide",
+            "file://server/share",
+            "file:a",
             "docs:///{+path}",
             "demo://resource/static/document/a..b...c",
             "search:x?q=a%2Fb//c&d=.&e=%0A",
