@@ -122,7 +122,12 @@ async fn the_interface_of_a_tool_is_read_from_its_server() {
                     under("read-only", uri),
                 )
                 .await;
-            assert!(hidden["error"]["code"].is_i64(), "{way:?} {hidden}");
+            let code = if way.is_modern() { -32602 } else { -32002 };
+            assert_eq!(hidden["error"]["code"], code, "{way:?} {hidden}");
+            assert_eq!(
+                hidden["error"]["data"]["activeVariant"], "read-only",
+                "{way:?} {hidden}"
+            );
         }
     }
 }

@@ -50,9 +50,19 @@ async fn a_legacy_client_that_hangs_up_has_not_cancelled_but_still_can() {
         let cancel = client.post(&cancelled(json!(7)));
         assert_eq!(client.http.ask(&cancel).await.status, 202);
         soon(house.peer.saw_abandoned(1)).await;
-        let told = usize::from(era == Era::Legacy);
-        soon(house.peer.saw("notifications/cancelled", told)).await;
+        cancellations_are(&house, usize::from(era == Era::Legacy)).await;
     }
+}
+
+/// The server gets this many cancellations and no more: whatever was sent to it before a request has come before it.
+async fn cancellations_are(house: &House, count: usize) {
+    soon(house.peer.saw("notifications/cancelled", count)).await;
+    let calls = house.peer.of("tools/call").len();
+    let call = modern(json!("last"), "tools/call", tool("odd"), &json!({}));
+    let answer = house.connect().await.ask(&Post::modern(&call)).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    soon(house.peer.saw("tools/call", calls + 1)).await;
+    assert_eq!(house.peer.of("notifications/cancelled").len(), count);
 }
 
 /// Requests whose clients have left still count as in flight.
@@ -83,8 +93,7 @@ async fn a_modern_client_that_hangs_up_has_cancelled() {
         soon(house.peer.saw("tools/call", 1)).await;
         drop(http);
         soon(house.peer.saw_abandoned(1)).await;
-        let told = usize::from(era == Era::Legacy);
-        soon(house.peer.saw("notifications/cancelled", told)).await;
+        cancellations_are(&house, usize::from(era == Era::Legacy)).await;
         house
             .is_unharmed(&mut house.connect().await, "a client that hung up")
             .await;

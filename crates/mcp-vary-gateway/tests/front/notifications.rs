@@ -495,7 +495,7 @@ async fn who_hangs_up_has_left() {
     let house = stage.house().await;
     let ear = Ear::listening(&house, Way::HttpModern, everything(&["note:a"]), None).await;
     ear.close();
-    house.peer.saw("resources/unsubscribe", 1).await;
+    soon(house.peer.saw("resources/unsubscribe", 1)).await;
 }
 
 /// Several subscriptions of one client are told apart by their ids.

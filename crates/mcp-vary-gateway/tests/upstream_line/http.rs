@@ -454,7 +454,11 @@ async fn a_connection_that_was_open_when_the_server_was_lost_is_not_used_again()
         result(&upstream, "together", &none)
     );
     let exchange = upstream.request(call("die", &none)).await.unwrap();
-    exchange.answer().await.unwrap_err();
+    let error = exchange.answer().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "server `remote` closed the connection without an answer"
+    );
     let upstream = line.ready().await.unwrap();
     assert_eq!(result(&upstream, "x", &none).await, json!({"content": []}));
     line.close().await;

@@ -146,7 +146,11 @@ async fn a_connection_that_held_as_long_as_the_longest_pause_is_made_again_soon(
         let upstream = line.ready().await.unwrap();
         tokio::time::sleep(line.config().limits.backoff).await;
         let dying = upstream.request(call("die", &json!({}))).await.unwrap();
-        dying.answer().await.unwrap_err();
+        let error = dying.answer().await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "server `peer` ended (signal: 9 (SIGKILL))"
+        );
     }
     line.ready().await.unwrap();
     assert_eq!(place.starts().len(), 4);
@@ -354,7 +358,8 @@ async fn a_line_that_is_closed_while_it_waits_to_try_again_ends_at_once() {
     limits.longest_backoff = Duration::from_secs(3600);
     let target = Target::command("/no/such/program", []);
     let line = Line::open(UpstreamConfig::new("x", target).with_limits(limits));
-    line.tried().await.unwrap_err();
+    let error = line.tried().await.unwrap_err().to_string();
+    assert!(error.contains("/no/such/program"), "{error}");
     line.close().await;
     leaves_no_task(line).await;
 }

@@ -4,7 +4,7 @@ use mcp_vary_rmcp::client::Error;
 use rmcp::model::SubscriptionFilter;
 use serde_json::json;
 
-use crate::scripted::{Connected, Scripted, WAYS, id};
+use crate::scripted::{Connected, Scripted, WAYS, id, soon};
 
 fn filter() -> SubscriptionFilter {
     SubscriptionFilter::builder()
@@ -58,7 +58,7 @@ async fn a_dropped_subscription_is_cancelled() {
         let mut cancelled = connected.server.cancellations();
         let view = connected.client.view(&id("compact")).unwrap();
         drop(view.listen(filter()).await.unwrap());
-        cancelled.recv().await.unwrap();
+        soon(cancelled.recv()).await.unwrap();
     }
 }
 

@@ -653,3 +653,9 @@ async fn serve_http<S: ServerHandler>(
 pub(crate) fn id(id: &str) -> VariantId {
     id.parse().unwrap()
 }
+
+/// Waits for what must happen, so that a test that would wait for ever fails.
+pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
+    let limit = Duration::from_secs(30);
+    tokio::time::timeout(limit, what).await.expect("it happens")
+}

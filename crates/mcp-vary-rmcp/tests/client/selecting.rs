@@ -9,7 +9,7 @@ use rmcp::model::{
 use rmcp::service::ServiceError;
 use serde_json::{Value, json};
 
-use crate::scripted::{Connected, Scripted, WAYS, id};
+use crate::scripted::{Connected, Scripted, WAYS, id, soon};
 
 /// Makes a request of each kind that answers in both eras.
 async fn request_everything(view: &View) {
@@ -209,11 +209,14 @@ async fn a_call_that_nobody_waits_for_is_cancelled() {
         let view = connected.client.view(&id("compact")).unwrap();
         let call =
             tokio::spawn(async move { view.call_tool(CallToolRequestParams::new("wait")).await });
-        while connected.server.seen().is_empty() {
-            tokio::task::yield_now().await;
-        }
+        soon(async {
+            while connected.server.seen().is_empty() {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
         call.abort();
-        cancelled.recv().await.unwrap();
+        soon(cancelled.recv()).await.unwrap();
     }
 }
 

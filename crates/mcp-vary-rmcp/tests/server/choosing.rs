@@ -167,10 +167,12 @@ async fn a_session_may_change_its_variant_so_often() {
     tokio::time::advance(Duration::from_secs(43)).await;
     who(&client, "b").await;
     who(&client, "c").await;
-    client
+    let error = client
         .under("a", "tools/list", json!({}))
         .await
         .unwrap_err();
+    assert_eq!(error.code.0, -32000);
+    assert_eq!(error.data.unwrap()["activeVariant"], "c");
 
     // Another session is another matter.
     let other = connect(&server, (Era::Legacy, Wire::Pipe)).await;
@@ -192,10 +194,11 @@ async fn unsubscribing_is_no_change() {
         .under("b", "resources/unsubscribe", all.clone())
         .await
         .unwrap();
-    client
+    let error = client
         .under("b", "resources/subscribe", all)
         .await
         .unwrap_err();
+    assert_eq!(error.code.0, -32000, "{error:?}");
     who(&client, "a").await;
 }
 
@@ -363,10 +366,11 @@ async fn a_strict_refusal_is_recorded() {
     let client = join(&server.url, Era::Modern, json!({}), &header)
         .await
         .unwrap();
-    client
+    let error = client
         .under("a", "tools/list", json!({}))
         .await
         .unwrap_err();
+    assert_eq!(error.code.0, -32020, "{error:?}");
     let [record] = &records.take()[..] else {
         panic!("one record");
     };
@@ -405,5 +409,9 @@ async fn rmcp_still_hides_that_a_session_began_anew() {
         .under("c", "tools/list", json!({}))
         .await
         .unwrap_err();
+    assert_eq!(
+        (error.code.0, &*error.message),
+        (-32602, "Invalid server variant")
+    );
     assert_eq!(error.data.unwrap()["availableVariants"], json!(["a", "b"]));
 }

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 use crate::shop::{Shop, WAS_CANCELLED};
 use crate::support::{
-    Era, Told, VARIANT, Wire, connect, connect_to, connect_with, declaring, join, serve_http,
+    Era, Told, VARIANT, Wire, connect, connect_to, connect_with, declaring, join, serve_http, soon,
 };
 
 fn server() -> Vary {
@@ -99,10 +99,13 @@ async fn a_session_takes_its_peers_along() {
     }
     client.service.cancel().await.unwrap();
     for _ in 0..3 {
-        let peer = peers.recv().await.unwrap();
-        while !peer.is_transport_closed() {
-            tokio::task::yield_now().await;
-        }
+        let peer = soon(peers.recv()).await.unwrap();
+        soon(async {
+            while !peer.is_transport_closed() {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
     }
 }
 
@@ -165,7 +168,8 @@ async fn a_subscription_is_bound_to_its_variant() {
         // What is refused the second time is still bound by the first.
         let once = json!({"uri": "shop:///once"});
         subscribe("a", &once).await.unwrap();
-        subscribe("a", &once).await.unwrap_err();
+        let error = subscribe("a", &once).await.unwrap_err();
+        assert_eq!(error.code.0, -32602, "{error:?}");
         let error = subscribe("b", &once).await.unwrap_err();
         assert_eq!(error.data.unwrap()["subscribedVariant"], "a");
     }
@@ -180,7 +184,9 @@ async fn a_resource_that_has_gone_is_told_once() {
         let all = json!({"uri": "shop:///all"});
         let subscribe = |variant| client.under(variant, "resources/subscribe", all.clone());
         subscribe("a").await.unwrap();
-        subscribe("b").await.unwrap_err();
+        let error = subscribe("b").await.unwrap_err();
+        assert_eq!(error.code.0, -32602);
+        assert_eq!(error.data.unwrap()["subscribedVariant"], "a");
 
         client.call("a", "put_list", json!({"gone": true})).await;
         client.call("a", "put_resource", json!({})).await;
@@ -451,6 +457,6 @@ async fn a_call_can_be_cancelled() {
             .begin("tools/call", call, json!({VARIANT: "b"}))
             .await;
         handle.cancel(None).await.unwrap();
-        WAS_CANCELLED.notified().await;
+        soon(WAS_CANCELLED.notified()).await;
     }
 }

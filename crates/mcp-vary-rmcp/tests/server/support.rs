@@ -521,3 +521,9 @@ pub(crate) fn initialize(capabilities: Value) -> Value {
 pub(crate) fn initialized() -> Value {
     json!({"jsonrpc": "2.0", "method": "notifications/initialized"})
 }
+
+/// Waits for what must happen, so that a test that would wait for ever fails.
+pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
+    let limit = std::time::Duration::from_secs(30);
+    tokio::time::timeout(limit, what).await.expect("it happens")
+}

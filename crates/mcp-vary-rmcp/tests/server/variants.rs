@@ -411,10 +411,11 @@ async fn a_request_state_belongs_to_its_principal() {
     let made = json!({"name": "put_state", "arguments": {}});
     let state = one.under("rich", "tools/call", made).await.unwrap();
     let retry = again(&state, &json!({}));
-    other
+    let error = other
         .under("rich", "tools/call", retry.clone())
         .await
         .unwrap_err();
+    assert_eq!(error.code.0, -32602, "{error:?}");
     one.under("rich", "tools/call", retry).await.unwrap();
 }
 
@@ -423,10 +424,11 @@ async fn a_request_state_belongs_to_its_principal() {
 async fn a_state_without_a_seal_reaches_no_handler() {
     let client = connect(&server(), (Era::Modern, Wire::Pipe)).await;
     let forged = json!({"requestState": "our own"});
-    client
+    let error = client
         .under("rich", "tools/call", again(&forged, &json!({})))
         .await
         .unwrap_err();
+    assert_eq!(error.code.0, -32602, "{error:?}");
     let client = connect(&server(), (Era::Legacy, Wire::Pipe)).await;
     let answer = client
         .under("rich", "tools/call", again(&forged, &json!({})))
@@ -1137,7 +1139,8 @@ async fn cursors_outlive_a_rotation() {
         (Era::Modern, Wire::Http),
     )
     .await;
-    other.under("a", "tools/list", params).await.unwrap_err();
+    let error = other.under("a", "tools/list", params).await.unwrap_err();
+    assert_eq!((error.code.0, &*error.message), (-32602, "Invalid cursor"));
 }
 
 /// SV-13: one principal's cursor does not open for another.
