@@ -20,6 +20,8 @@ pub(crate) enum Counter {
     EvictedConnections,
     /// Requests with a URI of which it cannot be decided which resource it names.
     RefusedUris,
+    /// Requests for which `limits.memory` left no room.
+    RefusedForMemory,
 }
 
 impl Counter {
@@ -32,6 +34,7 @@ impl Counter {
         (Self::DroppedLogs, "dropped-logs"),
         (Self::EvictedConnections, "evicted-connections"),
         (Self::RefusedUris, "refused-uris"),
+        (Self::RefusedForMemory, "refused-for-memory"),
     ];
 }
 

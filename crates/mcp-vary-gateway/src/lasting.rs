@@ -11,14 +11,16 @@ use tokio_util::task::TaskTracker;
 
 use crate::catalog::shared::SharedLists;
 use crate::config::{Config, Keys, Limits, Outside};
-use crate::counters::Counters;
+use crate::counters::{Counter, Counters};
 use crate::deprecation::Deprecations;
 use crate::kept::Kept;
 use crate::links::Links;
+use crate::memory::{self, Lease, MemoryBudget};
 use crate::negotiated::Ignorings;
 use crate::notify::Audience;
 use crate::own::OwnLines;
 use crate::questions::Questions;
+use crate::reply::Failure;
 use crate::resume::Streams;
 use crate::rounds::HeldCalls;
 use crate::session::{self, Sessions};
@@ -61,6 +63,10 @@ pub(crate) struct Lasting {
     pub(crate) own: Arc<OwnLines>,
     /// Streams that clients may come back to.
     pub(crate) streams: Streams,
+    /// What clients can make the gateway hold.
+    pub(crate) memory: Arc<MemoryBudget>,
+    /// Of it what they can for as long as their sessions last.
+    pub(crate) pinned: Arc<MemoryBudget>,
     /// What several classes of clients see alike.
     pub(crate) shared_lists: Arc<SharedLists>,
     tokens: AtomicU64,
@@ -88,6 +94,7 @@ impl Lasting {
             number,
         ));
         let tasks = TaskTracker::new();
+        let memory = MemoryBudget::new(config.limits.memory);
         let audience = Arc::<Audience>::default();
         let session_keys = std::iter::once(&config.key).chain(&config.previous_keys);
         let session_keys = session_keys.map(|key| derived_key(key, "session"));
@@ -114,6 +121,8 @@ impl Lasting {
             number,
             outside: config.outside,
             streams: Streams::new(&config.limits, config.outside),
+            pinned: memory.part(config.limits.memory / PINNED),
+            memory,
             shared_lists: Arc::new(SharedLists::new()),
             // Some servers take 0 for no token.
             tokens: AtomicU64::new(1),
@@ -132,6 +141,34 @@ impl Lasting {
             started_with: config.limits,
             named_keys: config.named_keys.clone(),
         }
+    }
+
+    /// Leases so many bytes for a request.
+    ///
+    /// # Errors
+    ///
+    /// When `limits.memory` leaves no room for them, which is counted.
+    pub(crate) fn lease(&self, bytes: usize) -> Result<Lease, Failure> {
+        self.memory.lease(bytes).map_err(|exhausted| {
+            self.counters.increment(Counter::RefusedForMemory);
+            exhausted.into()
+        })
+    }
+
+    /// The same for a subscription to `uri`.
+    ///
+    /// # Errors
+    ///
+    /// When subscriptions take as much as they may, or `limits.memory` leaves no room.
+    pub(crate) fn lease_for_subscription(&self, uri: &str) -> Result<Lease, Failure> {
+        let lease = self.pinned.lease(memory::of_subscription(uri));
+        lease.map_err(|_| {
+            self.counters.increment(Counter::RefusedForMemory);
+            Failure::internal(
+                "subscriptions take a quarter of `limits.memory`, which is all they may; unsubscribe from some, or try \
+                 again later",
+            )
+        })
     }
 
     /// A token for progress that no other request to a server uses.
@@ -158,6 +195,7 @@ impl Lasting {
                 "limits.connections",
                 before.connections != limits.connections,
             ),
+            ("limits.memory", before.memory != limits.memory),
             ("limits.sessions", before.sessions != limits.sessions),
             ("limits.unheard", before.unheard != limits.unheard),
             (
@@ -188,6 +226,9 @@ impl Lasting {
         changed.map(|(key, _)| key).collect()
     }
 }
+
+/// Which part of the memory that clients can take they can take for long.
+const PINNED: usize = 4;
 
 fn random<const N: usize>(outside: Outside) -> [u8; N] {
     let mut bytes = [0; N];

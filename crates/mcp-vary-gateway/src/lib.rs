@@ -24,6 +24,7 @@ mod links;
 mod log_level;
 mod mcp_header;
 mod member_check;
+mod memory;
 mod meta;
 mod negotiated;
 mod notify;

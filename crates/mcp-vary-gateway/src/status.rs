@@ -51,6 +51,8 @@ pub struct Status {
     pub finished_tasks: usize,
     /// Connections to servers that one client each has alone.
     pub own_connections: usize,
+    /// Bytes of `limits.memory` that are taken now, by requests and subscriptions.
+    pub memory: usize,
     /// What runs at once in this process: connections, servers' outputs, calls without a connection, and the rest.
     pub tasks: usize,
     /// How many rankings of the variants were made by this configuration, and not remembered.
@@ -148,6 +150,7 @@ impl Setup {
             watched_tasks: self.lasting.watches.count(),
             finished_tasks: self.lasting.finished.count(),
             own_connections: self.lasting.own.count(),
+            memory: self.lasting.memory.used(),
             tasks: tasks(),
             rankings: self.rankings.made(),
             counters: self.lasting.counters.above_zero(),

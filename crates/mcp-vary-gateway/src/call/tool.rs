@@ -17,6 +17,7 @@ use crate::handshake;
 use crate::links::Origin;
 use crate::mcp_header;
 use crate::member_check::Refusal;
+use crate::memory;
 use crate::reply::Failure;
 use crate::route::Outcome;
 use crate::running::Downward;
@@ -36,9 +37,7 @@ impl Call<'_> {
         if let Some(headers) = self.asked.headers {
             mcp_header::check_params(&tool.headers, headers, arguments)?;
         }
-        let prepared = tool.prepared.as_ref();
-        let own = prepared.map_or(Ok(Cow::Borrowed(arguments)), |it| it.arguments(arguments));
-        let own = match own {
+        let own = match self.own_arguments(&tool, arguments)? {
             Ok(own) => own,
             Err(faults) => {
                 if let Some(refusal) = Refusal::of_arguments(&faults) {
@@ -108,6 +107,29 @@ impl Call<'_> {
 
     fn repeats(&self, server: usize) -> bool {
         self.class.sources()[server].line.config().repeat == Repeat::Idempotent
+    }
+}
+
+impl Call<'_> {
+    /// The arguments as the server takes them, or what is wrong with them.
+    ///
+    /// # Errors
+    ///
+    /// When there is no memory to check them in.
+    fn own_arguments<'t>(
+        &self,
+        tool: &Tool,
+        arguments: &'t str,
+    ) -> Result<Result<Cow<'t, str>, Vec<Fault>>, Failure> {
+        let Some(prepared) = &tool.prepared else {
+            return Ok(Ok(Cow::Borrowed(arguments)));
+        };
+        let tree = match prepared.passes_arguments() {
+            true => 0,
+            false => memory::of_tree(arguments),
+        };
+        let _memory = self.gateway.lasting.lease(tree)?;
+        Ok(prepared.arguments(arguments))
     }
 }
 

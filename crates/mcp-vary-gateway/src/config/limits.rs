@@ -11,6 +11,9 @@ use super::setting::{Setting, Takes};
 pub struct Limits {
     /// Bytes of one HTTP body or one stdio line; 4 MiB.
     pub body: usize,
+    /// Bytes of what clients make the gateway hold, all together: bodies of requests, subscriptions, and the trees that
+    /// arguments are checked in; 256 MiB, of which subscriptions may take a quarter. What needs more is refused.
+    pub memory: usize,
     /// Bytes of all headers of a request; 32 KiB.
     pub headers: usize,
     /// Open HTTP connections; 1,024. When all are in use, one is closed for a new one.
@@ -69,6 +72,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             body: 4 << 20,
+            memory: 256 << 20,
             headers: 32 << 10,
             connections: 1024,
             in_flight: 256,
@@ -101,6 +105,13 @@ impl Limits {
     #[must_use]
     pub fn with_body(mut self, bytes: usize) -> Self {
         self.body = bytes;
+        self
+    }
+
+    /// Bounds what clients make the gateway hold, all together, to `bytes`.
+    #[must_use]
+    pub fn with_memory(mut self, bytes: usize) -> Self {
+        self.memory = bytes;
         self
     }
 
@@ -162,6 +173,14 @@ pub(super) const SETTINGS: &[Setting<Limits>] = &[
         about: "one request",
         default: "4 MiB",
         takes: Takes::Size(|limits| &mut limits.body),
+    },
+    Setting {
+        key: "memory",
+        about: "what clients make the gateway hold, all together: requests with bodies over 16 KiB, twice their size; \
+subscriptions, which may take a quarter; and arguments that are checked under a `dialect`. What needs more is refused \
+(HTTP 503, `-32603`)",
+        default: "256 MiB",
+        takes: Takes::Size(|limits| &mut limits.memory),
     },
     Setting {
         key: "headers",

@@ -12,6 +12,7 @@ use super::sse::{Body, Stream};
 use super::{begin, heard};
 use crate::call::carry;
 use crate::choose::Told;
+use crate::memory::Lease;
 use crate::params::Params;
 use crate::reply::{Failure, Reply};
 use crate::revision::{Era, Revision};
@@ -34,6 +35,7 @@ pub(crate) async fn answer(
     head: &Parts,
     told: &Told,
     messages: Result<Vec<&str>, WireError>,
+    memory: Lease,
 ) -> Response<Body> {
     let messages = match readable(&gateway, messages) {
         Ok(messages) => messages,
@@ -46,7 +48,7 @@ pub(crate) async fn answer(
     match open(&session, messages) {
         Err(failure) => json(refused(&failure)),
         Ok(messages) => {
-            let mut answers = run(&gateway, &session, told, &messages);
+            let mut answers = run(&gateway, &session, told, &messages, memory);
             drop(gateway);
             match answers.recv().await {
                 None => accepted(),
@@ -92,8 +94,10 @@ pub(crate) fn run(
     session: &Arc<Session>,
     told: &Told,
     messages: &[&str],
+    memory: Lease,
 ) -> mpsc::Receiver<Bytes> {
     let (sender, answers) = mpsc::channel(WAITING);
+    let memory = Arc::new(memory);
     for message in messages {
         let work = one(
             Arc::clone(gateway),
@@ -102,7 +106,11 @@ pub(crate) fn run(
             (*message).to_owned(),
             sender.clone(),
         );
-        gateway.lasting.tasks.spawn(work);
+        let memory = Arc::clone(&memory);
+        gateway.lasting.tasks.spawn(async move {
+            work.await;
+            drop(memory);
+        });
     }
     answers
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::request::Parts;
 use http::{HeaderName, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
@@ -29,7 +29,7 @@ use super::sse::{Body, Stream, Told as Telling, understands_priming};
 use crate::choose::{ENDPOINT, Told};
 use crate::gateway::{Entrance, Gateway};
 use crate::mcp_header::SESSION_ID;
-use crate::reply::{Failure, INVALID_REQUEST, Reply};
+use crate::reply::{Failure, INTERNAL_ERROR, INVALID_REQUEST, Reply};
 use crate::resume::{self, Connection, EventId, Resumed};
 use crate::revision::Era;
 use crate::session::Session;
@@ -156,9 +156,19 @@ impl Setup {
         match responded {
             Ok(response) => response,
             Err(away) => {
-                let failure = Failure::new(INVALID_REQUEST, away.reason);
+                let is_overloaded = away.status == StatusCode::SERVICE_UNAVAILABLE;
+                let code = match is_overloaded {
+                    true => INTERNAL_ERROR,
+                    false => INVALID_REQUEST,
+                };
+                let failure = Failure::new(code, away.reason);
                 let body = Body::from(failure.to_bytes(None));
-                with_type(away.status, "application/json", body)
+                let mut response = with_type(away.status, "application/json", body);
+                if is_overloaded {
+                    let headers = response.headers_mut();
+                    headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+                }
+                response
             }
         }
     }

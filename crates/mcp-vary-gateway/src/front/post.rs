@@ -22,6 +22,7 @@ use crate::choose::Told;
 use crate::client::{check_version, modern_version};
 use crate::counters::Counter;
 use crate::mcp_header::{self, SESSION_ID, VERSION};
+use crate::memory::{self, Exhausted, Lease};
 use crate::notify::Listener;
 use crate::params::Params;
 use crate::reply::{self, Failure, Reply};
@@ -40,9 +41,12 @@ pub(crate) async fn answer(
     body: Incoming,
     stopping: &CancellationToken,
 ) -> Result<Response<Body>, TurnedAway> {
-    let bytes = read_body(&gateway, body).await?;
+    if let Err(failure) = check_session(&gateway, head, &body) {
+        return Ok(json(failure.reply(None, Era::Legacy)));
+    }
+    let (bytes, memory) = read_body(&gateway, body).await?;
     if let Some(messages) = wire::batch(&bytes) {
-        return Ok(Box::pin(batch::answer(gateway, head, told, messages)).await);
+        return Ok(Box::pin(batch::answer(gateway, head, told, messages, memory)).await);
     }
     let message = match Message::read(&bytes) {
         Ok(message) => message,
@@ -62,7 +66,10 @@ pub(crate) async fn answer(
     Ok(match begun {
         Ok(Begun::Answered(response)) => response,
         Ok(Begun::Replied(reply)) => replied(reply, is_streamed),
-        Ok(Begun::Running(running)) => conclude(running, patience, is_streamed).await,
+        Ok(Begun::Running(mut running)) => {
+            running.hold_memory(memory);
+            conclude(running, patience, is_streamed).await
+        }
         Ok(Begun::Listening(listener)) => {
             let listener = listener.until(stopping.clone());
             event_stream(Body::Stream(Stream::of_listener(listener)))
@@ -301,11 +308,33 @@ async fn conclude(
     }
 }
 
-async fn read_body(gateway: &Setup, body: Incoming) -> Result<Bytes, TurnedAway> {
+/// Whether the session of a request exists, before a body is read that takes memory of others.
+fn check_session(gateway: &Setup, head: &Parts, body: &Incoming) -> Result<(), Failure> {
+    let length = body.size_hint().exact();
+    let length = length.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX));
+    let version = version_told(&head.headers).ok().flatten();
+    let is_legacy = version.is_none_or(|version| version.era() == Era::Legacy);
+    // The answer to a small one can name its id.
+    if memory::of_message(length) == 0 || !is_legacy || !head.headers.contains_key(SESSION_ID) {
+        return Ok(());
+    }
+    gateway.session_of(head).map(drop)
+}
+
+/// The body, and the memory that it is held in.
+async fn read_body(gateway: &Setup, body: Incoming) -> Result<(Bytes, Lease), TurnedAway> {
     let limits = &gateway.config.limits;
     let turned_away = |status, reason: String| TurnedAway { status, reason };
-    match tokio::time::timeout(limits.read_timeout, collect(body, limits.body)).await {
-        Ok(Ok(bytes)) => Ok(bytes),
+    let mut memory = gateway.lasting.memory.nothing();
+    let reading = collect(body, limits.body, &mut memory);
+    match tokio::time::timeout(limits.read_timeout, reading).await {
+        Ok(Ok(bytes)) => Ok((bytes, memory)),
+        Ok(Err(Unread::NoMemory)) => {
+            let counters = &gateway.lasting.counters;
+            counters.increment(Counter::RefusedForMemory);
+            let reason = Exhausted::REASON.to_owned();
+            Err(turned_away(StatusCode::SERVICE_UNAVAILABLE, reason))
+        }
         Ok(Err(Unread::TooLarge)) => Err(turned_away(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("the message is larger than {} bytes", limits.body),
@@ -329,11 +358,12 @@ const RESERVED: usize = 1 << 20;
 
 enum Unread {
     TooLarge,
+    NoMemory,
     Broken,
 }
 
 /// The whole body; one frame, the common case, is not copied.
-async fn collect(mut body: Incoming, limit: usize) -> Result<Bytes, Unread> {
+async fn collect(mut body: Incoming, limit: usize, memory: &mut Lease) -> Result<Bytes, Unread> {
     // A length that was declared is enough to refuse; nothing has to be sent first.
     if body.size_hint().lower() > limit as u64 {
         return Err(Unread::TooLarge);
@@ -348,6 +378,9 @@ async fn collect(mut body: Incoming, limit: usize) -> Result<Bytes, Unread> {
         if so_far + data.len() > limit {
             return Err(Unread::TooLarge);
         }
+        memory
+            .grow_to(memory::of_message(so_far + data.len()))
+            .map_err(|_| Unread::NoMemory)?;
         match (&mut whole, first.take()) {
             (Some(whole), _) => whole.extend_from_slice(&data),
             (None, None) => first = Some(data),

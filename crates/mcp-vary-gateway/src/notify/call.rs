@@ -7,10 +7,11 @@ use mcp_vary::error::{Identifier, with_active_variant};
 use mcp_vary::json;
 use tokio::time::timeout;
 
-use super::filter::Filter;
+use super::filter::{Filter, check_length};
 use super::listener::{Membership, open};
 use super::{Audience, Bound, Ear, Member, Place};
 use crate::call::Call;
+use crate::memory::Lease;
 use crate::own::Kept;
 use crate::reply::{Failure, INVALID_PARAMS, RESOURCE_NOT_FOUND};
 use crate::route::{Outcome, unknown};
@@ -25,12 +26,14 @@ impl Call<'_> {
         let view = self.active()?;
         let session = self.client.session.as_ref();
         let session = session.ok_or_else(|| unknown(self.asked.method))?;
+        check_length(&uri).map_err(|why| Failure::invalid_params(format!("`uri` {why}")))?;
         let (server, own) = self.located(view, &uri).await?;
         self.gateway.admit(session).await;
         if self.may_bind(session, &uri, view)? {
+            let memory = self.gateway.lasting.lease_for_subscription(&uri)?;
             self.class.sources()[server].line.ready().await?;
             let alone = self.kept_alone(server).await?;
-            let bound = self.bound(view, (server, &own), alone);
+            let bound = self.bound(view, (server, &own), alone, memory);
             self.settled(&bound, &uri).await?;
             self.bind(session, uri, bound)?;
         }
@@ -65,7 +68,7 @@ impl Call<'_> {
             .kinds
             .retain(|kind| self.catalog.offered.contains(kind.capability()));
         let listened = self.listened(&mut filter).await?;
-        let bound = self.honoured(view, &mut filter).await;
+        let bound = self.honoured(view, &mut filter).await?;
         let (id, variant) = (self.asked.id, self.active_variant(view));
         let (outlet, tail) = open(id, &filter.to_json(), variant.as_ref());
         let kinds = filter.kinds;
@@ -98,22 +101,35 @@ impl Call<'_> {
     }
 
     /// Subscribes to the resources of `filter` and leaves those in it that are told of.
-    async fn honoured(&self, view: usize, filter: &mut Filter) -> Vec<(String, Bound)> {
+    ///
+    /// # Errors
+    ///
+    /// When there is no memory for them.
+    async fn honoured(
+        &self,
+        view: usize,
+        filter: &mut Filter,
+    ) -> Result<Vec<(String, Bound)>, Failure> {
         let asked = filter
             .resources
             .take()
             .filter(|_| self.catalog.subscribes());
         let Some(uris) = asked else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
-        let honoured = uris.into_iter().map(|uri| async move {
+        let leased = uris.into_iter().map(|uri| {
+            let memory = self.gateway.lasting.lease_for_subscription(&uri)?;
+            Ok((uri, memory))
+        });
+        let leased: Vec<_> = leased.collect::<Result<_, Failure>>()?;
+        let honoured = leased.into_iter().map(|(uri, memory)| async move {
             let (server, own) = self.located(view, &uri).await.ok()?;
-            let bound = self.bound(view, (server, &own), None);
+            let bound = self.bound(view, (server, &own), None, memory);
             self.is_honoured(&bound).await.then_some((uri, bound))
         });
         let honoured: Vec<_> = join_all(honoured).await.into_iter().flatten().collect();
         filter.resources = Some(honoured.iter().map(|(uri, _)| uri.clone()).collect());
-        honoured
+        Ok(honoured)
     }
 
     fn audience(&self) -> &Arc<Audience> {
@@ -166,7 +182,13 @@ impl Call<'_> {
         Ok(alone.map(|alone| alone.keep()))
     }
 
-    fn bound(&self, view: usize, (server, own): (usize, &str), alone: Option<Kept>) -> Bound {
+    fn bound(
+        &self,
+        view: usize,
+        (server, own): (usize, &str),
+        alone: Option<Kept>,
+        memory: Lease,
+    ) -> Bound {
         let source = &self.class.sources()[server];
         let line = alone.as_ref().map_or(&source.line, Kept::line);
         let subscription = line.subscribe(own);
@@ -178,6 +200,7 @@ impl Call<'_> {
             source: Arc::clone(source),
             alone,
             subscription,
+            memory: Arc::new(memory),
             was_listed: catalog.resource(view, own).is_some(),
         }
     }

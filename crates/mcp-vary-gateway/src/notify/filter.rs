@@ -76,12 +76,30 @@ fn read_ids(text: &str, (key, what): (&str, &str), most: usize) -> Result<Vec<St
     let mut known = BTreeSet::new();
     for element in elements {
         let id: String = serde_json::from_str(element).map_err(|_| not_strings())?;
+        check_length(&id).map_err(|why| {
+            Failure::invalid_params(format!("an element of `notifications.{key}` {why}"))
+        })?;
         if known.insert(id.clone()) {
             ids.push(id);
         }
     }
     Ok(ids)
 }
+
+/// Whether a URI, or the id of a task, is short enough to be remembered.
+///
+/// # Errors
+///
+/// Why it is not, as the rest of a sentence about it.
+pub(super) fn check_length(id: &str) -> Result<(), String> {
+    match id.len() {
+        0..=MAX_ID => Ok(()),
+        length => Err(format!("is {length} bytes long; {MAX_ID} are allowed")),
+    }
+}
+
+/// As long as a URI may be that a template is held against.
+const MAX_ID: usize = 8 << 10;
 
 fn wrong(key: &str, expected: &str) -> Failure {
     Failure::invalid_params(format!("`notifications.{key}` must be {expected}"))

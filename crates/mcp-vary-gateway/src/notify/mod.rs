@@ -25,6 +25,7 @@ use crate::catalog::face::Faces;
 use crate::catalog::source::{Source, Updates};
 use crate::catalog::{Catalog, Changed, LiveCatalog};
 use crate::class::{Class, ClassKey};
+use crate::memory::Lease;
 use crate::own::Kept;
 use crate::reply::Failure;
 use crate::rules::Manner;
@@ -119,6 +120,8 @@ struct Bound {
     /// The connection that its session has alone, where it is subscribed on that.
     alone: Option<Kept>,
     subscription: Subscription,
+    /// What it takes of the memory for clients.
+    memory: Arc<Lease>,
     /// Whether the view was seen to list it, or to have a template for it; so that it can be missed.
     was_listed: bool,
 }

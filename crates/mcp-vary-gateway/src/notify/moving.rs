@@ -192,6 +192,7 @@ fn bound_anew(uri: &Arc<str>, old: &Bound, place: &Place, after: &Setup) -> Opti
         source: Arc::clone(source),
         alone,
         subscription,
+        memory: Arc::clone(&old.memory),
         was_listed: listed.is_some(),
     })
 }

@@ -25,6 +25,7 @@ pub(crate) use self::unheard::unheard_for;
 use crate::class::InUse;
 use crate::client::Client;
 use crate::lasting::Lasting;
+use crate::memory::Lease;
 use crate::own::Held;
 use crate::questions::Question;
 use crate::reply::{Failure, Reply};
@@ -52,6 +53,8 @@ pub(crate) struct Running {
     input: InputRequests,
     /// The place in the client's session, by which the client can cancel; none for modern HTTP.
     place: Option<Place>,
+    /// What the client's message is held in.
+    memory: Option<Lease>,
     lasting: Arc<Lasting>,
 }
 
@@ -125,6 +128,7 @@ impl Running {
             awaited: None,
             input: InputRequests::default(),
             place: None,
+            memory: None,
             lasting,
         }
     }
@@ -132,6 +136,11 @@ impl Running {
     /// Keeps the request's place in its session until it has ended.
     pub(crate) fn hold(&mut self, place: Place) {
         self.place = Some(place);
+    }
+
+    /// Keeps what the client's message is held in until the request has ended.
+    pub(crate) fn hold_memory(&mut self, memory: Lease) {
+        self.memory = Some(memory);
     }
 
     /// The next notification, or the answer. Safe to drop while it waits.

@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use mcp_vary_gateway::revision::Era;
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
+use crate::stage::Stage;
 use crate::support::{
-    House, Http, Legacy, Pipe, Post, Way, initialize, introduced, modern, names, soon, tool,
+    House, Http, Legacy, Pipe, Post, Way, initialize, introduced, limits, modern, names,
+    notification, request, soon, tool,
 };
 
 /// The error of an answer: its code and message.
@@ -205,4 +208,181 @@ async fn the_last_good_list_stays_when_the_next_one_is_too_long() {
             .unread
             .contains_key("tools/list")
     );
+}
+
+/// A call of 100 KiB.
+fn large_call(id: usize) -> Value {
+    let arguments = json!({"text": "x".repeat(100 << 10)});
+    request(
+        json!(id),
+        "tools/call",
+        json!({"name": "wait", "arguments": arguments}),
+    )
+}
+
+const NO_MEMORY: &str =
+    "the gateway holds as much for its clients as `limits.memory` allows; try again later";
+
+/// Memory for two calls of 100 KiB, each with what is sent on of it.
+async fn house_with_little_memory() -> House {
+    House::with(|config| {
+        let limits = limits().with_memory(500 << 10);
+        config.with_limits(limits)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn bodies_over_the_memory_for_clients_are_refused_and_small_ones_pass() {
+    let house = house_with_little_memory().await;
+    let mut waiting = Vec::new();
+    for id in 0..2 {
+        let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+        client
+            .http
+            .send(&client.post(&large_call(id)).bytes())
+            .await;
+        waiting.push(client);
+    }
+    house.peer.saw("tools/call", 2).await;
+    // With a length, and without one.
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let refused = client.http.ask(&client.post(&large_call(2))).await;
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_eq!(refused.refusal(), (503, -32603, json!(null)));
+    assert_eq!(error(&refused.json()).1, NO_MEMORY);
+    let mut http = house.connect().await;
+    let body = large_call(2).to_string();
+    let chunked = client
+        .post(&json!(0))
+        .with("Transfer-Encoding", "chunked")
+        .head();
+    http.send(&chunked).await;
+    http.send(format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len()).as_bytes())
+        .await;
+    assert_eq!(http.response().await.refusal(), (503, -32603, json!(null)));
+    let mut other = house.connect().await;
+    house.is_unharmed(&mut other, "large bodies").await;
+    assert_eq!(house.gateway.status().counters["refused-for-memory"], 2);
+    // Who goes gives back what it took.
+    for mut client in waiting {
+        let cancel = notification("notifications/cancelled", json!({"requestId": 0}));
+        let mut http = house.connect().await;
+        http.ask(&client.post(&cancel)).await;
+        let cancel = notification("notifications/cancelled", json!({"requestId": 1}));
+        http.ask(&client.post(&cancel)).await;
+        client.http.response().await;
+    }
+    let mut again = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let mut call = large_call(3);
+    call["params"]["name"] = json!("odd");
+    let answer = again.http.ask(&again.post(&call)).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+#[tokio::test]
+async fn lines_over_the_memory_for_clients_are_refused_by_their_ids() {
+    let house = house_with_little_memory().await;
+    let mut pipe = Pipe::legacy(&house.gateway, "2025-11-25", &json!({})).await;
+    for id in 1..3 {
+        pipe.say(large_call(id).to_string()).await;
+    }
+    house.peer.saw("tools/call", 2).await;
+    let refused = pipe.ask(&large_call(3)).await;
+    assert_eq!(
+        (error(&refused), &refused["id"]),
+        ((-32603, NO_MEMORY), &json!(3))
+    );
+    let ping = pipe.ask(&request(json!(4), "ping", json!({}))).await;
+    assert_eq!(ping["result"], json!({}));
+}
+
+#[tokio::test]
+async fn a_large_body_of_an_unknown_session_is_not_read() {
+    let house = House::start().await;
+    let mut http = house.connect().await;
+    let post = Post::of("unknown", "").with("Content-Length", (1 << 20).to_string());
+    http.send(&post.head()).await;
+    let refused = http.response().await;
+    assert_eq!(refused.refusal(), (404, -32001, json!(null)));
+}
+
+/// What subscribes to a URI, of a session or of a stream.
+async fn subscribe(house: &House, client: &mut Legacy, uri: &str) -> [Value; 2] {
+    let legacy = client.ask("resources/subscribe", json!({"uri": uri})).await;
+    let filter = json!({"notifications": {"resourceSubscriptions": [uri]}});
+    let listen = modern(json!(1), "subscriptions/listen", filter, &json!({}));
+    let mut http = house.connect().await;
+    http.send(&Post::modern(&listen).bytes()).await;
+    let head = http.head().await;
+    let modern = match head.header("content-type") {
+        Some("text/event-stream") => http.event().await.unwrap(),
+        _ => {
+            let length = head.header("content-length").unwrap().parse().unwrap();
+            serde_json::from_slice(&http.exactly(length).await).unwrap()
+        }
+    };
+    [legacy.json(), modern]
+}
+
+#[tokio::test]
+async fn a_subscription_to_a_long_uri_is_refused() {
+    let stage = Stage::new(Era::Legacy);
+    let house = stage.house().await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let long = format!("note:{}", "x".repeat(8 << 10));
+    for (answer, name) in subscribe(&house, &mut client, &long).await.iter().zip([
+        "`uri`",
+        "an element of `notifications.resourceSubscriptions`",
+    ]) {
+        let why = format!("{name} is 8197 bytes long; 8192 are allowed");
+        assert_eq!(error(answer), (-32602, &*why));
+    }
+}
+
+#[tokio::test]
+async fn subscriptions_of_all_clients_are_bounded_and_given_back() {
+    let stage = Stage::new(Era::Legacy);
+    let house = stage
+        .house_with(|config| {
+            let limits = limits().with_memory(4 * 3_500);
+            config.with_limits(limits)
+        })
+        .await;
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+        let answer = client
+            .ask("resources/subscribe", json!({"uri": "note:a"}))
+            .await;
+        assert_eq!(answer.json()["result"], json!({}));
+        clients.push(client);
+    }
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    for answer in subscribe(&house, &mut client, "note:a").await {
+        assert_eq!(
+            error(&answer),
+            (
+                -32603,
+                "subscriptions take a quarter of `limits.memory`, which is all they may; unsubscribe from some, or try \
+                 again later"
+            )
+        );
+    }
+    // By unsubscribing, and by the end of a session.
+    let answer = clients[0]
+        .ask("resources/unsubscribe", json!({"uri": "note:a"}))
+        .await;
+    assert_eq!(answer.json()["result"], json!({}));
+    let answer = client
+        .ask("resources/subscribe", json!({"uri": "note:a"}))
+        .await;
+    assert_eq!(answer.json()["result"], json!({}));
+    let end = Post::of(&clients[1].session, "").line("DELETE /mcp HTTP/1.1");
+    assert_eq!(clients[1].http.ask(&end).await.status, 200);
+    let mut last = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let answer = last
+        .ask("resources/subscribe", json!({"uri": "note:a"}))
+        .await;
+    assert_eq!(answer.json()["result"], json!({}));
 }

@@ -393,12 +393,12 @@ const MOST_KNOWN: usize = 200_000;
 const MOST_WITHIN: usize = 512;
 const MOST_STEPS_BACK: usize = 10_000;
 const LARGEST_PATTERN: usize = 1024 * 1024;
-/// Arguments of more values are let through: a tree of them takes [`VALUE`] bytes for each.
-pub(super) const MOST_VALUES: usize = 100_000;
+/// Arguments of more values are not checked under a dialect: a tree of them takes some 300 bytes for each.
+pub const MOST_VALUES: usize = 100_000;
 /// What one value costs in a tree, in bytes, beside its text; objects of one member cost most.
 const VALUE: usize = 300;
 /// Bytes that the errors of one check may copy.
-const MOST_COPIED: usize = 32 << 20;
+const MOST_COPIED: usize = 16 << 20;
 /// How many faults are told, and how many counted.
 const MOST_TOLD: usize = 8;
 const MOST_COUNTED: usize = 100;

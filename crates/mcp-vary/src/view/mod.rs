@@ -32,6 +32,7 @@ mod uri;
 mod uri_match;
 
 pub use arguments::ArgumentOverride;
+pub use check::MOST_VALUES;
 pub use dialect::Dialect;
 pub use fault::Fault;
 pub use hint::{Hint, Hints, Wanted};

@@ -24,7 +24,7 @@ pub(super) struct Look {
 }
 
 /// What is counted.
-const COUNTED: [&str; 13] = [
+const COUNTED: [&str; 14] = [
     "children",
     "processes of servers",
     "file descriptors",
@@ -37,6 +37,7 @@ const COUNTED: [&str; 13] = [
     "subscriptions",
     "questions to clients, calls held for them",
     "connections of one client alone",
+    "bytes that are held for clients",
     "file descriptors of the servers over HTTP",
 ];
 
@@ -72,6 +73,7 @@ impl Look {
                 number("subscriptions")?,
                 number("questions")? + number("heldCalls")? + number("watchedTasks")?,
                 number("ownConnections")?,
+                number("memory")?,
                 descriptors.sum::<Result<_, _>>()?,
             ],
             memory: process::memory(process)?,

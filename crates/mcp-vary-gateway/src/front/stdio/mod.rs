@@ -22,6 +22,7 @@ use super::{batch, begin, give_up, heard};
 use crate::call::is_of_an_extension;
 use crate::deprecation::ClientName;
 use crate::gateway::{Entrance, Gateway};
+use crate::memory::{self, Lease};
 use crate::params::Params;
 use crate::reply::{Failure, INVALID_REQUEST};
 use crate::revision::Revision;
@@ -133,11 +134,15 @@ impl Connection {
         if line.iter().all(u8::is_ascii_whitespace) {
             return;
         }
+        let memory = memory::of_message(line.len());
         if let Some(messages) = wire::batch(&line) {
-            return self.take_batch(messages).await;
+            return match self.gateway.lasting.lease(memory) {
+                Ok(memory) => self.take_batch(messages, memory).await,
+                Err(failure) => self.say(failure.to_bytes(None)).await,
+            };
         }
         match Message::read(&line) {
-            Ok(message) => self.take_message(&message).await,
+            Ok(message) => self.take_message(&message, memory).await,
             Err(why) => {
                 self.say(Failure::from(&why).to_bytes(why.id.as_deref()))
                     .await
@@ -145,7 +150,7 @@ impl Connection {
         }
     }
 
-    async fn take_message(&mut self, message: &Message<'_>) {
+    async fn take_message(&mut self, message: &Message<'_>, memory: usize) {
         let params = match Params::read(message.params) {
             Ok(params) => params,
             // Nothing is replied to a notification (JSON-RPC 2.0, section 4.1).
@@ -163,9 +168,14 @@ impl Connection {
             }
             let method = message.method.as_deref();
             if let Some(method) = method.filter(|method| is_of_an_extension(method)) {
-                self.carry(setup, method, message.params, &params);
+                let memory = self.gateway.lasting.lease(memory);
+                self.carry(setup, method, message.params, &params, memory.ok());
             }
             return;
+        };
+        let memory = match self.gateway.lasting.lease(memory) {
+            Ok(memory) => memory,
+            Err(failure) => return self.say(failure.to_bytes(Some(id))).await,
         };
         let setup = self.gateway.current();
         if method == "initialize" && !params.is_modern() {
@@ -174,7 +184,7 @@ impl Connection {
         }
         match self.client(&setup, method, &params).await {
             Ok((client, session)) => match begin(&setup, &session, id) {
-                Ok(place) => self.start(setup, client, place, message, id),
+                Ok(place) => self.start(setup, client, (place, memory), message, id),
                 Err(reply) => self.say(reply.body).await,
             },
             Err(failure) => self.say(failure.to_bytes(Some(id))).await,
@@ -187,10 +197,10 @@ impl Connection {
         legacy.chain(&self.former).chain([&self.modern])
     }
 
-    async fn take_batch(&mut self, messages: Result<Vec<&str>, wire::WireError>) {
+    async fn take_batch(&mut self, messages: Result<Vec<&str>, wire::WireError>, memory: Lease) {
         let setup = self.gateway.current();
         match self.open_batch(&setup, messages).await {
-            Ok((session, messages)) => self.start_batch(&setup, &session, &messages),
+            Ok((session, messages)) => self.start_batch(&setup, &session, &messages, memory),
             Err(failure) => self.say(failure.to_bytes(None)).await,
         }
     }

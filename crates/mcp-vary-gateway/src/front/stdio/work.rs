@@ -12,6 +12,7 @@ use crate::call::carry;
 use crate::choose::Told;
 use crate::client::Client;
 use crate::front::batch;
+use crate::memory::Lease;
 use crate::notify::Listener;
 use crate::params::Params;
 use crate::route::{Asked, Outcome, dispatch};
@@ -21,7 +22,7 @@ use crate::setup::Setup;
 use crate::wire::Message;
 
 /// A notification of an extension: by whom, its method and its params as written.
-pub(super) type Carried = (Arc<Setup>, Client, String, Option<String>);
+pub(super) type Carried = (Arc<Setup>, Client, String, Option<String>, Lease);
 
 impl Connection {
     /// Runs a request on the side; its answer is written when it comes.
@@ -29,7 +30,7 @@ impl Connection {
         &self,
         gateway: Arc<Setup>,
         client: Client,
-        place: Place,
+        (place, memory): (Place, Lease),
         message: &Message<'_>,
         id: &str,
     ) {
@@ -54,6 +55,7 @@ impl Connection {
                 () = gone.cancelled() => {}
                 () = answer => {}
             }
+            drop(memory);
         });
     }
 
@@ -62,8 +64,9 @@ impl Connection {
         setup: &Arc<Setup>,
         session: &Arc<Session>,
         messages: &[&str],
+        memory: Lease,
     ) {
-        let mut answers = batch::run(setup, session, &Told::default(), messages);
+        let mut answers = batch::run(setup, session, &Told::default(), messages, memory);
         let lines = self.lines.clone();
         let gone = self.gone.clone();
         self.tasks.spawn(async move {
@@ -86,7 +89,11 @@ impl Connection {
         method: &str,
         written: Option<&str>,
         params: &Params<'_>,
+        memory: Option<Lease>,
     ) {
+        let Some(memory) = memory else {
+            return debug!("there is no memory for a notification; it was dropped");
+        };
         let client = match (params.is_modern(), &self.legacy) {
             (true, _) => setup.modern_client(method, &Told::default(), params),
             (false, Some(legacy)) => setup.legacy_client(&legacy.session, &Told::default(), params),
@@ -107,7 +114,10 @@ impl Connection {
             self.tasks.spawn(carrying);
             sender
         });
-        if carried.try_send((setup, client, method, written)).is_err() {
+        if carried
+            .try_send((setup, client, method, written, memory))
+            .is_err()
+        {
             debug!("notifications come faster than servers take them; one was dropped");
         }
     }
@@ -161,7 +171,7 @@ async fn hear(mut listener: Box<Listener>, place: &Place, lines: &mpsc::Sender<B
 
 /// Carries one after the other.
 async fn carry_all(mut carried: mpsc::Receiver<Carried>) {
-    while let Some((setup, client, method, written)) = carried.recv().await {
+    while let Some((setup, client, method, written, _memory)) = carried.recv().await {
         // The params were read before, so that they can be read again.
         let params = Params::read(written.as_deref()).unwrap_or_default();
         carry(&setup, &client, &method, params).await;
