@@ -202,7 +202,8 @@ pub(crate) fn check_params(
     Ok(())
 }
 
-/// Refuses a request whose `Mcp-Method` or `Mcp-Name` is missing or says something else.
+/// Refuses a request whose `Mcp-Method` or `Mcp-Name` is missing or says something else. Requests about tasks may come
+/// without the name: FastMCP 4 sends none.
 pub(crate) fn check_standard(
     headers: &HeaderMap,
     method: &str,
@@ -213,8 +214,11 @@ pub(crate) fn check_standard(
     let Some(name) = name else {
         return Ok(());
     };
-    let told = required(headers, &MCP_NAME, "Mcp-Name")?;
-    agrees("Mcp-Name", &decode(told)?, name)
+    match only(headers, &MCP_NAME)? {
+        None if method.starts_with("tasks/") => Ok(()),
+        None => Err(missing("Mcp-Name")),
+        Some(told) => agrees("Mcp-Name", &decode(told)?, name),
+    }
 }
 
 fn required<'a>(
@@ -222,8 +226,11 @@ fn required<'a>(
     header: &HeaderName,
     shown: &str,
 ) -> Result<&'a HeaderValue, Failure> {
-    let missing = || Failure::header_mismatch(format_args!("{shown} header is missing"));
-    only(headers, header)?.ok_or_else(missing)
+    only(headers, header)?.ok_or_else(|| missing(shown))
+}
+
+fn missing(shown: &str) -> Failure {
+    Failure::header_mismatch(format_args!("{shown} header is missing"))
 }
 
 /// The header, which two readers may read differently when it is given twice.

@@ -28,6 +28,7 @@ pub(crate) use self::lists::ClientLists;
 use self::lists::DedicatedLists;
 use crate::asking::LIST_ROOTS;
 use crate::bridge;
+use crate::catalog::listing::ListKind;
 use crate::catalog::source::{Source, Updates};
 use crate::log_level::is_logged_from;
 use crate::notify::{Audience, SourceId, line_id};
@@ -133,6 +134,20 @@ impl OwnLines {
     /// What servers list to clients on these connections.
     pub(crate) fn lists(&self) -> &Arc<ClientLists> {
         &self.lists
+    }
+
+    /// Has a list read again on the dedicated connections of `client`; whether it is on any.
+    pub(crate) fn suspect(&self, client: ClientId, kind: ListKind) -> bool {
+        let all = self.lock();
+        let lists = all.iter().filter_map(|(key, own)| {
+            let lists = own.lists.as_ref()?;
+            let is_its = key.1 == Whose::Session(client) || lists.was_leased_to(client);
+            is_its.then(|| Arc::clone(lists))
+        });
+        let lists: Vec<_> = lists.collect();
+        drop(all);
+        let suspected = lists.iter().filter(|lists| lists.suspect(client, kind));
+        suspected.count() > 0
     }
 
     /// How many there are.

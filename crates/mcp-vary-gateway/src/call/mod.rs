@@ -76,7 +76,8 @@ impl Call<'_> {
         }
     }
 
-    /// Finds something that a list must show to exist; a list that cannot be read says so itself.
+    /// Finds something that a list must show to exist; a list that cannot be read says so itself. What is missing is
+    /// looked for in lists that are read again, also on connections that the client has alone (SV-12).
     pub(crate) async fn find<T>(
         &self,
         kind: ListKind,
@@ -86,8 +87,14 @@ impl Call<'_> {
         if let Some(found) = find(&self.catalog) {
             return Ok(found);
         }
-        let found = self.class.catalog.find(kind, find).await;
-        found.map_err(|failure| failure.unwrap_or_else(not_found))
+        let failure = match self.class.catalog.find(kind, &find).await {
+            Ok(found) => return Ok(found),
+            Err(failure) => failure,
+        };
+        let (classes, client) = (&self.gateway.classes, self.client.connection);
+        let again = classes.read_again(&self.class, client, kind).await;
+        let found = again.and_then(|class| find(&class.catalog.current()));
+        found.ok_or_else(|| failure.unwrap_or_else(not_found))
     }
 
     pub(crate) fn not_found(&self, variant: usize, what: Identifier) -> Failure {

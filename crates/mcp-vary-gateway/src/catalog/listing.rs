@@ -88,8 +88,8 @@ pub(crate) struct Listing {
     /// The members of the first page's result; the items are an empty array, the cursor is gone.
     pub(crate) frame: Arc<str>,
     pub(crate) items: Vec<Item>,
-    /// What a modern server says of how long the list is fresh; zero when it says nothing.
-    pub(crate) ttl: Duration,
+    /// What a modern server says of how long the list is fresh.
+    pub(crate) ttl: Option<Duration>,
 }
 
 /// One item as listed, and its identifier.
@@ -268,7 +268,7 @@ struct Page {
     frame: String,
     items: Vec<Item>,
     next: Option<String>,
-    ttl: Duration,
+    ttl: Option<Duration>,
 }
 
 impl Page {
@@ -310,7 +310,7 @@ impl Page {
         let is_whole = items.len() == readable;
         let next = members.get_str("nextCursor");
         let ttl = members.get("ttlMs").and_then(|ttl| ttl.parse().ok());
-        let ttl = Duration::from_millis(ttl.unwrap_or(0));
+        let ttl = ttl.map(Duration::from_millis);
         members.remove("nextCursor");
         members.set(key, "[]");
         let frame = members.to_json();

@@ -351,7 +351,7 @@ mod tests {
             whole: None,
             frame: r#"{"tools":[]}"#.into(),
             items: names.iter().map(item).collect(),
-            ttl: std::time::Duration::ZERO,
+            ttl: None,
         };
         Part {
             server: server.into(),

@@ -9,9 +9,9 @@ use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use mcp_vary::json::Members;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
-use tokio::sync::{Mutex, broadcast, watch};
+use tokio::sync::{Mutex, Notify, broadcast, watch};
 use tokio::time::Instant;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::item::Maker;
 use super::listing::{ListKind, Listing};
@@ -37,6 +37,9 @@ pub(crate) struct Source {
     /// How many views are made of each list.
     views: AtomicUsize,
     shared: Arc<SharedLists>,
+    /// The lists that are to be read again although nothing was announced.
+    stale: std::sync::Mutex<BTreeSet<ListKind>>,
+    revalidate: Notify,
 }
 
 /// What a server said last, all of one moment.
@@ -48,7 +51,7 @@ pub(crate) struct Told {
     pub(crate) listings: BTreeMap<ListKind, Result<Arc<Listing>, Failure>>,
     /// Why a list could not be read again; the one before is shown, if there is one.
     pub(crate) unread: BTreeMap<ListKind, Failure>,
-    /// When a list must be read again before it is shown; absent while the server tells of changes.
+    /// When a list is to be read again; absent while the server announces changes.
     expires: BTreeMap<ListKind, Instant>,
 }
 
@@ -110,6 +113,8 @@ impl Source {
             replacing: std::sync::Mutex::default(),
             views: AtomicUsize::new(1),
             shared,
+            stale: std::sync::Mutex::default(),
+            revalidate: Notify::new(),
         }
     }
 
@@ -201,9 +206,7 @@ impl Source {
             return;
         };
         self.meet(&upstream);
-        for kind in kinds {
-            self.read_if(&upstream, *kind, |_| true).await;
-        }
+        self.read_all(&upstream, kinds).await;
     }
 
     /// Whether the server has not answered yet, and the first attempt to connect to it is not over.
@@ -236,12 +239,28 @@ impl Source {
         }
     }
 
-    /// Whether `kind` can be listed as it is known.
+    /// Whether `kind` can be listed as it is known. A list that has expired can: it is read again in the background,
+    /// and who was shown the old one is notified if it differs.
     pub(crate) fn is_fresh(&self, kind: ListKind) -> bool {
         let following = *self.following.borrow();
-        let expires = self.told.load().expires.get(&kind).copied();
-        (!following.pending || following.late)
-            && expires.is_none_or(|expires| Instant::now() < expires)
+        if following.pending && !following.late {
+            return false;
+        }
+        let told = self.told.load();
+        let expires = told.expires.get(&kind);
+        if expires.is_none_or(|expires| Instant::now() < *expires) {
+            return true;
+        }
+        let is_known = matches!(told.listings.get(&kind), Some(Ok(_)));
+        if is_known && self.stale().insert(kind) {
+            self.revalidate.notify_one();
+        }
+        is_known
+    }
+
+    fn stale(&self) -> std::sync::MutexGuard<'_, BTreeSet<ListKind>> {
+        let stale = self.stale.lock();
+        stale.unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Waits until the changes that were announced by now are read, unless that takes too long.
@@ -304,11 +323,21 @@ impl Source {
         let mut pause = Instant::now();
         loop {
             let news = match next.take() {
-                Some(news) => news,
-                None => match received(&mut events).await {
-                    Some(news) => news,
-                    None => return self.following.send_modify(|now| now.pending = false),
+                Some(news) => Some(news),
+                None => tokio::select! {
+                    biased;
+                    news = received(&mut events) => news,
+                    () = self.revalidate.notified() => {
+                        if let Some(changes) = self.revalidate().await {
+                            changed(changes).await;
+                        }
+                        pause = Instant::now() + PAUSE;
+                        continue;
+                    }
                 },
+            };
+            let Some(news) = news else {
+                return self.following.send_modify(|now| now.pending = false);
             };
             if news.kinds.is_empty() && !news.connected {
                 self.following.send_modify(|now| now.pending = false);
@@ -334,6 +363,35 @@ impl Source {
         }
     }
 
+    /// Reads the lists that have expired, while requests are answered from what is known; what has changed.
+    async fn revalidate(&self) -> Option<Changes> {
+        let kinds = self.stale().clone();
+        let lists = match self.line.up() {
+            Some(upstream) => self.read_all(&upstream, &kinds).await,
+            None => BTreeSet::new(),
+        };
+        self.stale().retain(|kind| !kinds.contains(kind));
+        let changes = Changes {
+            lists,
+            announced: BTreeSet::new(),
+            updates: Updates::default(),
+        };
+        (!changes.is_none()).then_some(changes)
+    }
+
+    /// Reads lists; which of them are other than before.
+    async fn read_all(
+        &self,
+        upstream: &Upstream,
+        kinds: &BTreeSet<ListKind>,
+    ) -> BTreeSet<ListKind> {
+        let read = kinds.iter().map(|kind| async {
+            let is_other = self.read_if(upstream, *kind, |_| true).await;
+            is_other.then_some(*kind)
+        });
+        join_all(read).await.into_iter().flatten().collect()
+    }
+
     /// Reads the lists that the news are about; which of them are other than before.
     async fn read_again(&self, news: &News) -> BTreeSet<ListKind> {
         let Some(upstream) = self.line.up() else {
@@ -343,15 +401,11 @@ impl Source {
         if news.connected {
             changed = self.meet(&upstream);
         }
-        let read = |kind: ListKind| {
-            let upstream = &upstream;
-            let wanted = news.connected || news.kinds.contains(&kind);
-            async move { (wanted && self.read_if(upstream, kind, |_| true).await).then_some(kind) }
+        let wanted = match news.connected {
+            true => BTreeSet::from(ListKind::ALL),
+            false => news.kinds.clone(),
         };
-        let [tools, resources, templates, prompts] = ListKind::ALL;
-        let read = tokio::join!(read(tools), read(resources), read(templates), read(prompts));
-        let read = [read.0, read.1, read.2, read.3];
-        changed.extend(read.into_iter().flatten());
+        changed.extend(self.read_all(&upstream, &wanted).await);
         changed
     }
 
@@ -436,9 +490,16 @@ impl Source {
             return false;
         }
         let listing = self.read_one(upstream, kind).await;
-        let life = expiry(upstream.hello(), kind, &listing);
+        let list_ttl = self.line.config().limits.list_ttl;
+        let life = expiry(upstream.hello(), kind, &listing, list_ttl);
         *last = Some(Instant::now());
-        self.put(kind, listing, life)
+        let items = listing.as_ref().map(|listing| listing.items.len()).ok();
+        let is_other = self.put(kind, listing, life);
+        if let (Some(items), true) = (items, is_other) {
+            let (server, list) = (self.name(), kind.method());
+            info!(server, list, items, "list read");
+        }
+        is_other
     }
 
     async fn read_one(&self, upstream: &Upstream, kind: ListKind) -> Result<Listing, Failure> {
@@ -452,7 +513,7 @@ impl Source {
             Err(Failure::internal(why))
         });
         match &listing {
-            Ok(listing) => info!(server, list, items = listing.items.len(), "list read"),
+            Ok(listing) => debug!(server, list, items = listing.items.len(), "list received"),
             Err(failure) => warn!(server, list, error = failure.message(), "list not read"),
         }
         listing
@@ -660,15 +721,24 @@ fn also_received(events: &mut broadcast::Receiver<Event>, mut news: News) -> New
     }
 }
 
-/// How long a list may be shown without being read again: for ever, while the server tells of changes.
+/// How long a list may be shown without being read again: for ever, while the server announces changes; else for what a
+/// modern server says, or for `list_ttl`, unless that is zero.
 ///
 /// > In this case, the client relies entirely on TTL-based freshness.
 /// > (MCP 2026-07-28, server/utilities/caching, "Interaction with Notifications")
-fn expiry(hello: &Hello, kind: ListKind, listing: &Result<Listing, Failure>) -> Option<Duration> {
-    match listing {
-        Err(_) => Some(PAUSE),
-        Ok(_) if hello.offers(kind.capability(), "listChanged") => None,
-        Ok(listing) if hello.era() == Era::Modern => Some(listing.ttl.max(PAUSE)),
-        Ok(_) => None,
+fn expiry(
+    hello: &Hello,
+    kind: ListKind,
+    listing: &Result<Listing, Failure>,
+    list_ttl: Duration,
+) -> Option<Duration> {
+    let Ok(listing) = listing else {
+        return Some(PAUSE);
+    };
+    if hello.offers(kind.capability(), "listChanged") {
+        return None;
     }
+    let said = listing.ttl.filter(|_| hello.era() == Era::Modern);
+    let set = (!list_ttl.is_zero()).then_some(list_ttl);
+    said.or(set).map(|life| life.max(PAUSE))
 }

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::Duration;
 
 use mcp_vary::variant::ServerVariant;
 use mcp_vary::view::{Description, ResourceOverride, ToolOverride};
@@ -63,7 +62,7 @@ fn part(kind: ListKind, server: usize, items: Option<&[Traits]>) -> Part {
         whole: None,
         frame: format!(r#"{{"{}":[]}}"#, kind.items_key()).into(),
         items: items.iter().map(|traits| item(kind, *traits)).collect(),
-        ttl: Duration::ZERO,
+        ttl: None,
     });
     let broken = || Failure::internal("broken");
     Part {

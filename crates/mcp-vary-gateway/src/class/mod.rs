@@ -343,6 +343,19 @@ impl Classes {
         Ok(self.own.lists().class_of(class, client).await)
     }
 
+    /// `class` after a list was read again on the connections that `client` has alone; none where it has none, or they
+    /// were read a moment ago.
+    pub(crate) async fn read_again(
+        &self,
+        class: &Arc<Class>,
+        client: Option<ClientId>,
+        kind: ListKind,
+    ) -> Option<Arc<Class>> {
+        let client = client.filter(|client| class.can_be_asked && self.own.suspect(*client, kind));
+        client?;
+        Some(self.own.lists().class_of(Arc::clone(class), client).await)
+    }
+
     async fn open(&self, key: &ClassKey) -> Result<Arc<Class>, Failure> {
         let inherited = self.others.inherited(key);
         let lines = self.servers.iter();

@@ -128,6 +128,8 @@ pub(super) struct DedicatedLists {
     client: Mutex<Option<ClientId>>,
     /// Whether a change was announced that has not been compared yet.
     pending: watch::Sender<bool>,
+    /// When the lists were compared last.
+    compared: Mutex<Option<Instant>>,
     /// Set once the lists differ from the shared ones.
     follower: OnceLock<Arc<Follower>>,
 }
@@ -140,6 +142,7 @@ impl DedicatedLists {
             shared: Mutex::default(),
             client: Mutex::default(),
             pending: watch::Sender::default(),
+            compared: Mutex::default(),
             follower: OnceLock::new(),
         })
     }
@@ -152,6 +155,11 @@ impl DedicatedLists {
     /// The next request is of the class that shares `source`.
     pub(super) fn compare_with(&self, source: &Arc<Source>) {
         *lock(&self.shared) = Arc::downgrade(source);
+    }
+
+    /// Whether `client` used it last.
+    pub(super) fn was_leased_to(&self, client: ClientId) -> bool {
+        *lock(&self.client) == Some(client)
     }
 
     /// Whether it lists what all others of the class do, as far as is known.
@@ -167,6 +175,21 @@ impl DedicatedLists {
     /// Whether it lists something that no request can be related to any more.
     pub(super) fn is_tainted(&self) -> bool {
         self.follower.get().is_some() && lock(&self.client).is_none()
+    }
+
+    /// Has a list compared although no change was announced, unless that was done a moment ago; whether it is.
+    pub(super) fn suspect(self: &Arc<Self>, client: ClientId, kind: ListKind) -> bool {
+        let is_recent = lock(&self.compared).is_some_and(|at| at.elapsed() < PAUSE);
+        if is_recent || self.follower.get().is_some() || self.line.up().is_none() {
+            return false;
+        }
+        self.all.add(client, self);
+        self.pending.send_modify(|pending| {
+            // Inside of the lock, so that whoever watches does not take it back before.
+            self.line.may_have_changed(kind.kind());
+            *pending = true;
+        });
+        true
     }
 
     /// Waits until the changes that were announced by now were compared, unless that takes too long.
@@ -204,7 +227,9 @@ impl DedicatedLists {
                 break source;
             }
             pause = Instant::now() + PAUSE;
-            self.pending.send_replace(!events.is_empty());
+            *lock(&self.compared) = Some(Instant::now());
+            self.pending
+                .send_modify(|pending| *pending = !events.is_empty());
             if events.is_empty() {
                 self.all.remove(self);
             }

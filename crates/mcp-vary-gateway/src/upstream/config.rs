@@ -264,6 +264,8 @@ pub struct Limits {
     pub own_connections: usize,
     /// How long a connection that nobody uses stays open.
     pub unused: Duration,
+    /// How long a list of a server that does not announce changes is shown before it is read again; zero for ever.
+    pub list_ttl: Duration,
     /// How long a server may be silent before it is asked whether it is there; zero to never ask.
     pub ping: Duration,
     /// How long it may take to say so, while no call is running; then it counts as hung.
@@ -294,6 +296,7 @@ impl Default for Limits {
             connections: 8,
             own_connections: 64,
             unused: Duration::from_secs(300),
+            list_ttl: Duration::from_secs(60),
             ping: Duration::from_secs(30),
             hung: Duration::from_secs(20),
             backoff: Duration::from_millis(250),

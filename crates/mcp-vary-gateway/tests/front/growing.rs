@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::future::join_all;
+use mcp_vary_gateway::revision::Era;
 use mcp_vary_gateway::{Config, Target};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
@@ -376,7 +378,7 @@ async fn a_storm_of_announcements_is_one_reading() {
     let (house, growing, _shared) = house(Said::Call).await;
     let mut client = listening(&house, Way::HttpLegacy).await;
     let before = growing.with(|state| state.listed.values().sum::<usize>());
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     for number in 0..10 {
         let arguments = json!({"tool": format!("new {number}"), "times": 50});
         is_answered(&calls(&mut client, enable(arguments)).await, "enable");
@@ -386,4 +388,230 @@ async fn a_storm_of_announcements_is_one_reading() {
     let read = growing.with(|state| state.listed.values().sum::<usize>()) - before;
     // Of two sessions, that of the lists and that of the client: one at once, then one a second.
     assert!(read <= 2 * (seconds + 2), "{read} readings in {seconds} s");
+}
+
+/// A server whose tools change without a word, and which may be slow to list them.
+#[derive(Clone)]
+struct Silent {
+    era: Era,
+    /// What it says of its tools beside them: `ttlMs`.
+    says: Value,
+    declares: Value,
+    tools: Arc<Mutex<Vec<&'static str>>>,
+    is_stuck: Arc<AtomicBool>,
+}
+
+impl Silent {
+    fn new(era: Era, declares: Value, says: Value) -> Self {
+        Self {
+            era,
+            says,
+            declares,
+            tools: Arc::new(Mutex::new(vec!["old"])),
+            is_stuck: Arc::default(),
+        }
+    }
+
+    async fn house(&self, list_ttl: Duration) -> House {
+        let silent = self.clone();
+        let peer = Peer::start(move |seen| silent.answer(seen)).await;
+        House::behind_one(peer, |mut config| {
+            config.servers[0].limits.list_ttl = list_ttl;
+            config
+        })
+        .await
+    }
+
+    fn grow(&self) {
+        self.tools.lock().unwrap().push("new");
+    }
+
+    fn answer(&self, seen: &Seen) -> Option<Reply> {
+        let result = match (seen.method(), self.era) {
+            ("initialize", Era::Legacy) => introduced("silent", self.declares.clone()),
+            ("initialize", Era::Modern) => return Some(seen.refuse(400, -32601, "not known")),
+            ("server/discover", Era::Modern) => json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"],
+                "capabilities": self.declares,
+            }),
+            ("tools/list", _) if self.is_stuck.load(Ordering::SeqCst) => {
+                return Some(Reply::silence());
+            }
+            ("tools/list", _) => {
+                let tools = self.tools.lock().unwrap();
+                let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
+                let tools: Vec<_> = tools.iter().map(tool).collect();
+                let mut result = self.says.clone();
+                result["tools"] = json!(tools);
+                result
+            }
+            ("tools/call", _) => {
+                let name = seen.body["params"]["name"].as_str().unwrap();
+                assert!(
+                    self.tools.lock().unwrap().contains(&name),
+                    "{name} is sent on"
+                );
+                json!({"content": [{"type": "text", "text": name}]})
+            }
+            _ => return None,
+        };
+        Some(seen.answer(&result))
+    }
+}
+
+/// Servers of both eras that announce nothing, with what bounds the life of their lists.
+fn silent() -> [(Silent, Duration); 3] {
+    let (short, long) = (Duration::from_millis(1), Duration::from_secs(3_600));
+    [
+        (
+            Silent::new(Era::Legacy, json!({"tools": {}}), json!({})),
+            short,
+        ),
+        (
+            Silent::new(
+                Era::Legacy,
+                json!({"tools": {"listChanged": false}}),
+                json!({}),
+            ),
+            short,
+        ),
+        (
+            Silent::new(
+                Era::Modern,
+                json!({"tools": {}}),
+                json!({"resultType": "complete", "ttlMs": 5, "cacheScope": "public"}),
+            ),
+            long,
+        ),
+    ]
+}
+
+/// A list that has expired is shown while it is read again, and who was shown it is notified.
+#[tokio::test]
+async fn a_list_that_changes_silently_is_read_again_when_its_time_is_over() {
+    for (server, list_ttl) in silent() {
+        for way in Way::ALL {
+            let house = server.house(list_ttl).await;
+            let mut client = Ear::listening(&house, way, everything(&[]), None).await;
+            assert_eq!(lists(&mut client).await, ["old"]);
+            server.grow();
+            soon(async {
+                while lists(&mut client).await != ["old", "new"] {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+            })
+            .await;
+            hears_of_a_tool(&mut client, way).await;
+            server.tools.lock().unwrap().pop();
+        }
+    }
+}
+
+/// No request waits for a list that was read before.
+#[tokio::test]
+async fn a_server_that_is_slow_to_list_again_holds_nobody_up() {
+    for (server, list_ttl) in silent() {
+        let house = server.house(list_ttl).await;
+        let mut client = Ear::listening(&house, Way::HttpLegacy, everything(&[]), None).await;
+        assert_eq!(lists(&mut client).await, ["old"]);
+        server.is_stuck.store(true, Ordering::SeqCst);
+        let before = house.peer.of("tools/list").len();
+        let began = Instant::now();
+        soon(async {
+            while house.peer.of("tools/list").len() == before {
+                assert_eq!(lists(&mut client).await, ["old"]);
+            }
+        })
+        .await;
+        for _ in 0..10 {
+            assert_eq!(lists(&mut client).await, ["old"]);
+        }
+        // Less than anybody waits for a server that is slow to list.
+        assert!(
+            began.elapsed() < Duration::from_secs(5),
+            "{:?}",
+            began.elapsed()
+        );
+    }
+}
+
+/// The list of a server that announces its changes is read when it does.
+#[tokio::test]
+async fn a_list_whose_changes_are_announced_does_not_expire() {
+    let announces = Silent::new(
+        Era::Legacy,
+        json!({"tools": {"listChanged": true}}),
+        json!({}),
+    );
+    let silent = Silent::new(Era::Legacy, json!({"tools": {}}), json!({}));
+    let expiring = Duration::from_millis(1);
+    let houses = [
+        announces.house(expiring).await,
+        silent.house(expiring).await,
+        silent.house(Duration::ZERO).await,
+    ];
+    let before = houses
+        .each_ref()
+        .map(|house| house.peer.of("tools/list").len());
+    soon(async {
+        while houses[1].peer.of("tools/list").len() < before[1] + 2 {
+            for house in &houses {
+                let mut client = listening(house, Way::HttpLegacy).await;
+                assert_eq!(lists(&mut client).await, ["old"]);
+            }
+        }
+    })
+    .await;
+    for at in [0, 2] {
+        // One more, since a client that can be asked is of another class.
+        let read = houses[at].peer.of("tools/list").len() - before[at];
+        assert!(read <= 2, "{read} readings of house {at}");
+    }
+}
+
+/// SV-12: what is not listed is looked for once more, whatever the server declares; what is hidden and what does not
+/// exist are refused alike, and never sent on.
+#[tokio::test]
+async fn a_name_that_is_not_listed_is_looked_for_once_more() {
+    let announces = json!({"tools": {"listChanged": true}});
+    let modern = json!({"resultType": "complete", "ttlMs": 3_600_000, "cacheScope": "public"});
+    for server in [
+        Silent::new(Era::Legacy, announces.clone(), json!({})),
+        Silent::new(Era::Legacy, json!({"tools": {}}), json!({})),
+        Silent::new(Era::Modern, announces, modern.clone()),
+        Silent::new(Era::Modern, json!({"tools": {}}), modern),
+    ] {
+        for way in Way::ALL {
+            let house = server.house(Duration::ZERO).await;
+            let mut client = listening(&house, way).await;
+            assert_eq!(lists(&mut client).await, ["old"]);
+            server.grow();
+            soon(async {
+                // A list that was read a moment ago is not read again.
+                while calls(&mut client, tool("new")).await["error"]["code"] == -32602 {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            })
+            .await;
+            is_answered(&calls(&mut client, tool("new")).await, "new");
+            is_unknown(&calls(&mut client, tool("none")).await);
+            server.tools.lock().unwrap().pop();
+        }
+    }
+}
+
+/// What a session enables without a word is found by whoever calls it there.
+#[tokio::test]
+async fn what_one_session_enables_silently_is_there_for_its_calls() {
+    for way in RECOGNISED {
+        let (house, _growing, _shared) = house(Said::Call).await;
+        let mut client = listening(&house, way).await;
+        let arguments = json!({"tool": "new", "times": 0});
+        is_answered(&calls(&mut client, enable(arguments)).await, "enable");
+        is_answered(&calls(&mut client, tool("new")).await, "new");
+        hears_of_a_tool(&mut client, way).await;
+        assert_eq!(lists(&mut client).await, ["enable", "new"], "{way:?}");
+        let mut other = listening(&house, Way::StdioLegacy).await;
+        is_unknown(&calls(&mut other, tool("new")).await);
+    }
 }

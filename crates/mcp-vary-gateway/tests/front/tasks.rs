@@ -303,6 +303,28 @@ async fn a_task_of_the_extension_goes_back_to_its_server() {
     }
 }
 
+/// FastMCP 4 sends no `Mcp-Name` with these.
+#[tokio::test]
+async fn a_task_is_found_without_the_header_that_repeats_its_id() {
+    let (house, _two) = two(Era::Modern).await;
+    let knows_tasks = knows_tasks();
+    let call = modern(json!(1), "tools/call", tool("two_job"), &knows_tasks);
+    let mut http = house.connect().await;
+    let made = http.ask(&Post::modern(&call)).await.json();
+    let id = &made["result"]["taskId"];
+    for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+        let params = json!({"taskId": id, "inputResponses": {}});
+        let post = Post::modern(&modern(json!(2), method, params, &knows_tasks));
+        let answer = http.ask(&post.clone().without("Mcp-Name")).await;
+        assert_eq!(answer.status, 200, "{method}");
+        assert!(answer.json()["result"].is_object(), "{}", answer.text());
+        let answer = http.ask(&post.clone().with("Mcp-Name", "another")).await;
+        assert_eq!(answer.refusal(), (400, -32020, json!(2)), "{method}");
+        let answer = http.ask(&post.without("Mcp-Method")).await;
+        assert_eq!(answer.refusal(), (400, -32020, json!(2)), "{method}");
+    }
+}
+
 /// A server that misses what the client has not declared is right; one that misses what it has, and the gateway does
 /// not carry, refuses the gateway.
 #[tokio::test]

@@ -197,6 +197,15 @@ pass only under variants that hide nothing",
         takes: Takes::Duration(|draft| &mut draft.limits.unused),
     },
     Setting {
+        key: "list-ttl",
+        about: "how long a list is shown before it is read again, in the background, of a server that does not declare \
+`listChanged`; a modern server's own `ttlMs` goes first. `off` to read it when it announces a change alone",
+        default: "60s",
+        takes: Takes::Other(Schema::duration_or_off, |reader, field, draft| {
+            reader.duration_or_off(field, &mut draft.limits.list_ttl)
+        }),
+    },
+    Setting {
         key: "connections",
         about: "connections at most, for clients that can do different things or share none; with \
 `isolation: session` one of them is for clients without sessions",
