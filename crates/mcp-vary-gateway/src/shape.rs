@@ -179,9 +179,10 @@ impl Shaping {
         let none = Features::default();
         let features = self.features.as_deref().unwrap_or(&none);
         let policy = Policy {
-            // A client that gets the text alone has no use for the value alone.
-            always_both: self.always_both || self.fields() == ResultFields::Content,
+            always_both: self.always_both,
             lift: self.lift_json_text,
+            // Revisions without links have no structure either.
+            text_only: !self.is_linked || self.fields() == ResultFields::Content,
             non_object_structured: self.era == Era::Modern,
             report: self.report,
             variant: self.variant.as_ref().map(VariantId::as_str),

@@ -6,6 +6,7 @@
 mod compare;
 
 pub use self::compare::{Field, Finding, LARGER, MAX_NAMED, SMALLEST_LARGE, compare};
+pub(crate) use self::compare::{retells, say_all};
 
 use crate::json::{Json, JsonError, Members, elements};
 use crate::shape::{META_APPLIED, Relation, blocks, meta, relations_to, text_of, texts};

@@ -339,6 +339,7 @@ fn case() -> impl Strategy<Value = Case> {
             },
             policy: Policy {
                 always_both: on[3],
+                text_only: false,
                 lift: on[4],
                 non_object_structured: on[5],
                 report: on[6],

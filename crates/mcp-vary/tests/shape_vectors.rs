@@ -33,6 +33,7 @@ fn holds(case: &Members<'_>) {
         &Policy {
             always_both: flag(policy, "always_both").unwrap_or(default.always_both),
             lift: flag(policy, "lift").unwrap_or(default.lift),
+            text_only: flag(policy, "text_only").unwrap_or(default.text_only),
             non_object_structured: flag(policy, "non_object_structured")
                 .unwrap_or(default.non_object_structured),
             report: flag(policy, "report").unwrap_or(default.report),

@@ -56,6 +56,7 @@ mod starting;
 mod status;
 mod stdio;
 mod streams;
+mod summaries;
 mod support;
 mod task_status;
 mod tasks;

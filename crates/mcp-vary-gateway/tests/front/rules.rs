@@ -29,7 +29,7 @@ fn answer(seen: &Seen) -> Option<Reply> {
             "outputSchema": {"type": "object"},
         }]}),
         "tools/call" => json!({
-            "content": [{"type": "text", "text": "mild"}, {"type": "image", "data": "", "mimeType": "image/png"}],
+            "content": [{"type": "text", "text": "8 degrees"}, {"type": "image", "data": "", "mimeType": "image/png"}],
             "structuredContent": {"degrees": 8},
         }),
         _ => return None,

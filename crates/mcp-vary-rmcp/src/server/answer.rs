@@ -188,6 +188,7 @@ impl Features {
     fn policy(&self) -> Policy<'_> {
         Policy {
             non_object_structured: self.era() == Era::Modern,
+            text_only: self.is_text_only(),
             report: self.is_negotiated(),
             variant: self.variant(),
             ..Policy::default()

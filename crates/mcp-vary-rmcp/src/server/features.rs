@@ -55,6 +55,8 @@ use super::vary::ActiveVariant;
 pub struct Features {
     declared: Declared<feature::Features>,
     era: Era,
+    /// Whether the client's revision has no `structuredContent`.
+    text_only: bool,
     variant: Option<String>,
     tool: Option<CalledTool>,
 }
@@ -95,6 +97,10 @@ impl Features {
         }
         self.declared.value = self.declared.value.overridden_by(&tags);
         self
+    }
+
+    pub(super) fn is_text_only(&self) -> bool {
+        self.text_only
     }
 
     pub(super) fn variant(&self) -> Option<&str> {
@@ -163,6 +169,7 @@ pub fn features(context: &RequestContext<RoleServer>) -> Features {
     Features {
         declared,
         era: era(context),
+        text_only: is_text_only(context),
         variant: variant.map(|active| active.id().as_str().to_owned()),
         tool: tool.cloned(),
     }
@@ -242,6 +249,12 @@ pub(super) fn era(context: &RequestContext<RoleServer>) -> Era {
         Some(version) if version.as_str() >= ProtocolVersion::V_2026_07_28.as_str() => Era::Modern,
         _ => Era::Legacy,
     }
+}
+
+/// Whether the revision of the request is older than `structuredContent`.
+fn is_text_only(context: &RequestContext<RoleServer>) -> bool {
+    let version = context.protocol_version();
+    version.is_some_and(|version| version.as_str() < ProtocolVersion::V_2025_06_18.as_str())
 }
 
 /// Whether the request brings its own capabilities, so that those of a handshake do not count.

@@ -6,11 +6,13 @@ use serde_json::Value;
 
 use super::answer::{Answer, HINTS};
 use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
-use super::content::{Block, array, blocks, texts};
+use super::content::{Block, array, blocks, text_block, texts};
 use super::repeat::{Relation, relations_to};
 use super::tool_result::{Policy, ToolFacts, document, is_shapeable, tool_result};
 use crate::feature::{Features, Format};
-use crate::json::{JsonError, Members, elements};
+use crate::json::{Json, JsonError, Members, elements};
+use crate::render;
+use crate::visibility::{retells, say_all};
 
 /// What a `tools/call` result says: one value, in some words.
 ///
@@ -122,7 +124,7 @@ impl Alternative {
     ///
     /// | chosen format | text in `content` | `structuredContent` |
     /// |---|---|---|
-    /// | `agent` and `format=json`, both declared | none | the value |
+    /// | `agent` and `format=json`, both declared | none of its own | the value |
     /// | JSON otherwise | the value | the value |
     /// | markdown, or none | the markdown, else the text, else what the author wrote, else the value rendered | none: as the server has it; markdown: only for a schema or UI |
     /// | text | the text, else what the author wrote, else the value rendered | only for a schema or UI |
@@ -130,7 +132,8 @@ impl Alternative {
     /// # Properties
     ///
     /// Images, audio, links, embedded resources, blocks of unknown types and unknown members stay as the
-    /// bytes they were, in their order; the text stands where the first one stood. A value that `schema`
+    /// bytes they were, in their order; the text stands where the first one stood. What the author wrote stays
+    /// beside a value that the operator left as it is, and a value that the author's words do not say follows them. A value that `schema`
     /// does not take is told in `content` alone; `structuredContent` stays the server's there, and for a
     /// user interface. Errors, questions, promises, and results that say that they were shaped are unchanged.
     /// Where it has nothing for a client, such as hints alone for one that does not sample, the result is
@@ -289,7 +292,46 @@ impl Telling<'_> {
             answer = answer.with_hint(hint);
         }
         let under = self.alternative.hints_under.as_deref();
-        Ok(answer.with_hints_under(under.unwrap_or(HINTS)))
+        answer = answer.with_hints_under(under.unwrap_or(HINTS));
+        for text in self.beside(value, &kept)? {
+            answer = answer.with_block(&text_block(&text))?;
+        }
+        Ok(answer)
+    }
+
+    /// The texts beside the one that says `value`, where no words of the operator stand for all: what the `author`
+    /// wrote beside JSON, and the value that its words do not say beside those.
+    fn beside(&self, value: &str, author: &[&str]) -> Result<Vec<String>, JsonError> {
+        let Alternative { markdown, text, .. } = self.alternative;
+        let (words, render): (_, fn(&Json<'_>) -> String) =
+            match self.features.choose_format(&Format::ALL) {
+                Some(Format::Json) => return self.beside_json(value, author),
+                Some(Format::Text) => (text.as_ref(), render::text),
+                Some(Format::Markdown) => (markdown.as_ref().or(text.as_ref()), render::markdown),
+                None => return Ok(Vec::new()),
+            };
+        let is_read = (self.tool.output_schema || self.tool.ui) && !self.policy.text_only;
+        if author.is_empty() || words.is_some() || is_read {
+            return Ok(Vec::new());
+        }
+        let value = Json::parse(value)?;
+        let is_lost = !say_all(author, &value);
+        Ok(is_lost.then(|| render(&value)).into_iter().collect())
+    }
+
+    /// What the author wrote beside JSON that is the server's.
+    fn beside_json(&self, value: &str, author: &[&str]) -> Result<Vec<String>, JsonError> {
+        if author.is_empty() || self.alternative.value.is_some() {
+            return Ok(Vec::new());
+        }
+        let is_strict = self.policy.is_strict(self.features, value);
+        let parsed = Json::parse(value)?;
+        let stays = |text: &&&str| !is_strict || self.tool.ui || !retells(text, &parsed, value);
+        Ok(author
+            .iter()
+            .filter(stays)
+            .map(|text| (*text).to_owned())
+            .collect())
     }
 
     /// A result that is prose: the templates can replace it, hints stand after it.
@@ -302,7 +344,7 @@ impl Telling<'_> {
         };
         let hints = &self.alternative.hints;
         let hints = hints.iter().filter(|_| self.features.sampling());
-        let hints: Vec<_> = hints.map(|hint| super::content::text_block(hint)).collect();
+        let hints: Vec<_> = hints.map(|hint| text_block(hint)).collect();
         if told.is_none() && hints.is_empty() {
             return None;
         }
@@ -311,10 +353,7 @@ impl Telling<'_> {
             let all: Vec<_> = own.chain(hints.into_iter().map(Cow::Owned)).collect();
             return Some(array(&all));
         };
-        let texts: Vec<_> = [super::content::text_block(told)]
-            .into_iter()
-            .chain(hints)
-            .collect();
+        let texts: Vec<_> = [text_block(told)].into_iter().chain(hints).collect();
         let texts: Vec<_> = texts.iter().map(String::as_str).collect();
         Some(in_place(written, &texts))
     }

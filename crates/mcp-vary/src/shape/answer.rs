@@ -302,12 +302,7 @@ impl Answer {
             answer: self,
             format,
             is_structured: may_be_structured && (!is_prose || tool.output_schema || tool.ui),
-            // The seed's test case 1: the client itself declared both tags.
-            is_strict: format == Some(Format::Json)
-                && may_be_structured
-                && features.agent()
-                && features.format().is_some()
-                && !policy.always_both,
+            is_strict: may_be_structured && policy.is_strict(features, &self.value),
             hints: if features.sampling() {
                 &self.hints
             } else {
@@ -347,7 +342,8 @@ impl Telling<'_> {
         if !self.is_strict {
             content.push(text_block(&self.words(value)));
         }
-        if !self.is_strict && with_hints.is_none() && !self.hints.is_empty() {
+        // Like a notice, what has no place in the value stands beside it.
+        if with_hints.is_none() && !self.hints.is_empty() {
             content.push(text_block(&self.hints_in_words()));
         }
         content.extend(self.answer.blocks.iter().cloned());

@@ -11,6 +11,7 @@ mod content;
 mod prompt;
 mod repeat;
 mod resource;
+mod rewrite;
 mod tool_result;
 
 pub(crate) use self::applied::meta;

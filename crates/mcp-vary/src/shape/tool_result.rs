@@ -1,13 +1,13 @@
 //! The result of `tools/call`.
 
-use std::borrow::Cow;
-
 use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
-use super::content::{Block, array, blocks, container, is_complete, text_block, texts, with_text};
+use super::content::{Block, blocks, container, is_complete, texts};
 use super::repeat::{Relation, relations, relations_to};
+use super::rewrite::{followed_by, json_and_author, render_each, replace, with_texts};
 use crate::feature::{Features, Format};
 use crate::json::{Json, JsonError, Members, compact};
 use crate::render;
+use crate::visibility::{retells, say_all};
 
 /// What the client's list says of the tool.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -55,6 +55,9 @@ pub struct Policy<'a> {
     pub always_both: bool,
     /// A text that is exactly one JSON document becomes the structured value under `format=json`.
     pub lift: bool,
+    /// The client reads `content` alone: its revision has no `structuredContent` (before 2025-06-18), or the
+    /// operator says so.
+    pub text_only: bool,
     /// The client's revision allows a `structuredContent` that is no object (2026-07-28 on).
     pub non_object_structured: bool,
     /// The client declared the extension, so it is told what was applied.
@@ -69,6 +72,7 @@ impl Default for Policy<'_> {
         Self {
             always_both: false,
             lift: true,
+            text_only: false,
             non_object_structured: false,
             report: false,
             variant: None,
@@ -76,21 +80,34 @@ impl Default for Policy<'_> {
     }
 }
 
+impl Policy<'_> {
+    /// Whether a client with `features` gets `value`, JSON, alone: the seed's test case 1, where the client itself
+    /// declared both tags and the operator lets it.
+    pub(super) fn is_strict(&self, features: &Features, value: &str) -> bool {
+        features.choose_format(&Format::ALL) == Some(Format::Json)
+            && features.agent()
+            && features.format().is_some()
+            && (value.starts_with('{') || self.non_object_structured)
+            && !self.always_both
+            && !self.text_only
+    }
+}
+
 /// Shapes `result`, the `result` member of a `tools/call` answer, for a client with `features`.
 ///
 /// | chosen format | `content` | `structuredContent` |
 /// |---|---|---|
-/// | `agent` and `format=json`, both declared | no text | as written |
-/// | `format=json`, `agent` alone | the value's JSON as one text | as written |
-/// | `format=markdown`, `human` alone | rendered where it repeats the value | only for a schema or UI |
+/// | `agent` and `format=json`, both declared | no text that only says the value again | as written |
+/// | `format=json`, `agent` alone | the value's JSON as one text, the author's after it | as written |
+/// | `format=markdown`, `human` alone | rendered where it repeats the value, or after a text that does not say all of it | only for a schema or UI |
 /// | `format=text` | the same without markup | only for a schema or UI |
 ///
 /// # Properties
 ///
 /// Images, audio, links, embedded resources and blocks of unknown types stay in place as the bytes
 /// they were, and so do unknown members. The structured value is kept as written or left out, never
-/// altered, and never left out where the client was given a schema. Text that says something of its
-/// own is kept beside markdown, plain text, and the data of a user interface. Shaping a shaped result changes nothing.
+/// altered, and never left out where the client was given a schema. Where it is left out, every scalar of it stands
+/// in a text. Text that says something of its own is kept. Shaping a shaped result changes nothing.
 ///
 /// Errors, input-required results, task handles and results that say that they were shaped are
 /// unchanged, and so is everything for a client that declared nothing usable.
@@ -212,32 +229,48 @@ impl Shaping<'_> {
         Ok(Some(result.to_json()))
     }
 
-    /// JSON: alone in `structuredContent`, or there and as text.
+    /// JSON: alone in `structuredContent`, or there and as text; beside it what the author wrote.
     fn json(&self, blocks: &[Block<'_>], structured: Option<&str>) -> Result<Outcome, JsonError> {
         let Some(structured) = structured else {
             return Ok(self.lift(blocks));
         };
+        let texts = texts(blocks);
         let is_object = structured.starts_with('{');
         if self.is_strict() && (is_object || self.policy.non_object_structured) {
-            return Ok(Outcome::content(replace(blocks, &[], Goes::All, None)));
+            let stays = self.stay(structured, &texts)?;
+            return Ok(Outcome::content(with_texts(blocks, |at| stays[at])));
         }
         let json = compact(structured)?;
-        let texts = texts(blocks);
         // The one text says it already.
         if texts == [json.as_str()] {
             return Ok(Outcome::default());
         }
         let relations = relations_to(structured, &texts)?;
-        // The data of a user interface is not for the model: there the author's words stay.
-        let goes = if self.tool.ui {
-            Goes::Repeating
-        } else {
-            Goes::All
+        let content = match self.is_for_interface() {
+            false => json_and_author(blocks, &relations, &json),
+            // The data of a user interface is not for the model: there the author's words stay alone.
+            true => {
+                let is_wanted = !texts.is_empty() || self.policy.always_both;
+                let json = is_wanted.then_some(json.as_str());
+                replace(blocks, &relations, json)
+            }
         };
-        let is_wanted = !texts.is_empty() || !self.tool.ui || self.policy.always_both;
-        let json = is_wanted.then_some(json);
-        let content = replace(blocks, &relations, goes, json.as_deref());
         Ok(Outcome::content(content))
+    }
+
+    /// Which of `texts` stay beside a value that is `written`, where it is all that was asked for: those that
+    /// say something else.
+    fn stay(&self, written: &str, texts: &[&str]) -> Result<Vec<bool>, JsonError> {
+        let relations = relations_to(written, texts)?;
+        let is_author = |relation: &Relation| *relation == Relation::Author;
+        if !relations.iter().any(is_author) {
+            return Ok(vec![false; texts.len()]);
+        }
+        let value = Json::parse(written)?;
+        let stays = |(text, relation): (&&str, &Relation)| {
+            is_author(relation) && (self.tool.ui || !retells(text, &value, written))
+        };
+        Ok(texts.iter().zip(&relations).map(stays).collect())
     }
 
     /// A result without a structured value: its one text may be JSON.
@@ -254,11 +287,11 @@ impl Shaping<'_> {
         if may_lift && (value.as_object().is_some() || self.policy.non_object_structured) {
             let text = (!self.is_strict()).then_some(json.as_str());
             return Outcome {
-                content: replace(blocks, &[Relation::Repeats], Goes::All, text),
+                content: replace(blocks, &[Relation::Repeats], text),
                 lifted: Some(json),
             };
         }
-        let content = replace(blocks, &[Relation::Repeats], Goes::All, Some(&json));
+        let content = replace(blocks, &[Relation::Repeats], Some(&json));
         Outcome::content(content)
     }
 
@@ -283,15 +316,34 @@ impl Shaping<'_> {
             let relation = |at: usize| relations[at];
             return Ok(Outcome::content(render_each(blocks, relation, render)));
         }
-        let is_wanted = relations.contains(&Relation::Repeats) || texts.is_empty() && !self.tool.ui;
-        let rendering = is_wanted.then(|| render(&value));
-        let content = replace(blocks, &relations, Goes::Repeating, rendering.as_deref());
-        Ok(Outcome::content(content))
+        let is_silent = texts.is_empty() && !self.is_for_interface();
+        let is_wanted = is_silent || relations.contains(&Relation::Repeats);
+        if is_wanted {
+            let content = replace(blocks, &relations, Some(&render(&value)));
+            return Ok(Outcome::content(content));
+        }
+        // "No declaration makes values unreachable": the structure goes, so its values stand in a text.
+        let is_unread = !self.is_promised() || self.policy.text_only;
+        let is_lost = is_unread && !say_all(&texts, &value);
+        Ok(Outcome {
+            content: is_lost.then(|| followed_by(blocks, &render(&value))),
+            lifted: None,
+        })
     }
 
     /// The seed's test case 1: the client itself declared both tags, and the operator lets it.
     fn is_strict(&self) -> bool {
-        self.agent && self.explicit && !self.policy.always_both
+        self.agent && self.explicit && !self.policy.always_both && !self.policy.text_only
+    }
+
+    /// Whether the value is the data of a user interface, which the client has.
+    fn is_for_interface(&self) -> bool {
+        self.tool.ui && !self.policy.text_only
+    }
+
+    /// Whether `structuredContent` stays in every format.
+    fn is_promised(&self) -> bool {
+        self.tool.output_schema || self.tool.ui
     }
 
     /// Whether `structuredContent`, as `written`, goes.
@@ -304,7 +356,7 @@ impl Shaping<'_> {
             let may_be_value = self.tool.output_schema && self.policy.non_object_structured;
             return !may_be_value && (is_prose || is_new);
         }
-        is_prose && !self.tool.output_schema && !self.tool.ui
+        is_prose && !self.is_promised()
     }
 }
 
@@ -331,84 +383,4 @@ pub(super) fn document<'t>(texts: &[&'t str]) -> Option<Json<'t>> {
         [text] => container(text),
         _ => None,
     }
-}
-
-/// Which texts go.
-#[derive(Clone, Copy, PartialEq)]
-enum Goes {
-    All,
-    Repeating,
-}
-
-/// `content` without the texts that go, `text` in the place of the first of them.
-///
-/// `text` takes over the annotations of a text that said the same. Without any text at all it
-/// comes first. None when everything stays as it was.
-fn replace(
-    blocks: &[Block<'_>],
-    relations: &[Relation],
-    goes: Goes,
-    text: Option<&str>,
-) -> Option<String> {
-    let mut text = text;
-    let mut changed = false;
-    let mut new: Vec<Cow<'_, str>> = Vec::with_capacity(blocks.len() + 1);
-    if blocks.iter().all(|block| block.text.is_none())
-        && let Some(text) = text
-    {
-        new.push(Cow::Owned(text_block(text)));
-        changed = true;
-    }
-    let mut relations = relations.iter();
-    for block in blocks {
-        let relation = block.text.as_ref().and_then(|_| relations.next());
-        let repeats = relation.is_some_and(|relation| *relation != Relation::Author);
-        let is_going =
-            block.text.is_some() && (goes == Goes::All || relation == Some(&Relation::Repeats));
-        if !is_going || text.is_some() && block.text.as_deref() == text {
-            text = text.filter(|_| !is_going);
-            new.push(Cow::Borrowed(block.written));
-            continue;
-        }
-        changed = true;
-        match text.take() {
-            Some(text) if repeats => new.push(with_text(block.written, text)),
-            Some(text) => new.push(Cow::Owned(text_block(text))),
-            None => {}
-        }
-    }
-    changed.then(|| array(&new))
-}
-
-/// `content` with each text that is the value and JSON rendered in its place, and without those that
-/// repeat the value; `relation` is that of a text by number. None when everything stays as it was.
-fn render_each(
-    blocks: &[Block<'_>],
-    relation: impl Fn(usize) -> Relation,
-    render: fn(&Json<'_>) -> String,
-) -> Option<String> {
-    let mut number = 0..;
-    let mut changed = false;
-    let mut new = Vec::with_capacity(blocks.len());
-    for block in blocks {
-        let text = block.text.as_deref();
-        let rendering = match text.and_then(|_| number.next()).map(&relation) {
-            Some(Relation::Repeats) => {
-                changed = true;
-                continue;
-            }
-            Some(Relation::IsValue) => text.and_then(container).map(|value| render(&value)),
-            Some(Relation::Author | Relation::IsPart) | None => None,
-        };
-        new.push(
-            match rendering.filter(|rendering| Some(rendering.as_str()) != text) {
-                Some(rendering) => {
-                    changed = true;
-                    with_text(block.written, &rendering)
-                }
-                None => Cow::Borrowed(block.written),
-            },
-        );
-    }
-    changed.then(|| array(&new))
 }

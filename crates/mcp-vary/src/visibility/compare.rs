@@ -1,11 +1,13 @@
 //! Whether `content` and `structuredContent` say the same.
 
+mod covers;
 mod held;
 mod numbers;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
+pub(crate) use self::covers::{retells, say_all};
 use self::held::Held;
 use crate::ignored::shown;
 use crate::json::{Json, JsonError, Members, pointer};

@@ -1,6 +1,6 @@
 //! A result, who asks for it, and how it is told.
 
-use mcp_vary::feature::Features;
+use mcp_vary::feature::{Features, Format};
 use mcp_vary::render::{Contract, LeftOut, Limits};
 use mcp_vary::shape::{
     Alternative, Compaction, OutputSchema, Policy, Shaped, ToolFacts, Whole, compact_tool_result,
@@ -53,6 +53,12 @@ impl OutputSchema for Listed<'_> {
 impl Case {
     pub(crate) fn accepts(&self, value: &Value) -> bool {
         self.listed().validator.is_valid(value)
+    }
+
+    /// Whether a format is chosen, so that what a client cannot read of the structure stands in a text.
+    pub(crate) fn shapes_text(&self) -> bool {
+        let (features, _) = Features::from_tags(self.tags.iter().copied());
+        features.choose_format(&Format::ALL).is_some()
     }
 
     fn listed(&self) -> Listed<'_> {
@@ -138,7 +144,7 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
 /// Everything but the result.
 fn asked() -> impl Strategy<Value = Case> {
     let few = (prop::option::of(any::<bool>()), limits());
-    (tags(), any::<[bool; 6]>(), few, told()).prop_map(|(tags, on, (kept, limits), told)| Case {
+    (tags(), any::<[bool; 7]>(), few, told()).prop_map(|(tags, on, (kept, limits), told)| Case {
         served: Served::default(),
         tags,
         tool: ToolFacts {
@@ -147,6 +153,7 @@ fn asked() -> impl Strategy<Value = Case> {
         },
         policy: Policy {
             always_both: on[2],
+            text_only: on[6],
             lift: on[3],
             non_object_structured: on[4],
             report: on[5],

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::case::Case;
 use crate::given::Served;
 use crate::{
-    is_other, is_told_once, keeps_what_is_no_text, meets_its_schema, parts, says_something,
+    is_other, is_told_once, keeps_what_is_no_text, meets_its_schema, parts, says_something, scalars,
 };
 
 const RECORDINGS: &[&str] = &[
@@ -28,6 +28,25 @@ const ROWS: &[&str] = &[
     include_str!("../fixtures/rows/staff.json"),
     include_str!("../fixtures/rows/stations.json"),
 ];
+
+/// What the servers of the example configurations answer.
+const SERVERS: &[&str] = &[
+    include_str!("../../../../examples/configurations/servers/billing.json"),
+    include_str!("../../../../examples/configurations/servers/claims.json"),
+    include_str!("../../../../examples/configurations/servers/clinic.json"),
+    include_str!("../../../../examples/configurations/servers/documents.json"),
+    include_str!("../../../../examples/configurations/servers/github.json"),
+    include_str!("../../../../examples/configurations/servers/maps.json"),
+    include_str!("../../../../examples/configurations/servers/office.json"),
+    include_str!("../../../../examples/configurations/servers/orchestrator.json"),
+    include_str!("../../../../examples/configurations/servers/orders.json"),
+    include_str!("../../../../examples/configurations/servers/research.json"),
+    include_str!("../../../../examples/configurations/servers/timetable.json"),
+    include_str!("../../../../examples/configurations/servers/trading.json"),
+    include_str!("../../../../examples/configurations/servers/weather.json"),
+];
+
+const VECTORS: &str = include_str!("../../../../spec/vectors/shaping.json");
 
 const TAGS: &[&[&str]] = &[
     &[],
@@ -64,6 +83,76 @@ fn results() -> Vec<String> {
     all
 }
 
+/// Those of the example configurations and of the vectors.
+fn written_results() -> Vec<String> {
+    let mut all = Vec::new();
+    for server in SERVERS {
+        let server = Members::parse(server).unwrap();
+        let results = Members::parse(server.get("results").unwrap_or("{}")).unwrap();
+        let tools = Members::parse(results.get("tools").unwrap_or("{}")).unwrap();
+        all.extend(tools.iter().map(|(_, result)| result.to_owned()));
+    }
+    let vectors = Members::parse(VECTORS).unwrap();
+    for case in elements(vectors.get("cases").unwrap()).unwrap() {
+        let result = Members::parse(case).unwrap();
+        let result = result.get("result").unwrap();
+        let members = Members::parse(result).unwrap();
+        let is_list = members.get("content").is_none_or(|it| it.starts_with('['));
+        let is_object = members.get("_meta").is_none_or(|it| it.starts_with('{'));
+        let is_readable = is_list && is_object;
+        all.extend(is_readable.then(|| result.to_owned()));
+    }
+    all
+}
+
+/// Every audience with every format and verbosity, and with what samples.
+fn all_tags() -> Vec<Vec<&'static str>> {
+    let mut all = Vec::new();
+    for audience in [&[][..], &["agent"], &["human"], &["agent", "sampling"]] {
+        for format in [
+            &[][..],
+            &["format=json"],
+            &["format=markdown"],
+            &["format=text"],
+        ] {
+            for verbosity in [&[][..], &["verbosity=compact"], &["verbosity=verbose"]] {
+                all.push([audience, format, verbosity].concat());
+            }
+        }
+    }
+    all
+}
+
+/// CN-10: every scalar of a recorded structure is in the result of every client, or behind a link in it.
+#[test]
+fn no_declaration_makes_a_value_unreachable() {
+    let all: Vec<_> = results().into_iter().chain(written_results()).collect();
+    assert!(all.len() > 120, "{} results", all.len());
+    for result in all {
+        let served = read(&result);
+        if served.value.is_none() {
+            continue;
+        }
+        for tags in all_tags() {
+            for tool in [(false, false), (true, false), (false, true)] {
+                let case = Case {
+                    served: served.clone(),
+                    tags: tags.clone(),
+                    tool: ToolFacts {
+                        output_schema: tool.0,
+                        ui: tool.1,
+                    },
+                    policy: Policy::default(),
+                    limits: Limits::default().with_detailed(20),
+                    kept: Some(true),
+                    told: None,
+                };
+                scalars::are_reachable(&case, &case.tell(&result));
+            }
+        }
+    }
+}
+
 /// What is known of a recorded result.
 fn read(result: &str) -> Served {
     let members = Members::parse(result).unwrap();
@@ -73,7 +162,7 @@ fn read(result: &str) -> Served {
         value: members.get("structuredContent").map(str::to_owned),
         ..Served::default()
     };
-    for block in elements(members.get("content").unwrap()).unwrap() {
+    for block in elements(members.get("content").unwrap_or("[]")).unwrap() {
         match is_other(block) {
             true => served.others.push(block.to_owned()),
             false => {

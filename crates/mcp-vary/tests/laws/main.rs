@@ -11,6 +11,7 @@ mod fixtures;
 mod given;
 mod parts;
 mod resources;
+mod scalars;
 
 use mcp_vary::json::{Members, elements};
 use mcp_vary::shape::META_APPLIED;
@@ -137,6 +138,15 @@ proptest! {
     #[test]
     fn nobody_is_left_without_a_word(case in case()) {
         says_something(&case, &case.tell(&case.served.result).result);
+    }
+
+    /// CN-10: no declaration makes a value unreachable: each scalar of the server's structure is in the result, or
+    /// behind a link in it.
+    #[test]
+    fn every_scalar_of_the_structure_stays_reachable(mut case in case()) {
+        case.told = None;
+        case.kept = Some(true);
+        scalars::are_reachable(&case, &case.tell(&case.served.result));
     }
 
     /// CN-7, CN-11: who declares nothing that can be used gets every byte, few words configured or not.

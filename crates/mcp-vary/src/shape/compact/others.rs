@@ -22,6 +22,11 @@ impl Compacting<'_> {
         let most = most.unwrap_or(usize::MAX);
         let mut weights: Vec<_> = texts.iter().map(|(_, text)| tokens(text)).collect();
         let is_much = weights.iter().sum::<usize>() > most;
+        // What is left out of them is said, too.
+        let most = match is_much {
+            true => most - self.notice_of_texts().min(most / 4),
+            false => most,
+        };
         let count = match is_much {
             true => texts.len().min((most / SMALLEST_TEXT).max(1)),
             false => texts.len(),
@@ -52,6 +57,11 @@ impl Compacting<'_> {
             draft.texts = Some(array(&all.collect::<Vec<_>>()));
             draft.left_out_of_texts = left_out;
         }
+    }
+
+    /// About what a line costs that says how much of the texts is left out.
+    fn notice_of_texts(&self) -> usize {
+        self.uri().map_or(0, tokens) + SMALLEST_TEXT
     }
 
     /// A text that is not about the value in at most `most` tokens, where it is longer.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::covers::flag;
 use super::numbers::{Number, digits, magnitudes, numbers};
 use super::{Finding, LONGEST_COMPARED, Said, plain, step};
 use crate::ignored::shown;
@@ -69,26 +70,22 @@ impl<'v, 'a> Held<'v, 'a> {
 
     /// Compares `prose`, segment by segment.
     pub(super) fn compare(&self, prose: &str, said: &mut Said) {
-        for line in prose.lines() {
-            let line = without_ordinal(line);
-            for segment in line.split([';', '|']).flat_map(|part| part.split(", ")) {
-                if said.is_full() {
-                    return;
-                }
-                let labelled = segment
-                    .split_once(':')
-                    .and_then(|(label, rest)| Some((self.labelled(label)?, rest)));
-                if let Some((labelled, rest)) = labelled
-                    && let Some(other) = says_otherwise(labelled.value, rest)
-                {
-                    said.deny(&labelled.pointer, &other, &plain(labelled.value));
-                    continue;
-                }
-                for number in numbers(segment).filter(|number| !self.holds(number)) {
-                    said.add(Finding::Added {
-                        said: shown(number.spelling),
-                    });
-                }
+        for segment in segments(prose) {
+            if said.is_full() {
+                return;
+            }
+            let labelled =
+                claim(segment).and_then(|claim| Some((self.labelled(claim.label)?, claim.rest)));
+            if let Some((labelled, rest)) = labelled
+                && let Some(other) = says_otherwise(labelled.value, rest)
+            {
+                said.deny(&labelled.pointer, &other, &plain(labelled.value));
+                continue;
+            }
+            for number in numbers(segment).filter(|number| !self.holds(number)) {
+                said.add(Finding::Added {
+                    said: shown(number.spelling),
+                });
             }
         }
     }
@@ -122,6 +119,28 @@ impl<'v, 'a> Held<'v, 'a> {
     }
 }
 
+/// `rest`, said of what `label` names.
+pub(super) struct Claim<'t> {
+    pub(super) label: &'t str,
+    pub(super) rest: &'t str,
+}
+
+/// What `prose` says of things that it names.
+pub(super) fn claims(prose: &str) -> impl Iterator<Item = Claim<'_>> {
+    segments(prose).filter_map(claim)
+}
+
+fn claim(segment: &str) -> Option<Claim<'_>> {
+    let (label, rest) = segment.split_once(':')?;
+    Some(Claim { label, rest })
+}
+
+/// The parts of `prose` that say one thing each.
+fn segments(prose: &str) -> impl Iterator<Item = &str> {
+    let lines = prose.lines().map(without_ordinal);
+    lines.flat_map(|line| line.split([';', '|']).flat_map(|part| part.split(", ")))
+}
+
 /// What `rest` says in place of `value`; none when it agrees, or is not understood.
 fn says_otherwise(value: &Json<'_>, rest: &str) -> Option<String> {
     match value {
@@ -139,12 +158,7 @@ fn says_otherwise(value: &Json<'_>, rest: &str) -> Option<String> {
                 .then(|| format!("{sign}{}", first.spelling))
         }
         Json::Bool(holds) => {
-            let words = words(rest);
-            let says = match words.split(' ').next()? {
-                "true" | "yes" => true,
-                "false" | "no" => false,
-                _ => return None,
-            };
+            let says = flag(rest)?;
             (says != *holds).then(|| rest.trim().to_owned())
         }
         Json::String(text) if text.len() <= LONGEST_COMPARED => {
@@ -166,7 +180,7 @@ fn says_otherwise(value: &Json<'_>, rest: &str) -> Option<String> {
 
 /// The words of a key or label, in lower case: `defaultBudget`, `default_budget` and
 /// `**Default Budget**` are the same.
-fn words(text: &str) -> String {
+pub(super) fn words(text: &str) -> String {
     let mut out = String::new();
     let mut before = ' ';
     for c in text.chars() {

@@ -6,6 +6,8 @@ pub(super) struct Number<'t> {
     pub(super) value: f64,
     decimals: i32,
     pub(super) is_negative: bool,
+    /// Whether a percent sign follows.
+    pub(super) is_percentage: bool,
 }
 
 impl Number<'_> {
@@ -46,10 +48,14 @@ pub(super) fn numbers(text: &str) -> impl Iterator<Item = Number<'_>> {
                 decimals: i32::try_from(decimals).unwrap_or(i32::MAX),
                 is_negative: matches!(last, Some('-' | '−'))
                     && last_but_one.is_none_or(|c| c.is_whitespace() || c == '('),
+                is_percentage: text[end..].trim_start_matches(SPACES).starts_with('%'),
             });
         }
     })
 }
+
+/// What may stand between a number and its percent sign.
+const SPACES: [char; 3] = [' ', '\u{202f}', '\u{a0}'];
 
 /// The magnitudes that a number may be spelled by: itself, and as a percentage.
 pub(super) fn magnitudes(spelling: &str) -> impl Iterator<Item = f64> {

@@ -1,0 +1,135 @@
+//! The `content` of a result with other texts in it; everything else stays in place as written.
+
+use std::borrow::Cow;
+
+use super::content::{Block, array, container, text_block, with_text};
+use super::repeat::Relation;
+use crate::json::Json;
+
+/// `content` without the texts that repeat the value, `text` in the place of the first of them.
+///
+/// `text` takes over the annotations of a text that said the same. Without any text at all it
+/// comes first. None when everything stays as it was.
+pub(super) fn replace(
+    blocks: &[Block<'_>],
+    relations: &[Relation],
+    text: Option<&str>,
+) -> Option<String> {
+    let mut text = text;
+    let mut changed = false;
+    let mut new: Vec<Cow<'_, str>> = Vec::with_capacity(blocks.len() + 1);
+    if blocks.iter().all(|block| block.text.is_none())
+        && let Some(text) = text
+    {
+        new.push(Cow::Owned(text_block(text)));
+        changed = true;
+    }
+    let mut relations = relations.iter();
+    for block in blocks {
+        let relation = block.text.as_ref().and_then(|_| relations.next());
+        let is_going = relation == Some(&Relation::Repeats);
+        if !is_going || text.is_some() && block.text.as_deref() == text {
+            text = text.filter(|_| !is_going);
+            new.push(Cow::Borrowed(block.written));
+            continue;
+        }
+        changed = true;
+        new.extend(text.take().map(|text| with_text(block.written, text)));
+    }
+    changed.then(|| array(&new))
+}
+
+/// `content` with `json` where the first text stood, or first, and after it those texts that say something of
+/// their own. None when everything stays as it was.
+pub(super) fn json_and_author(
+    blocks: &[Block<'_>],
+    relations: &[Relation],
+    json: &str,
+) -> Option<String> {
+    let with_relation: Vec<_> = {
+        let mut relations = relations.iter();
+        let relation = |block: &Block<'_>| block.text.as_ref().and_then(|_| relations.next());
+        blocks.iter().map(relation).collect()
+    };
+    let repeats = |at: &usize| with_relation[*at] == Some(&Relation::Repeats);
+    let first = blocks.iter().position(|block| block.text.is_some());
+    // What an author said of a text that said the same holds for this one.
+    let repeating = (0..blocks.len()).find(repeats);
+    let said = match repeating.map(|at| &blocks[at]) {
+        Some(block) if block.text.as_deref() == Some(json) => Cow::Borrowed(block.written),
+        Some(block) => with_text(block.written, json),
+        None => Cow::Owned(text_block(json)),
+    };
+    let mut new: Vec<Cow<'_, str>> = Vec::with_capacity(blocks.len() + 1);
+    for (at, block) in blocks.iter().enumerate() {
+        if at == first.unwrap_or(0) {
+            new.push(said.clone());
+        }
+        if matches!(with_relation[at], None | Some(Relation::Author)) {
+            new.push(Cow::Borrowed(block.written));
+        }
+    }
+    if blocks.is_empty() {
+        new.push(said);
+    }
+    let written = blocks.iter().map(|block| block.written);
+    (!new.iter().map(Cow::as_ref).eq(written)).then(|| array(&new))
+}
+
+/// `content` with those texts, by number, that stay. None when all do.
+pub(super) fn with_texts(blocks: &[Block<'_>], stays: impl Fn(usize) -> bool) -> Option<String> {
+    let mut number = 0..;
+    let mut left = Vec::with_capacity(blocks.len());
+    for block in blocks {
+        let number = block.text.as_ref().and_then(|_| number.next());
+        if number.is_none_or(&stays) {
+            left.push(Cow::Borrowed(block.written));
+        }
+    }
+    (left.len() < blocks.len()).then(|| array(&left))
+}
+
+/// `content` with `text` after its last text.
+pub(super) fn followed_by(blocks: &[Block<'_>], text: &str) -> String {
+    let mut new: Vec<_> = blocks
+        .iter()
+        .map(|block| Cow::Borrowed(block.written))
+        .collect();
+    let last = blocks.iter().rposition(|block| block.text.is_some());
+    let after = last.map_or(0, |last| last + 1);
+    new.insert(after, Cow::Owned(text_block(text)));
+    array(&new)
+}
+
+/// `content` with each text that is the value and JSON rendered in its place, and without those that
+/// repeat the value; `relation` is that of a text by number. None when everything stays as it was.
+pub(super) fn render_each(
+    blocks: &[Block<'_>],
+    relation: impl Fn(usize) -> Relation,
+    render: fn(&Json<'_>) -> String,
+) -> Option<String> {
+    let mut number = 0..;
+    let mut changed = false;
+    let mut new = Vec::with_capacity(blocks.len());
+    for block in blocks {
+        let text = block.text.as_deref();
+        let rendering = match text.and_then(|_| number.next()).map(&relation) {
+            Some(Relation::Repeats) => {
+                changed = true;
+                continue;
+            }
+            Some(Relation::IsValue) => text.and_then(container).map(|value| render(&value)),
+            Some(Relation::Author | Relation::IsPart) | None => None,
+        };
+        new.push(
+            match rendering.filter(|rendering| Some(rendering.as_str()) != text) {
+                Some(rendering) => {
+                    changed = true;
+                    with_text(block.written, &rendering)
+                }
+                None => Cow::Borrowed(block.written),
+            },
+        );
+    }
+    changed.then(|| array(&new))
+}

@@ -1,0 +1,320 @@
+//! Whether texts say what a structure holds: the comparison the other way round.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+use super::held::{Claim, claims, words};
+use super::numbers::numbers;
+use super::{MOST_TEXTS, compare_texts};
+use crate::json::Json;
+
+/// Whether `texts` say every number, string and boolean of `value`, so that it can go and nothing is lost.
+///
+/// # Properties
+///
+/// Stricter than [`compare`](super::compare), which forgives a rounded number: a number is there as it is,
+/// grouped or as a percentage; a string letter by letter, but for white space and the case of its first
+/// letter; a boolean beside its label (`Open: yes`). `null` and empty strings carry nothing. What cannot be
+/// found within [`MOST_SEARCHED`] bytes counts as missing.
+pub(crate) fn say_all(texts: &[&str], value: &Json<'_>) -> bool {
+    Prose::of(texts).says_all(value, "")
+}
+
+/// Whether `text` only says again, in prose, what `value` holds, which is `written`.
+///
+/// It has a scalar of the value, no other number, and is no longer than the value: a document beside its
+/// title is not a summary of the title.
+pub(crate) fn retells(text: &str, value: &Json<'_>, written: &str) -> bool {
+    let mut findings = Vec::new();
+    compare_texts(value, &[text], &mut findings);
+    findings.is_empty() && text.len() <= written.len() && Prose::of(&[text]).says_some(value, "")
+}
+
+/// What texts say, arranged for looking things up.
+struct Prose {
+    /// The texts, every white space a single space.
+    text: String,
+    /// The numbers with their signs, sorted.
+    numbers: Vec<f64>,
+    /// Those with a percent sign.
+    percentages: Vec<f64>,
+    /// The words of labels, each with what is said of them.
+    flags: BTreeSet<(String, bool)>,
+    /// How many bytes may still be searched.
+    budget: Cell<usize>,
+}
+
+impl Prose {
+    fn of(texts: &[&str]) -> Self {
+        let mut prose = Self {
+            text: String::new(),
+            numbers: Vec::new(),
+            percentages: Vec::new(),
+            flags: BTreeSet::new(),
+            budget: Cell::new(MOST_SEARCHED),
+        };
+        for text in texts.iter().take(MOST_TEXTS) {
+            match Json::parse(text) {
+                // A JSON text escapes what it says.
+                Ok(document @ (Json::Object(_) | Json::Array(_))) => prose.add_value(&document, ""),
+                _ => prose.add(text),
+            }
+        }
+        prose.numbers.sort_unstable_by(f64::total_cmp);
+        prose
+    }
+
+    fn add(&mut self, text: &str) {
+        for number in numbers(text) {
+            let value = if number.is_negative {
+                -number.value
+            } else {
+                number.value
+            };
+            self.numbers.push(value);
+            if number.is_percentage {
+                self.percentages.push(value / 100.0);
+            }
+        }
+        for Claim { label, rest } in claims(text) {
+            if let Some(says) = flag(rest) {
+                self.flags.insert((words(label), says));
+            }
+        }
+        self.add_words(text);
+    }
+
+    fn add_words(&mut self, text: &str) {
+        for word in text.split_whitespace() {
+            self.text.push_str(word);
+            self.text.push(' ');
+        }
+    }
+
+    fn add_value(&mut self, value: &Json<'_>, label: &str) {
+        match value {
+            Json::Object(members) => {
+                for (key, value) in members {
+                    self.add_value(value, key);
+                }
+            }
+            Json::Array(elements) => {
+                for element in elements {
+                    self.add_value(element, label);
+                }
+            }
+            Json::String(text) => self.add(text),
+            Json::Number(spelling) => {
+                self.numbers.extend(spelling.parse::<f64>().ok());
+                self.add_words(spelling);
+            }
+            Json::Bool(says) => drop(self.flags.insert((words(label), *says))),
+            Json::Null => {}
+        }
+    }
+
+    fn says_all(&self, value: &Json<'_>, label: &str) -> bool {
+        match value {
+            Json::Object(members) => members.iter().all(|(key, value)| self.says_all(value, key)),
+            Json::Array(elements) => elements.iter().all(|value| self.says_all(value, label)),
+            scalar => is_nothing(scalar) || self.says(scalar, label),
+        }
+    }
+
+    fn says_some(&self, value: &Json<'_>, label: &str) -> bool {
+        match value {
+            Json::Object(members) => members
+                .iter()
+                .any(|(key, value)| self.says_some(value, key)),
+            Json::Array(elements) => elements.iter().any(|value| self.says_some(value, label)),
+            scalar => !is_nothing(scalar) && self.says(scalar, label),
+        }
+    }
+
+    fn says(&self, scalar: &Json<'_>, label: &str) -> bool {
+        match scalar {
+            Json::Number(spelling) => self.says_number(spelling),
+            Json::String(text) => self.says_string(text),
+            Json::Bool(says) => self.says_flag(&words(label), *says),
+            _ => false,
+        }
+    }
+
+    fn says_number(&self, spelling: &str) -> bool {
+        let value = spelling.parse::<f64>().ok();
+        // Beyond that, two numbers may read as the same one.
+        let is_exact = spelling.len() <= LONGEST_EXACT;
+        let Some(value) = value.filter(|_| is_exact) else {
+            return self.has(spelling);
+        };
+        let at = self.numbers.partition_point(|number| *number < value);
+        let is_same = |said: f64| (said - value).abs() <= value.abs() * 1e-12;
+        self.numbers.get(at).is_some_and(|number| *number == value)
+            || self.percentages.iter().any(|said| is_same(*said))
+            || self.has(&format!("#{spelling}"))
+    }
+
+    fn says_string(&self, text: &str) -> bool {
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let Some(first) = text.chars().next() else {
+            return true;
+        };
+        let rest = &text[first.len_utf8()..];
+        let other: String = match first.is_lowercase() {
+            true => first.to_uppercase().chain(rest.chars()).collect(),
+            false => first.to_lowercase().chain(rest.chars()).collect(),
+        };
+        self.has(&text) || other != text && self.has(&other)
+    }
+
+    /// By the words of its key, or the first of them: `open` of `open_now`.
+    fn says_flag(&self, label: &str, says: bool) -> bool {
+        let ends = label.match_indices(' ').map(|(at, _)| at);
+        let mut labels = ends.chain([label.len()]).map(|end| &label[..end]);
+        labels.any(|label| self.flags.contains(&(label.to_owned(), says)))
+    }
+
+    /// Whether `phrase` stands in the texts, and is no part of a longer word or number.
+    fn has(&self, phrase: &str) -> bool {
+        let mut seen = 0;
+        for (at, _) in self.text.match_indices(phrase) {
+            if !self.search(at - seen) {
+                return false;
+            }
+            seen = at;
+            let (before, after) = (&self.text[..at], &self.text[at + phrase.len()..]);
+            if !goes_on(before.chars().rev(), phrase.chars().next())
+                && !goes_on(after.chars(), phrase.chars().next_back())
+            {
+                return true;
+            }
+        }
+        self.search(self.text.len() - seen);
+        false
+    }
+
+    /// Takes `bytes` of the budget; false when there are none left.
+    fn search(&self, bytes: usize) -> bool {
+        let left = self.budget.get().checked_sub(bytes);
+        self.budget.set(left.unwrap_or(0));
+        left.is_some()
+    }
+}
+
+/// Whether the word or number that ends with `edge` goes on with `next`, seen from its edge.
+fn goes_on(mut next: impl Iterator<Item = char>, edge: Option<char>) -> bool {
+    let Some(edge) = edge.filter(|edge| edge.is_alphanumeric()) else {
+        return false;
+    };
+    match next.next() {
+        Some('.' | ',') => edge.is_ascii_digit() && next.next().is_some_and(|c| c.is_ascii_digit()),
+        Some(c) => c.is_alphanumeric(),
+        None => false,
+    }
+}
+
+fn is_nothing(scalar: &Json<'_>) -> bool {
+    match scalar {
+        Json::Null => true,
+        Json::String(text) => text.trim().is_empty(),
+        _ => false,
+    }
+}
+
+/// What a word says of a label that is true or not.
+pub(super) fn flag(rest: &str) -> Option<bool> {
+    match words(rest).split(' ').next()? {
+        "true" | "yes" => Some(true),
+        "false" | "no" => Some(false),
+        _ => None,
+    }
+}
+
+/// So many bytes of text are searched for strings: some milliseconds.
+const MOST_SEARCHED: usize = 16 << 20;
+
+/// A number with so many characters is told apart from every other.
+const LONGEST_EXACT: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a text says of a structure.
+    #[track_caller]
+    fn says(text: &str, value: &str, expected: bool) {
+        let value = Json::parse(value).unwrap();
+        assert_eq!(say_all(&[text], &value), expected, "{text}");
+    }
+
+    /// CN-10: a rounded number is not the value.
+    #[test]
+    fn a_number_is_there_as_it_is_grouped_or_as_a_percentage() {
+        says("8°C, 1,204 m", r#"{"c": 8.0, "m": 1204}"#, true);
+        says("30 % and 12.5%", r#"{"p": 0.3, "q": 0.125}"#, true);
+        says("issue #12", r#"{"n": 12}"#, true);
+        says("8 °C", r#"{"c": 8.2}"#, false);
+        says("30 apples", r#"{"p": 0.3}"#, false);
+        says("it is 5", r#"{"c": -5}"#, false);
+        says("it is -5", r#"{"c": -5}"#, true);
+        says("12345678901234567890", "[12345678901234567891]", false);
+        says("12345678901234567891", "[12345678901234567891]", true);
+    }
+
+    /// CN-10: a part of a word is not the value.
+    #[test]
+    fn a_string_is_there_as_a_whole() {
+        says(
+            "Sunny in\n  Sankt Gallen.",
+            r#"["sunny", "Sankt Gallen"]"#,
+            true,
+        );
+        says("Bernina", r#"["Bern"]"#, false);
+        says("costs 12.5", r#"["12"]"#, false);
+        says("HIGH", r#"["high"]"#, false);
+        says("C", r#"["C++"]"#, false);
+        says("", r#"{"a": null, "b": " ", "c": []}"#, true);
+    }
+
+    /// CN-10: a boolean without its label could be anything.
+    #[test]
+    fn a_boolean_is_there_beside_its_label() {
+        says(
+            "**Open now**: yes, Full: no",
+            r#"{"open_now": true, "full": false}"#,
+            true,
+        );
+        says("Open: yes", r#"{"open_now": true}"#, true);
+        says("It is open.", r#"{"open": true}"#, false);
+        says("Open: no", r#"{"open": true}"#, false);
+    }
+
+    /// CN-10: JSON escapes what it says.
+    #[test]
+    fn a_text_that_is_json_says_what_its_scalars_are() {
+        says(
+            r#"{"x": ["a\nb"], "ok": true, "n": 1.50}"#,
+            r#"{"y": "a b", "ok": true, "z": 1.5}"#,
+            true,
+        );
+        says(r#"{"n": 2}"#, r#"{"n": 1}"#, false);
+    }
+
+    /// CN-9: what an agent that asks for JSON alone does without.
+    #[test]
+    fn prose_that_only_says_it_again_retells_it() {
+        let value = r#"{"location": "Bern", "temperature_c": 8, "humidity_percent": 72}"#;
+        let holds = Json::parse(value).unwrap();
+        for (text, expected) in [
+            ("It is 8°C in Bern.", true),
+            ("Sunny.", false),
+            ("It is 8°C in Bern and feels like 5.", false),
+            (
+                "Bern lies on the Aare. It is the seat of the government, and has many bears.",
+                false,
+            ),
+        ] {
+            assert_eq!(retells(text, &holds, value), expected, "{text}");
+        }
+    }
+}
