@@ -19,7 +19,7 @@ use crate::negotiated::Ignorings;
 use crate::params::Params;
 use crate::reply::Failure;
 use crate::revision::{Era, Revision};
-use crate::rules::Manner;
+use crate::rules::{JsonRule, Manner};
 use crate::session::{ClientId, NO_CLASS, Session};
 use crate::setup::Setup;
 
@@ -65,6 +65,8 @@ pub(crate) struct Client {
     pub(crate) manner: Manner,
     /// The features that rules take it to have declared.
     pub(crate) presumed: Option<Arc<Features>>,
+    /// What rules say of the JSON that it gets.
+    pub(crate) json: JsonRule,
     /// The names of the MCP capabilities that it declared, and of what they have: `elicitation`, `elicitation/url`.
     pub(crate) capabilities: Arc<BTreeSet<String>>,
     /// The class whose connections it uses; `None` when it can do nothing particular.
@@ -143,6 +145,7 @@ impl Setup {
             offers,
             manner: said.manner,
             presumed: said.features,
+            json: said.json,
             capabilities: Arc::default(),
             class: self.classes.key(&session.fixed.class, Some(session.client)),
             log_level: None,
@@ -188,6 +191,7 @@ impl Setup {
             })?,
             manner: said.manner,
             presumed: said.features,
+            json: said.json,
             session: None,
             capabilities: Arc::clone(&known.capabilities),
             class: self.classes.key(&known.mirrored, None),

@@ -67,6 +67,6 @@ pub use mcp_header::call_headers;
 pub use rankings::Explanation;
 pub use reload::{Changes, ReloadError, Reloaded};
 pub use report::{Served, ServerReport};
-pub use rules::{ClientRule, Pattern};
+pub use rules::{ClientRule, JsonContent, Pattern};
 pub use status::{ServerStatus, Status, VariantStatus};
 pub use upstream::{ConnectError, Target, UpstreamConfig};

@@ -37,6 +37,21 @@ pub struct ClientRule {
     pub dialect: Option<Option<Dialect>>,
     /// What those of them are taken to have declared that declare no features, unless their variant says it.
     pub features: Option<Arc<Features>>,
+    /// Where JSON goes that they ask for as agents.
+    pub json_content: Option<JsonContent>,
+    /// Whether a text that is one JSON document becomes a structured value for them.
+    pub lift_json_text: Option<bool>,
+}
+
+/// Where JSON goes for agents that ask for it (`agent`, `format=json`).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum JsonContent {
+    /// Into `structuredContent` alone.
+    #[default]
+    Strict,
+    /// Into `content` as text, too: clients exist that read one field only.
+    Both,
 }
 
 impl ClientRule {
@@ -72,7 +87,11 @@ impl ClientRule {
 
     /// Whether it says anything beside the variant.
     const fn says_how(&self) -> bool {
-        self.result.is_some() || self.dialect.is_some() || self.features.is_some()
+        self.result.is_some()
+            || self.dialect.is_some()
+            || self.features.is_some()
+            || self.json_content.is_some()
+            || self.lift_json_text.is_some()
     }
 }
 
@@ -160,6 +179,14 @@ pub(crate) struct Said {
     pub(crate) variant: Option<VariantId>,
     pub(crate) manner: Manner,
     pub(crate) features: Option<Arc<Features>>,
+    pub(crate) json: JsonRule,
+}
+
+/// What rules say of the JSON that a client gets, as far as they say anything.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct JsonRule {
+    pub(crate) content: Option<JsonContent>,
+    pub(crate) lift: Option<bool>,
 }
 
 /// The rules that apply: the operator's, then those for known clients if they are on.
@@ -246,13 +273,17 @@ impl Rules {
 fn together<'a>(rules: impl Iterator<Item = &'a ClientRule>) -> Said {
     let (mut variant, mut features) = (None, None);
     let (mut result, mut dialect) = (None, None);
+    let mut json = JsonRule::default();
     for rule in rules {
         variant = variant.or(rule.variant.as_ref());
         features = features.or(rule.features.as_ref());
         result = result.or(rule.result);
         dialect = dialect.or(rule.dialect);
+        json.content = json.content.or(rule.json_content);
+        json.lift = json.lift.or(rule.lift_json_text);
     }
     Said {
+        json,
         variant: variant.cloned(),
         features: features.cloned(),
         manner: Manner::new(result, dialect.flatten()),

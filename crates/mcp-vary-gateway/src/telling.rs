@@ -11,6 +11,7 @@ use crate::catalog::shown::{Prompt, Tool};
 use crate::kept::{OwnTool, Owner};
 use crate::results::Called;
 use crate::revision::Revision;
+use crate::rules::JsonContent;
 use crate::shape::{Keeping, Listener, PromptShaping, ResourceShaping, Shape, Shaping, Telling};
 
 impl Call<'_> {
@@ -43,8 +44,11 @@ impl Call<'_> {
             is_linked: self.client.revision >= Revision::LINKS,
             fields,
             tool: tool.facts,
-            always_both: config.always_both,
-            lift_json_text: config.lift_json_text,
+            always_both: match self.client.json.content {
+                Some(content) => content == JsonContent::Both,
+                None => config.always_both,
+            },
+            lift_json_text: self.client.json.lift.unwrap_or(config.lift_json_text),
             era: self.client.era(),
             variant: self.active_variant(variant),
         })))

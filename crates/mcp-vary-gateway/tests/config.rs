@@ -7,7 +7,7 @@ use std::time::Duration;
 use mcp_vary::view::{Dialect, ResultFields};
 use mcp_vary_gateway::config::{File, Source};
 use mcp_vary_gateway::upstream::{self, Isolation};
-use mcp_vary_gateway::{Limits, Naming, Outside, Target};
+use mcp_vary_gateway::{JsonContent, Limits, Naming, Outside, Target};
 use proptest::prelude::{any, prop, proptest};
 
 const SECRET: &str = "s3cret";
@@ -750,12 +750,44 @@ fn rules_for_clients_are_read_and_their_mistakes_said_at_once() {
         "servers: {a: {command: x}}\nvariant: compcat\nclients: [{name: 'a{b'}, {variant: none, headers: {'a b': x}}, 7]\n",
         &[
             "2:10: `variant` is no variant; did you mean `compact`?",
-            "3:11: `clients[0]` says nothing that clients get; add `variant: ...`, `result`, `dialect` or `features`",
+            "3:11: `clients[0]` says nothing that clients get; add `variant: ...`, `result`, `dialect`, `features`, `json-content` or `lift-json-text`",
             "3:18: `clients[0].name` is no pattern: unclosed alternate group; missing '}' \
              (maybe escape '{' with '[{]'?); write `*` for anything, `{a,b}` for one of several",
             "3:36: `clients[1].variant` is no variant; there are `standard`, `compact`, `read-only`",
             "3:59: `clients[1].headers.a b` is no name of a header; write one, such as `X-Team`",
             "3:64: `clients[2]` is no table of keys; write {name: ..., variant: ...}",
+        ],
+    );
+}
+
+/// CN-9, CN-12: both switches stand at the top of a file, and under a rule for some clients.
+#[test]
+fn where_json_goes_is_said_for_all_and_for_some() {
+    let first = "servers: {a: {command: x}}\n";
+    let file = read("vary.yaml", first);
+    assert_eq!(file.json_content, JsonContent::Strict);
+    assert!(file.lift_json_text);
+    let file = read(
+        "vary.yaml",
+        &format!(
+            "{first}json-content: both\nlift-json-text: off\nclients: \
+             [{{json-content: strict}}, {{name: a, lift-json-text: on}}]\n"
+        ),
+    );
+    assert_eq!(file.json_content, JsonContent::Both);
+    assert!(!file.lift_json_text);
+    let [one, two] = file.choosing.rules.as_slice() else {
+        panic!("{:?}", file.choosing);
+    };
+    assert_eq!(one.json_content, Some(JsonContent::Strict));
+    assert_eq!(one.lift_json_text, None);
+    assert_eq!((two.json_content, two.lift_json_text), (None, Some(true)));
+    refuses(
+        "vary.yaml",
+        &format!("{first}json-content: one\nlift-json-text: maybe\n"),
+        &[
+            "2:15: `json-content` is `one`; there are `strict`, `both`",
+            "3:17: `lift-json-text` is no switch; write `on` or `off`",
         ],
     );
 }

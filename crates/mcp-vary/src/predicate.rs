@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::feature::{FeatureTag, Features, Form, Presence, TagError};
+use crate::feature::{FeatureTag, Features, Form, Presence, TagError, Verbosity};
 use crate::ignored::shown;
 
 /// How many conditions one predicate joins.
@@ -112,6 +112,31 @@ impl Predicate {
         self.terms.iter().all(|term| term.matches(features))
     }
 
+    /// The verbosity that it asks for by name; none where it asks for none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary::feature::Verbosity;
+    /// use mcp_vary::predicate::Predicate;
+    ///
+    /// let terse: Predicate = "agent & verbosity=compact".parse()?;
+    /// assert_eq!(terse.verbosity(), Some(Verbosity::Compact));
+    ///
+    /// // What it excludes it does not ask for.
+    /// assert_eq!("verbosity!=verbose".parse::<Predicate>()?.verbosity(), None);
+    /// # Ok::<(), mcp_vary::predicate::PredicateError>(())
+    /// ```
+    #[must_use]
+    pub fn verbosity(&self) -> Option<Verbosity> {
+        self.terms.iter().find_map(|term| match term {
+            Term::Tag(tag) if tag.form() == Form::Equality && tag.key() == "verbosity" => {
+                Verbosity::from_value(tag.value()?)
+            }
+            _ => None,
+        })
+    }
+
     /// How much it asks for.
     #[must_use]
     pub fn specificity(&self) -> Specificity {
@@ -195,15 +220,23 @@ impl Range {
 ///
 /// None when no predicate holds; [`Alternatives`] rules that out.
 pub fn choose<'a, T>(alternatives: &'a [(Predicate, T)], features: &Features) -> Option<&'a T> {
-    let mut best: Option<(Specificity, &T)> = None;
+    choose_with_condition(alternatives, features).map(|(_, alternative)| alternative)
+}
+
+/// Like [`choose`], with the predicate that decided.
+pub fn choose_with_condition<'a, T>(
+    alternatives: &'a [(Predicate, T)],
+    features: &Features,
+) -> Option<(&'a Predicate, &'a T)> {
+    let mut best: Option<(Specificity, (&Predicate, &T))> = None;
     for (predicate, alternative) in alternatives {
         let specificity = predicate.specificity();
         let better = best.is_none_or(|(so_far, _)| specificity > so_far);
         if better && predicate.matches(features) {
-            best = Some((specificity, alternative));
+            best = Some((specificity, (predicate, alternative)));
         }
     }
-    best.map(|(_, alternative)| alternative)
+    best.map(|(_, chosen)| chosen)
 }
 
 /// Alternatives under predicates, of which there is always one for a client.

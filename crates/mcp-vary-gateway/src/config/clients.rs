@@ -11,7 +11,7 @@ use super::schema::Schema;
 use super::setting::{Setting, Takes};
 use super::tree::Value;
 use super::variants::{DIALECTS, RESULTS, choice, features};
-use crate::rules::{ClientRule, Pattern};
+use crate::rules::{ClientRule, JsonContent, Pattern};
 
 const EXAMPLE: &str = "[{name: \"claude*\", variant: compact}]";
 
@@ -87,7 +87,14 @@ struct Draft {
 }
 
 /// The keys by which a rule says what clients get.
-const GETS: [&str; 4] = ["variant", "result", "dialect", "features"];
+const GETS: [&str; 6] = [
+    "variant",
+    "result",
+    "dialect",
+    "features",
+    "json-content",
+    "lift-json-text",
+];
 
 impl Draft {
     /// A rule that clients get nothing by is not meant so.
@@ -97,7 +104,7 @@ impl Draft {
         let says = GETS.iter().any(|key| keys.contains(key));
         // Whoever is told of `varient` need not be told that there is no `variant`.
         if is_table && !says && !reader.was_meant(field, &GETS) {
-            let fix = "add `variant: ...`, `result`, `dialect` or `features`";
+            let fix = "add `variant: ...`, `result`, `dialect`, `features`, `json-content` or `lift-json-text`";
             reader.wrong(field, "says nothing that clients get", fix);
         }
     }
@@ -183,7 +190,32 @@ say so themselves",
             draft.rule.features = Some(Arc::new(features(reader, field)));
         }),
     },
+    Setting {
+        key: "json-content",
+        about: "where it gets the JSON that it asks for with `agent` and `format=json`: `strict` or `both`, as at the \
+top of the file",
+        default: "",
+        takes: Takes::Other(
+            |schema| schema.choice(JSON_CONTENTS),
+            |reader, field, draft| draft.rule.json_content = choice(reader, field, JSON_CONTENTS),
+        ),
+    },
+    Setting {
+        key: "lift-json-text",
+        about: "whether a text that is exactly one JSON document becomes the structured value for it, as at the top \
+of the file",
+        default: "",
+        takes: Takes::Other(Schema::switch, |reader, field, draft| {
+            let mut is_on = true;
+            reader.switch(field, &mut is_on);
+            draft.rule.lift_json_text = Some(is_on);
+        }),
+    },
 ];
+
+/// Where JSON goes for agents that ask for it.
+pub(super) const JSON_CONTENTS: &[(&str, JsonContent)] =
+    &[("strict", JsonContent::Strict), ("both", JsonContent::Both)];
 
 fn pattern(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Pattern> {
     let word = reader.word(field)?;

@@ -1,5 +1,7 @@
 //! The configuration file as a value.
 
+mod negotiation;
+
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +27,7 @@ use super::{Config, Limits, Outside, clients, limits, mcp_json};
 use crate::catalog::face::{self, Faces};
 use crate::catalog::merge::Naming;
 use crate::choose::Choosing;
+use crate::rules::JsonContent;
 use crate::upstream::UpstreamConfig;
 
 /// What a configuration file says.
@@ -78,6 +81,10 @@ pub struct File {
     pub advertised: usize,
     /// Whether content is negotiated.
     pub negotiation: bool,
+    /// Where JSON goes for agents that ask for it.
+    pub json_content: JsonContent,
+    /// Whether a text that is one JSON document becomes a structured value.
+    pub lift_json_text: bool,
     /// Extensions without which no client is served.
     pub required: Vec<ExtensionId>,
     /// Whether there is a tool that reads what was left out of results.
@@ -125,6 +132,8 @@ impl File {
         }
         config.named_keys = self.keys;
         config.required = self.required;
+        config.always_both = self.json_content == JsonContent::Both;
+        config.lift_json_text = self.lift_json_text;
         config.read_result = self.read_result;
         config.results = self.results;
         config.told_resources = self.resources;
@@ -229,7 +238,12 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
     if let Some(servers) = mcp_json::servers(entries) {
         mcp_json::read(reader, &field, entries, servers, &mut draft.servers);
     } else {
-        reader.settings(&field, &[SETTINGS], &mut draft, FIRST_LINES);
+        reader.settings(
+            &field,
+            &[SETTINGS, negotiation::SETTINGS],
+            &mut draft,
+            FIRST_LINES,
+        );
         if entries.iter().all(|entry| entry.key != "servers") {
             let mistake = Mistake::new(Position::START, "", "the file names no server");
             reader.mistakes.push(mistake.with_fix(FIRST_LINES));
@@ -246,14 +260,15 @@ fn read_root(reader: &mut Reader<'_>, root: &Node) -> Option<File> {
 
 /// What may stand in a file.
 pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
-    let mut root = schema.table(&[SETTINGS]);
+    let mut root = schema.table(&[SETTINGS, negotiation::SETTINGS]);
     root["required"] = serde_json::json!(["servers"]);
     root
 }
 
 /// Whether `key` at the top of a file is one of ours.
 pub(super) fn is_setting(key: &str) -> bool {
-    SETTINGS.iter().any(|setting| setting.key == key)
+    let mut all = SETTINGS.iter().chain(negotiation::SETTINGS);
+    all.any(|setting| setting.key == key)
 }
 
 /// A file while it is read.
@@ -288,6 +303,8 @@ impl Default for Draft {
                 weights: face::weights(),
                 advertised: ADVERTISED,
                 negotiation: true,
+                json_content: JsonContent::default(),
+                lift_json_text: true,
                 required: Vec::new(),
                 keys: Keys::default(),
                 read_result: false,
@@ -426,27 +443,6 @@ their hints decide. `--variant` wins",
                 draft.weighted = ranking.weighted;
             },
         ),
-    },
-    Setting {
-        key: "negotiation",
-        about: "whether content is negotiated",
-        default: "on",
-        takes: Takes::Switch(|draft| &mut draft.file.negotiation),
-    },
-    Setting {
-        key: "require",
-        about: "extensions without which no client is served: `negotiation`, `variants`, or the identifier of \
-another one",
-        default: "",
-        takes: Takes::Other(require::shape, |reader, field, draft| {
-            draft.required = require::read(reader, field)
-        }),
-    },
-    Setting {
-        key: "read-result",
-        about: "whether clients have the tool `read_result`, which reads what was left out of results, for models that cannot read resources",
-        default: "off",
-        takes: Takes::Switch(|draft| &mut draft.file.read_result),
     },
     Setting {
         key: "results",

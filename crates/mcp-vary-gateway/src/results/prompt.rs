@@ -2,7 +2,7 @@
 
 use mcp_vary::feature::Features;
 use mcp_vary::json::{Json, Members, elements};
-use mcp_vary::predicate::{Predicate, choose};
+use mcp_vary::predicate::{Predicate, choose_with_condition};
 use mcp_vary::shape::{PromptAlternative, Report, Role, Shaped, prompt_result};
 use mcp_vary::view::{Candidate, Selection};
 
@@ -37,10 +37,11 @@ pub(crate) fn told_prompt(
     };
     let about = rules.iter().filter(|rule| rule.prompts.shows(candidate));
     let about: Vec<_> = about.map(|rule| (rule.when.clone(), rule)).collect();
-    let chosen = choose(&about, features).filter(|_| !features.is_empty());
-    let told = chosen.and_then(|rule| rule.tell(called, result));
+    let chosen = choose_with_condition(&about, features).filter(|_| !features.is_empty());
+    let told = chosen.and_then(|(when, rule)| Some((when, rule.tell(called, result)?)));
     match told {
-        Some(told) => prompt_result(result, features, &[(Predicate::any(), told)], report),
+        // Under its own condition, which says what decided.
+        Some((when, told)) => prompt_result(result, features, &[(when.clone(), told)], report),
         None => Shaped::Unchanged,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_vary::feature::{Features, Format};
+use mcp_vary::feature::{Features, Format, Verbosity};
 use mcp_vary::json::Json;
 use mcp_vary::predicate::{Predicate, choose};
 use mcp_vary::shape::{Alternative, Bounds, Said};
@@ -33,6 +33,8 @@ pub(crate) struct Recipe {
     pub(crate) hints_under: Option<String>,
     /// How much of it anybody gets.
     pub(crate) bounds: Bounds,
+    /// The verbosity that its condition asks for.
+    pub(crate) verbosity: Option<Verbosity>,
     /// How often it failed.
     pub(crate) failures: Failures,
 }
@@ -150,6 +152,9 @@ impl Recipe {
                     told = told.with_hint(hint);
                 }
             }
+        }
+        if let Some(verbosity) = self.verbosity {
+            told = told.with_verbosity(verbosity);
         }
         if let Some(property) = &self.hints_under {
             told = told.with_hints_under(property);

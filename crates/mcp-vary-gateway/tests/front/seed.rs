@@ -6,7 +6,8 @@
 //! stands alone for clients that declared both `agent` and `format=json`; `instructions` and lists are the
 //! same for all; a prompt's message has one block.
 
-use mcp_vary_gateway::config::{PromptRules, ResourceRules, ResultRules};
+use mcp_vary_gateway::config::{PromptRules, ResourceRules, ResultRules, Source};
+use mcp_vary_gateway::{Config, Outside};
 use serde_json::{Value, json};
 use tracing::Level;
 
@@ -435,4 +436,77 @@ async fn each_scenario_begins_and_goes_on_as_written() {
             }
         }
     }
+}
+
+/// What the extension's reference client in Swift prints: `result.content.first?.text ?? ""`.
+fn printed(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap_or_default()
+}
+
+/// The configuration that `text` is, with `peer` as its server.
+fn configured(peer: &Peer, text: &str) -> Config {
+    let text = format!("servers: {{weather: {{url: '{}'}}}}\n{text}", peer.url);
+    let file = Source::new("vary.yaml", &text).read(&|_| None).unwrap();
+    file.into_config(Outside::new(|| 0, |bytes| getrandom::fill(bytes).unwrap()))
+}
+
+/// CN-9: the reference client in Swift declares these tags in `experimental`, prints the first text and calls it
+/// "compact JSON string". With `json-content: both`, for all or for clients of its name, it reads that, from the
+/// moment on when the operator says so.
+#[tokio::test]
+async fn the_reference_client_in_swift_reads_compact_json() {
+    let tags = ["agent", "sampling", "format=json", "verbosity=compact"];
+    let declared = json!({"experimental": {EXTENSION: {"version": "1.0", "features": tags}}});
+    let peer = Peer::start(answer).await;
+    let strict = configured(&peer, "");
+    let others = [
+        "json-content: both",
+        "clients: [{name: test, json-content: both}]",
+        "json-content: both\nclients: [{name: another, json-content: strict}]",
+    ];
+    let others = others.map(|text| configured(&peer, text));
+    let house = House::behind(peer, strict).await;
+    let reads = async |expected: &str| {
+        // Modern clients of the tests have no name.
+        for way in [Way::HttpLegacy, Way::StdioLegacy] {
+            let answer = way.ask(&house, &declared, CALL, params(CALL)).await;
+            assert_eq!(printed(&answer["result"]), expected, "{way:?}");
+            assert_eq!(answer["result"]["structuredContent"], weather(), "{way:?}");
+        }
+    };
+    reads("").await;
+    for config in others {
+        house.gateway.reload(config).await.unwrap();
+        reads(&weather().to_string()).await;
+    }
+}
+
+/// CN-12: a text that is JSON becomes a value unless the operator says otherwise.
+#[tokio::test]
+async fn what_becomes_of_json_in_a_text_is_the_operators() {
+    let text = json!({"content": [{"type": "text", "text": "{ \"n\": 1 }"}]});
+    let peer = Peer::start(move |seen| match seen.method() {
+        "tools/call" => Some(seen.answer(&text)),
+        _ => answer(seen),
+    })
+    .await;
+    let off = configured(&peer, "lift-json-text: off");
+    let one = "lift-json-text: off\nclients: [{name: test, lift-json-text: on}]";
+    let on_for_one = configured(&peer, one);
+    let on = configured(&peer, "");
+    let house = House::behind(peer, on).await;
+    let gets = async |expected: Value| {
+        for way in [Way::HttpLegacy, Way::StdioLegacy] {
+            let tags = features(&["format=json"]);
+            let answer = way.ask(&house, &tags, CALL, params(CALL)).await;
+            assert_eq!(printed(&answer["result"]), r#"{"n":1}"#, "{way:?}");
+            let value = answer["result"].get("structuredContent");
+            assert_eq!(value.unwrap_or(&Value::Null), &expected, "{way:?}");
+        }
+    };
+    gets(json!({"n": 1})).await;
+    house.gateway.reload(off).await.unwrap();
+    gets(Value::Null).await;
+    house.gateway.reload(on_for_one).await.unwrap();
+    gets(json!({"n": 1})).await;
 }

@@ -9,7 +9,7 @@ use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
 use super::content::{Block, array, blocks, text_block, texts};
 use super::repeat::{Relation, relations_to};
 use super::tool_result::{Policy, ToolFacts, document, is_shapeable, tool_result};
-use crate::feature::{Features, Format};
+use crate::feature::{Features, Format, Verbosity};
 use crate::json::{Json, JsonError, Members, elements};
 use crate::render;
 use crate::visibility::{retells, say_all};
@@ -79,6 +79,7 @@ pub struct Alternative {
     text: Option<String>,
     hints: Vec<String>,
     hints_under: Option<String>,
+    verbosity: Option<Verbosity>,
 }
 
 /// What the client was told of a tool's structured value, and what it takes.
@@ -120,6 +121,12 @@ impl Alternative {
         self
     }
 
+    /// Reports `verbosity` as applied: the one in the condition that chose this.
+    pub fn with_verbosity(mut self, verbosity: Verbosity) -> Self {
+        self.verbosity = Some(verbosity);
+        self
+    }
+
     /// The result as it is told to a client with `features`.
     ///
     /// | chosen format | text in `content` | `structuredContent` |
@@ -158,6 +165,7 @@ impl Alternative {
             policy,
         };
         let applied = Applied::new(features.choose_format(&Format::ALL), features);
+        let applied = applied.decided_by(self.verbosity);
         match telling.tell(result, applied) {
             Ok(Some(result)) => Shaped::Changed { result, applied },
             // A result that cannot be read is the client's to judge.

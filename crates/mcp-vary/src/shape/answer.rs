@@ -9,7 +9,7 @@ use super::content::text_block;
 use super::tool_result::{Policy, ToolFacts};
 use crate::feature::{Features, Format, Verbosity};
 use crate::json::{Json, JsonError, Members, compact, string};
-use crate::predicate::{Predicate, choose};
+use crate::predicate::{Predicate, choose_with_condition};
 use crate::render::{self, Contract};
 
 /// The property that reasoning hints stand in, where the author names no other.
@@ -81,6 +81,8 @@ pub struct Answer {
     alternatives: Vec<(Predicate, Self)>,
     /// The URI of the whole value.
     whole: Option<String>,
+    /// The verbosity that the author followed.
+    verbosity: Option<Verbosity>,
 }
 
 impl Answer {
@@ -110,6 +112,7 @@ impl Answer {
             meta: Vec::new(),
             alternatives: Vec::new(),
             whole: None,
+            verbosity: None,
         })
     }
 
@@ -187,6 +190,32 @@ impl Answer {
         self
     }
 
+    /// Says which verbosity the answer follows, so that a client which declared one is told the truth. An
+    /// alternative under a condition on `verbosity` says so by itself.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use mcp_vary::feature::{Features, Verbosity};
+    /// use mcp_vary::shape::{Answer, Policy, ToolFacts};
+    ///
+    /// let (features, _) = Features::from_tags(["human", "verbosity=verbose"]);
+    /// let page = match features.verbosity() {
+    ///     Verbosity::Verbose => "**8 °C**, as on most days in November",
+    ///     _ => "**8 °C**",
+    /// };
+    /// let answer = Answer::new(&8)?.with_markdown(page).with_verbosity(features.verbosity());
+    /// let policy = Policy { report: true, ..Policy::default() };
+    /// let result = answer.to_result(&features, ToolFacts::default(), None, &policy);
+    /// assert!(result.contains(r#""vary/applied":{"format":"markdown","verbosity":"verbose"}"#));
+    /// # Ok::<(), mcp_vary::json::JsonError>(())
+    /// ```
+    #[must_use]
+    pub fn with_verbosity(mut self, verbosity: Verbosity) -> Self {
+        self.verbosity = Some(verbosity);
+        self
+    }
+
     /// Answers with `answer` where `predicate` holds, the most specific first.
     ///
     /// The alternatives of an alternative are never asked.
@@ -229,7 +258,7 @@ impl Answer {
             ..*policy
         };
         let result = self.in_full(features, tool, output_schema, &silent);
-        let answer = self.chosen(features);
+        let (answer, _) = self.chosen(features);
         let whole = answer.whole.as_deref().or(self.whole.as_deref());
         let telling = answer.telling(features, tool, output_schema, policy);
         let value = telling.value_with_hints();
@@ -262,7 +291,7 @@ impl Answer {
         output_schema: Option<&Value>,
         policy: &Policy<'_>,
     ) -> String {
-        let answer = self.chosen(features);
+        let (answer, verbosity) = self.chosen(features);
         let telling = answer.telling(features, tool, output_schema, policy);
         let mut result = telling.result();
         let mut meta = Members::default();
@@ -272,6 +301,7 @@ impl Answer {
         let variant = policy.variant;
         if policy.report && !features.is_empty() {
             let applied = Applied::new(telling.format, features);
+            let applied = applied.decided_by(verbosity.or(answer.verbosity));
             result.set("_meta", applied.report(meta, Report { variant }));
         } else if !meta.is_empty() {
             result.set("_meta", meta.to_json());
@@ -279,10 +309,11 @@ impl Answer {
         result.to_json()
     }
 
-    /// What is said to a client with `features`.
-    fn chosen(&self, features: &Features) -> &Self {
-        let alternative = choose(&self.alternatives, features);
-        alternative.filter(|_| !features.is_empty()).unwrap_or(self)
+    /// What is said to a client with `features`, and the verbosity in the condition that decided.
+    fn chosen(&self, features: &Features) -> (&Self, Option<Verbosity>) {
+        let alternative = choose_with_condition(&self.alternatives, features);
+        let alternative = alternative.filter(|_| !features.is_empty());
+        alternative.map_or((self, None), |(when, answer)| (answer, when.verbosity()))
     }
 
     fn telling<'t>(

@@ -30,7 +30,8 @@ pub enum Shaped {
 pub struct Applied {
     /// The form of its content; none where a condition chose it rather than a format.
     pub format: Option<Format>,
-    /// How much of it there is; none when the client declared no verbosity.
+    /// How much of it there is: the verbosity that decided, by a condition, an author or compaction, else
+    /// `standard`; none when the client declared no verbosity.
     pub verbosity: Option<Verbosity>,
 }
 
@@ -41,6 +42,14 @@ impl Applied {
             format,
             verbosity: declares_verbosity.then_some(Verbosity::Standard),
         }
+    }
+
+    /// The same, where `verbosity` decided what is said; as it is where none did, or the client declared none.
+    pub(super) fn decided_by(mut self, verbosity: Option<Verbosity>) -> Self {
+        if self.verbosity.is_some() {
+            self.verbosity = verbosity.or(self.verbosity);
+        }
+        self
     }
 
     /// `meta` with what was applied.

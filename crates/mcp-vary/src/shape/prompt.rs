@@ -4,7 +4,7 @@ use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
 use super::content::{is_complete, text_block, text_of};
 use crate::feature::Features;
 use crate::json::{JsonError, Members, elements, string};
-use crate::predicate::{Predicate, choose};
+use crate::predicate::{Predicate, choose_with_condition};
 
 /// Who says a message of a prompt.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -206,16 +206,17 @@ pub fn prompt_result(
     alternatives: &[(Predicate, PromptAlternative)],
     report: Option<Report<'_>>,
 ) -> Shaped {
-    let alternative = match features.is_empty() {
-        true => None,
-        false => choose(alternatives, features),
+    if features.is_empty() {
+        return Shaped::Unchanged;
+    }
+    let Some((when, alternative)) = choose_with_condition(alternatives, features) else {
+        return Shaped::Unchanged;
     };
-    let applied = Applied::new(None, features);
-    let shaped = alternative.map(|alternative| shape(result, alternative, applied, report));
-    match shaped {
-        Some(Ok(Some(result))) => Shaped::Changed { result, applied },
+    let applied = Applied::new(None, features).decided_by(when.verbosity());
+    match shape(result, alternative, applied, report) {
+        Ok(Some(result)) => Shaped::Changed { result, applied },
         // A result that cannot be read is the client's to judge.
-        _ => Shaped::Unchanged,
+        Ok(None) | Err(_) => Shaped::Unchanged,
     }
 }
 

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::applied::{Applied, META_APPLIED, Report, Shaped, meta};
 use super::content::{container, is_complete};
-use crate::feature::{Features, Format};
+use crate::feature::{Features, Format, Verbosity};
 use crate::ignored::shown;
 use crate::json::{Json, JsonError, Members, elements, string};
-use crate::predicate::{Predicate, choose};
+use crate::predicate::{Predicate, choose_with_condition};
 use crate::render;
 
 /// A media type, longer than this, is none.
@@ -266,19 +266,28 @@ impl Representations {
     /// before an inferred one. A client that declared nothing gets what is served.
     #[must_use]
     pub fn choose(&self, features: &Features, served: Option<Format>) -> &Representation {
+        self.choose_with_verbosity(features, served).0
+    }
+
+    /// The same, with the verbosity in the condition that decided.
+    fn choose_with_verbosity(
+        &self,
+        features: &Features,
+        served: Option<Format>,
+    ) -> (&Representation, Option<Verbosity>) {
         let as_served = &Representation::AsServed;
         if features.is_empty() {
-            return as_served;
+            return (as_served, None);
         }
-        if let Some(representation) = choose(&self.conditional, features) {
-            return representation;
+        if let Some((when, representation)) = choose_with_condition(&self.conditional, features) {
+            return (representation, when.verbosity());
         }
         let formats = self.by_format.iter().map(|(format, _)| *format);
         let supported: Vec<_> = formats.chain(served).collect();
         let chosen = features.choose_format(&supported);
         let of_format = |(format, _): &&(Format, Representation)| Some(*format) == chosen;
         let found = self.by_format.iter().find(of_format);
-        found.map_or(as_served, |(_, representation)| representation)
+        (found.map_or(as_served, |(_, found)| found), None)
     }
 }
 
@@ -333,13 +342,15 @@ fn shape<'r>(
         return Ok(Shaped::Unchanged);
     }
     let mut formats = Vec::new();
+    let mut verbosity = None;
     let mut shaped = Vec::new();
     for written in elements(contents)? {
         let new = content(written, features, &representations);
         shaped.push(new.map_or_else(
             || written.to_owned(),
-            |(new, format)| {
+            |(new, format, decided)| {
                 formats.push(format);
+                verbosity = verbosity.or(decided);
                 new
             },
         ));
@@ -348,7 +359,7 @@ fn shape<'r>(
         return Ok(Shaped::Unchanged);
     };
     let format = first.filter(|_| formats.iter().all(|format| format == first));
-    let applied = Applied::new(format, features);
+    let applied = Applied::new(format, features).decided_by(verbosity);
     let report = report.map(|report| applied.report(meta, report));
     result.set("contents", format!("[{}]", shaped.join(",")));
     if let Some(report) = report {
@@ -360,12 +371,12 @@ fn shape<'r>(
     })
 }
 
-/// One content with another text; none when it stays as it is.
+/// One content with another text, its format and the verbosity that decided; none when it stays as it is.
 fn content<'r>(
     written: &str,
     features: &Features,
     representations: &impl Fn(&str) -> Option<&'r Representations>,
-) -> Option<(String, Option<Format>)> {
+) -> Option<(String, Option<Format>, Option<Verbosity>)> {
     let mut content = Members::parse(written).ok()?;
     if content.contains("blob") {
         return None;
@@ -376,11 +387,11 @@ fn content<'r>(
         Some(media_type) => media_type.parse().ok().and_then(|m: MediaType| m.format()),
         None => container(&text).map(|_| Format::Json),
     };
-    let representation = representations.choose(features, served);
+    let (representation, verbosity) = representations.choose_with_verbosity(features, served);
     let (new, media_type) = representation.apply(&text)?;
     content.set("mimeType", string(media_type));
     content.set("text", string(&new));
-    Some((content.to_json(), representation.format()))
+    Some((content.to_json(), representation.format(), verbosity))
 }
 
 #[cfg(test)]

@@ -48,7 +48,8 @@ impl Weather {
             Verbosity::Compact => answer(&now)?,
             _ => answer(&now.with_source())?,
         };
-        Ok(features.answer(&said.with_markdown(page)))
+        let said = said.with_markdown(page).with_verbosity(verbosity);
+        Ok(features.answer(&said))
     }
 }
 

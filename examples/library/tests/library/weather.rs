@@ -65,14 +65,20 @@ async fn who_negotiates_nothing_that_can_be_read_gets_the_default() {
     .await;
 }
 
-/// CN-22: verbosity chooses how much is said.
+/// CN-19, CN-22: verbosity chooses how much is said, and the client is told which one did.
 #[tokio::test]
 async fn a_person_who_wants_more_reads_the_uv_index() {
-    told(&["human", "verbosity=verbose"], |result, way| {
-        let page = result["content"][0]["text"].as_str().unwrap();
-        assert!(page.contains("**UV Index**: 2 (low)"), "{way}: {page}");
-    })
-    .await;
+    for (verbosity, has_more) in [("verbose", true), ("standard", false), ("compact", false)] {
+        let tag = format!("verbosity={verbosity}");
+        told(&["human", &tag], |result, way| {
+            let page = result["content"][0]["text"].as_str().unwrap();
+            let has_index = page.contains("**UV Index**: 2 (low)");
+            assert_eq!(has_index, has_more, "{way} {tag}: {page}");
+            let applied = &result["_meta"]["vary/applied"];
+            assert_eq!(applied["verbosity"], verbosity, "{way}");
+        })
+        .await;
+    }
 }
 
 #[tokio::test]

@@ -374,6 +374,7 @@ fn refused(file: &Value) -> Vec<String> {
         "never",
         "as-needed",
         "stdio",
+        "strict",
         "absent",
         "human",
         "2027-01-31",

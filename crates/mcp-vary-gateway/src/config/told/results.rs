@@ -99,9 +99,12 @@ impl Draft {
         }
         Some(ResultRule {
             tools: self.tools,
+            recipe: Arc::new(Recipe {
+                verbosity: self.when.verbosity(),
+                ..self.recipe
+            }),
             when: self.when,
             everyone: self.everyone,
-            recipe: Arc::new(self.recipe),
         })
     }
 }
