@@ -115,7 +115,7 @@ fn arguments_are_listed_as_the_view_says_and_arrive_as_the_server_does() {
             ("[]", Err("the arguments are no JSON object")),
             (
                 r#"{"q": 1, "q": 2}"#,
-                Err("the arguments are no JSON object"),
+                Err("the key \"q\" is given twice; give it once"),
             ),
         ],
     );
