@@ -8,12 +8,14 @@ use bytes::Bytes;
 use mcp_vary::view::ResourceOverride;
 use mcp_vary_gateway::revision::Era;
 use mcp_vary_gateway::{Config, VariantConfig};
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::http_peer::{Peer, Reply, Seen, event};
 use crate::stage::{Ear, SUBSCRIPTION, updated};
-use crate::support::{House, Way, notification, soon, under, variant};
+use crate::support::{House, Legacy, Way, notification, soon, under, variant};
 
 const ERAS: [Era; 2] = [Era::Legacy, Era::Modern];
 
@@ -514,6 +516,51 @@ async fn a_variant_without_rules_sends_every_uri_as_written() {
                 assert_eq!(seen.last().unwrap().body["params"]["ref"]["uri"], *uri);
             }
         }
+    }
+}
+
+/// Texts that a client may give as a URI: of odd parts, and any.
+fn any_uri() -> impl Strategy<Value = String> {
+    let parts = [
+        "file:", "HTTP:", "/", "//", "a", "..", "%2e", "%2F", "%5c", "\\", "%7e", "é", "%c3%a9",
+        "%", "?", "#", ";", "%00", "\t", " ", "{+x}", "A",
+    ];
+    let odd = prop::collection::vec(prop::sample::select(parts.to_vec()), 0..9);
+    prop_oneof![3 => odd.prop_map(|parts| parts.concat()), 1 => any::<String>()]
+}
+
+/// SV-11: the same of any text that is read, in both eras of servers: a law.
+#[test]
+fn any_text_passes_a_variant_without_rules_as_written() {
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    for era in ERAS {
+        let started = async {
+            let house = house(era, ODD).await;
+            let client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+            (house, client)
+        };
+        let (house, client) = runtime.block_on(started);
+        let client = std::cell::RefCell::new(client);
+        let mut runner = TestRunner::new(proptest::test_runner::Config {
+            cases: 48,
+            failure_persistence: None,
+            ..Default::default()
+        });
+        let batches = prop::collection::vec(any_uri(), 1..16);
+        let result = runner.run(&batches, |uris| {
+            for uri in uris {
+                let mut client = client.borrow_mut();
+                let params = under("all", json!({"uri": uri}));
+                let answer = runtime
+                    .block_on(client.ask("resources/read", params))
+                    .json();
+                prop_assert_eq!(&answer["result"]["contents"][0]["uri"], &json!(uri));
+            }
+            Ok(())
+        });
+        result.unwrap_or_else(|why| panic!("{era:?}: {why}"));
+        runtime.block_on(async { house.stop() });
     }
 }
 
