@@ -23,6 +23,7 @@ mod bounds;
 mod cancel;
 mod choosing;
 mod confined_uris;
+mod confinement;
 mod core_tasks;
 mod crossed;
 mod crowded;
