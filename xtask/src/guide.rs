@@ -11,6 +11,9 @@ const LIBRARY: &str = "docs/library.md";
 /// What the reference implementations pin, and which tests hold it.
 const REFERENCES: &str = "docs/references.md";
 
+/// What is promised to whom, and which tests hold it.
+const THREATS: &str = "docs/threat-model.md";
+
 /// How many tests the Go reference has.
 const REFERENCE_TESTS: usize = 26;
 
@@ -74,11 +77,11 @@ fn documented(text: &str) -> String {
 /// Each test that a page links to is in that file.
 fn named_tests(workspace: &Workspace) -> Result<(), String> {
     let mut broken = Vec::new();
-    for page in [LIBRARY, REFERENCES] {
+    for page in [LIBRARY, REFERENCES, THREATS] {
         let text = workspace.read(page)?;
         for (name, file) in links(&text) {
-            // The reference names tests only; the other page also leads to sources.
-            let is_test = file.ends_with(".rs") && (page == REFERENCES || file.contains("/tests/"));
+            // The page about the library also leads to sources; the others name tests only.
+            let is_test = file.ends_with(".rs") && (page != LIBRARY || file.contains("/tests/"));
             if is_test && !has_test(&workspace.read(file)?, name) {
                 broken.push(format!("{page}: {file}::{name}: no such test"));
             }
