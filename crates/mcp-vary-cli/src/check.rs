@@ -11,6 +11,7 @@ use mcp_vary_gateway::config::{File, Mistake};
 use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
 
 use crate::args::Check;
+use crate::chain;
 use crate::failure::{Failure, Verdict};
 use crate::file::patient;
 use crate::outside::outside;
@@ -86,7 +87,7 @@ fn print(args: &Check, shown: &str) -> Result<(), Failure> {
 }
 
 async fn connect(config: Config, stop: &mut Stop) -> Result<Arc<Gateway>, Failure> {
-    let gateway = Gateway::open(config).await;
+    let gateway = Gateway::open(chain::behind_others(config)?).await;
     serving::wait(&gateway, stop, |_| false).await?;
     Ok(gateway)
 }

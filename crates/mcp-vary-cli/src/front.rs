@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::outside::outside;
 use crate::serving::{self, Serving};
 use crate::stop::Stop;
-use crate::{file, target};
+use crate::{chain, file, target};
 
 /// A server with both extensions.
 #[derive(Debug)]
@@ -56,6 +56,7 @@ impl Front {
     }
 
     async fn open(config: Config, needed: Option<&str>, stop: &mut Stop) -> Result<Self, Failure> {
+        let config = chain::behind_others(config)?;
         let only = match &config.servers[..] {
             [server] => Some(server.clone()),
             _ => None,

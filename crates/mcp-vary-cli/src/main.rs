@@ -7,6 +7,7 @@ mod admin;
 mod args;
 mod behind;
 mod call;
+mod chain;
 mod check;
 mod client;
 mod config;

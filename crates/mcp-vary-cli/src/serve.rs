@@ -23,7 +23,7 @@ use crate::print::{harmless, talk};
 use crate::reloading::{Fixed, Reloading};
 use crate::serving::{self, Serving};
 use crate::stop::Stop;
-use crate::{file, target};
+use crate::{chain, file, target};
 
 /// Serves until a signal comes; a second signal ends at once what is still running.
 pub(crate) async fn run(args: Serve, mut stop: Stop) -> Result<Verdict, Failure> {
@@ -125,7 +125,7 @@ fn adapted(
     };
     config.start_patience = start_wait.unwrap_or(usual);
     config.start_without_servers = are_several;
-    Ok(config)
+    chain::behind_others(config)
 }
 
 /// What is read again while it is served: the file, if there is one.

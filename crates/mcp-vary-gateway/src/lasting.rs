@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::catalog::shared::SharedLists;
+use crate::chain::Behind;
 use crate::config::{Config, Keys, Limits, Outside};
 use crate::counters::{Counter, Counters};
 use crate::deprecation::Deprecations;
@@ -54,6 +55,10 @@ pub(crate) struct Lasting {
     pub(crate) held: HeldCalls,
     /// Tasks that are watched for clients which know another form of them.
     pub(crate) watches: Arc<Watches>,
+    /// Tells this gateway from others, to those in front of it and behind it.
+    pub(crate) id: [u8; 8],
+    /// The gateways behind this one.
+    pub(crate) behind: Arc<Behind>,
     /// Tells this gateway from others that share its keys, and from itself before it was started again.
     pub(crate) number: u64,
     outside: Outside,
@@ -119,6 +124,8 @@ impl Lasting {
             held: HeldCalls::default(),
             watches: Arc::clone(&watches),
             number,
+            id: random(config.outside),
+            behind: Arc::default(),
             outside: config.outside,
             streams: Streams::new(&config.limits, config.outside),
             pinned: memory.part(config.limits.memory / PINNED),

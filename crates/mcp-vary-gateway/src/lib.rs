@@ -8,6 +8,7 @@ mod asking;
 mod bridge;
 mod call;
 pub mod catalog;
+mod chain;
 mod choose;
 mod class;
 mod client;
@@ -58,6 +59,7 @@ mod words;
 
 pub use catalog::face::{Base, VariantConfig};
 pub use catalog::merge::{Collision, Naming};
+pub use chain::{Ancestors, VARIABLE as CHAIN_VARIABLE};
 pub use choose::Choosing;
 pub use config::{Config, Limits, Outside};
 pub use deprecation::{ClientName, DeprecatedUse};

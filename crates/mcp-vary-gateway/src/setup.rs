@@ -13,6 +13,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::bridge::Caching;
 use crate::catalog::face::{Faces, VariantConfig};
 use crate::catalog::view::Layout;
+use crate::chain::Position;
 use crate::class::Classes;
 use crate::client::{Declared, Memo};
 use crate::config::Config;
@@ -40,6 +41,8 @@ pub(crate) struct Setup {
     pub(crate) known: Memo<Known>,
     pub(crate) rankings: Rankings,
     pub(crate) lasting: Arc<Lasting>,
+    /// Where the gateway is among others.
+    pub(crate) position: Position,
     /// Cancels [`released`](Self::released).
     released: DropGuard,
 }
@@ -88,7 +91,10 @@ impl Setup {
         lasting: Arc<Lasting>,
         before: Option<&Self>,
     ) -> Self {
+        let behind = Arc::clone(&lasting.behind);
+        let position = Position::new(lasting.id, &config.ancestors, &config.servers, behind);
         for server in &mut config.servers {
+            server.chain = position.to_servers();
             server.random = config.outside.random;
         }
         let rules = Rules::new(&config.choosing);
@@ -125,6 +131,7 @@ impl Setup {
             known: Memo::new(REMEMBERED_CLIENTS),
             released: CancellationToken::new().drop_guard(),
             lasting,
+            position,
             config,
         }
     }

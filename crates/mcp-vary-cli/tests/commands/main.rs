@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod call;
+mod circle;
 mod config;
 mod demo;
 mod help;

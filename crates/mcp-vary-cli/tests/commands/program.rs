@@ -199,6 +199,14 @@ impl Server {
         self.ended()
     }
 
+    /// The same with what it said before.
+    #[cfg(unix)]
+    pub(crate) fn end_with_said(self) -> (Option<i32>, String) {
+        let said = self.said.clone();
+        let (code, rest) = self.end();
+        (code, said + &rest)
+    }
+
     /// Waits until it has ended, and returns how it did and what it still said.
     pub(crate) fn ended(mut self) -> (Option<i32>, String) {
         let mut rest = String::new();

@@ -44,6 +44,7 @@ use mcp_vary::variant::{self, Date};
 
 use crate::catalog::face::{self, Faces, VariantConfig};
 use crate::catalog::merge::Naming;
+use crate::chain::Ancestors;
 use crate::choose::Choosing;
 use crate::upstream::UpstreamConfig;
 
@@ -107,6 +108,8 @@ pub struct Config {
     pub session_lifetime: Duration,
     /// What a client may take up.
     pub limits: Limits,
+    /// The gateways in front of this process; none by default.
+    pub ancestors: Ancestors,
     /// Clock and randomness.
     pub outside: Outside,
     /// Seals session ids and cursors. Random by default, so that they end with the process; set it
@@ -154,6 +157,7 @@ impl Config {
             page_size: None,
             session_lifetime: Duration::from_secs(24 * 60 * 60),
             limits: Limits::default(),
+            ancestors: Ancestors::default(),
             outside,
         }
     }

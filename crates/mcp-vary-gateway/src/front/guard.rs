@@ -6,6 +6,8 @@ use http::header::{ACCEPT, CONTENT_TYPE, HOST, ORIGIN};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 
+use crate::setup::Setup;
+
 /// Why a request is turned away at the door.
 #[derive(Debug)]
 pub(crate) struct TurnedAway {
@@ -82,6 +84,12 @@ fn is_loopback(host: &str) -> bool {
         || bare
             .parse::<std::net::IpAddr>()
             .is_ok_and(|ip| ip.is_loopback())
+}
+
+/// Refuses what passed this gateway already.
+pub(crate) fn check_chain(headers: &HeaderMap, setup: &Setup) -> Result<(), TurnedAway> {
+    let checked = setup.position.check(headers);
+    checked.map_err(|reason| turned_away(StatusCode::LOOP_DETECTED, reason))
 }
 
 /// A body is JSON.

@@ -26,6 +26,7 @@ use super::give_up;
 use super::guard::{self, TurnedAway};
 use super::post;
 use super::sse::{Body, Stream, Told as Telling, understands_priming};
+use crate::chain;
 use crate::choose::{ENDPOINT, Told};
 use crate::gateway::{Entrance, Gateway};
 use crate::mcp_header::SESSION_ID;
@@ -117,11 +118,22 @@ impl Gateway {
                 let (gateway, stopping) = &*shared;
                 let (head, body) = request.into_parts();
                 let in_flight = place.begin(&head);
+                let is_of_gateway = chain::is_of_gateway(&head.headers);
                 if let Site::Mcp = site {
+                    // Before it waits: a gateway that connects to itself must not wait for itself.
+                    if is_of_gateway
+                        && let Err(away) = guard::check_chain(&head.headers, &gateway.current())
+                    {
+                        return Ok(in_flight.respond(turned_away(away)));
+                    }
                     gateway.answering().await;
                 }
                 let setup = gateway.current();
-                let response = setup.respond(site, head, body, stopping).await;
+                let position = is_of_gateway.then(|| Arc::clone(&setup));
+                let mut response = setup.respond(site, head, body, stopping).await;
+                if let Some(setup) = position {
+                    setup.position.answer(response.headers_mut());
+                }
                 Ok::<_, Infallible>(in_flight.respond(response))
             }
         });
@@ -155,21 +167,7 @@ impl Setup {
         };
         match responded {
             Ok(response) => response,
-            Err(away) => {
-                let is_overloaded = away.status == StatusCode::SERVICE_UNAVAILABLE;
-                let code = match is_overloaded {
-                    true => INTERNAL_ERROR,
-                    false => INVALID_REQUEST,
-                };
-                let failure = Failure::new(code, away.reason);
-                let body = Body::from(failure.to_bytes(None));
-                let mut response = with_type(away.status, "application/json", body);
-                if is_overloaded {
-                    let headers = response.headers_mut();
-                    headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
-                }
-                response
-            }
+            Err(away) => turned_away(away),
         }
     }
 
@@ -305,6 +303,22 @@ impl Setup {
             .filter(|session| self.order_of(session).is_some())
             .ok_or_else(Failure::session_not_found)
     }
+}
+
+fn turned_away(away: TurnedAway) -> Response<Body> {
+    let is_overloaded = away.status == StatusCode::SERVICE_UNAVAILABLE;
+    let code = match is_overloaded {
+        true => INTERNAL_ERROR,
+        false => INVALID_REQUEST,
+    };
+    let failure = Failure::new(code, away.reason);
+    let body = Body::from(failure.to_bytes(None));
+    let mut response = with_type(away.status, "application/json", body);
+    if is_overloaded {
+        let headers = response.headers_mut();
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
 }
 
 /// What a listener is for.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use http::header::EXPECT;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::Body as _;
@@ -42,9 +43,10 @@ pub(crate) async fn answer(
     stopping: &CancellationToken,
 ) -> Result<Response<Body>, TurnedAway> {
     if let Err(failure) = check_session(&gateway, head, &body) {
+        discard(&gateway, head, body);
         return Ok(json(failure.reply(None, Era::Legacy)));
     }
-    let (bytes, memory) = read_body(&gateway, body).await?;
+    let (bytes, memory) = read_body(&gateway, head, body).await?;
     if let Some(messages) = wire::batch(&bytes) {
         return Ok(Box::pin(batch::answer(gateway, head, told, messages, memory)).await);
     }
@@ -322,12 +324,20 @@ fn check_session(gateway: &Setup, head: &Parts, body: &Incoming) -> Result<(), F
 }
 
 /// The body, and the memory that it is held in.
-async fn read_body(gateway: &Setup, body: Incoming) -> Result<(Bytes, Lease), TurnedAway> {
+async fn read_body(
+    gateway: &Setup,
+    head: &Parts,
+    mut body: Incoming,
+) -> Result<(Bytes, Lease), TurnedAway> {
     let limits = &gateway.config.limits;
     let turned_away = |status, reason: String| TurnedAway { status, reason };
     let mut memory = gateway.lasting.memory.nothing();
-    let reading = collect(body, limits.body, &mut memory);
-    match tokio::time::timeout(limits.read_timeout, reading).await {
+    let reading = collect(&mut body, limits.body, &mut memory);
+    let read = tokio::time::timeout(limits.read_timeout, reading).await;
+    if let Ok(Err(Unread::TooLarge | Unread::NoMemory)) = read {
+        discard(gateway, head, body);
+    }
+    match read {
         Ok(Ok(bytes)) => Ok((bytes, memory)),
         Ok(Err(Unread::NoMemory)) => {
             let counters = &gateway.lasting.counters;
@@ -353,6 +363,32 @@ async fn read_body(gateway: &Setup, body: Incoming) -> Result<(Bytes, Lease), Tu
     }
 }
 
+/// Reads the rest of a body that was refused, beside the response: many clients read only when they have written all,
+/// and a connection that is closed before that takes the response with it. Not for long, and not much.
+fn discard(gateway: &Setup, head: &Parts, mut body: Incoming) {
+    // Whoever waits for a sign before sending (RFC 9110, section 10.1.1) gets none.
+    if head.headers.contains_key(EXPECT) {
+        return;
+    }
+    let rest = async move {
+        let mut read = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            read += frame.data_ref().map_or(0, Bytes::len);
+            if read > DISCARDED {
+                break;
+            }
+        }
+    };
+    let stopped = gateway.lasting.stopped.clone();
+    let rest = stopped.run_until_cancelled_owned(tokio::time::timeout(DISCARDING, rest));
+    gateway.lasting.tasks.spawn(rest);
+}
+
+/// Bytes of a refused body that are read.
+const DISCARDED: usize = 64 << 20;
+/// For how long.
+const DISCARDING: Duration = Duration::from_secs(10);
+
 /// Room that is made for a body that was only announced; more is made as it comes.
 const RESERVED: usize = 1 << 20;
 
@@ -363,7 +399,7 @@ enum Unread {
 }
 
 /// The whole body; one frame, the common case, is not copied.
-async fn collect(mut body: Incoming, limit: usize, memory: &mut Lease) -> Result<Bytes, Unread> {
+async fn collect(body: &mut Incoming, limit: usize, memory: &mut Lease) -> Result<Bytes, Unread> {
     // A length that was declared is enough to refuse; nothing has to be sent first.
     if body.size_hint().lower() > limit as u64 {
         return Err(Unread::TooLarge);

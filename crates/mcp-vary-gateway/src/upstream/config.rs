@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::{HeaderMap, Uri};
 
+use super::error::ConnectError;
+use crate::chain::ToServers;
 use crate::counters::Counters;
 
 /// One server: its name in logs and errors, where it is, and its limits.
@@ -41,6 +43,10 @@ pub struct UpstreamConfig {
     pub random: fn(&mut [u8]),
     /// Where what is dropped is counted.
     pub(crate) counters: Arc<Counters>,
+    /// The gateways in front of it.
+    pub(crate) chain: ToServers,
+    /// Set when it turned out to be a gateway that would serve itself.
+    pub(crate) circle: Arc<OnceLock<ConnectError>>,
 }
 
 /// Which clients share a connection to a server.
@@ -83,6 +89,8 @@ impl UpstreamConfig {
             legacy_first: false,
             random: |bytes| bytes.fill(u8::MAX),
             counters: Arc::default(),
+            chain: ToServers::default(),
+            circle: Arc::default(),
         }
     }
 
@@ -133,6 +141,8 @@ impl UpstreamConfig {
             allowed_methods: _,
             random: _,
             counters: _,
+            chain: _,
+            circle: _,
         } = self;
         *name == other.name
             && *target == other.target

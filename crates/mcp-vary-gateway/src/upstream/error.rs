@@ -55,6 +55,15 @@ pub enum ConnectError {
         /// What it offers.
         theirs: String,
     },
+    /// It is a gateway that would serve itself.
+    #[error(
+        "server `{server}` is this gateway itself, or leads back to it; it is left out: take its entry out of the \
+         configuration"
+    )]
+    Circle {
+        /// The server's name.
+        server: Arc<str>,
+    },
     /// It did not become ready in time.
     #[error(
         "server `{server}` was not ready within {limit:?}: {said}; \
@@ -84,6 +93,7 @@ impl ConnectError {
                 format!("server `{server}` is not usable as an MCP server")
             }
             Self::Revision { .. } => self.to_string(),
+            Self::Circle { server } => format!("server `{server}` is this gateway itself"),
             Self::Timeout { server, limit, .. } => {
                 format!("server `{server}` was not ready within {limit:?}")
             }
@@ -94,7 +104,10 @@ impl ConnectError {
     pub(super) const fn is_lasting(&self) -> bool {
         matches!(
             self,
-            Self::NotFound { .. } | Self::Start { .. } | Self::Revision { .. }
+            Self::NotFound { .. }
+                | Self::Start { .. }
+                | Self::Revision { .. }
+                | Self::Circle { .. }
         )
     }
 }

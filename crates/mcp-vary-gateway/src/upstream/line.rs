@@ -173,7 +173,8 @@ impl Line {
             Ok(Ok(State::Up(upstream))) => Ok(Arc::clone(upstream)),
             Ok(Ok(State::Down { error, again, .. })) => {
                 let pause = again.saturating_duration_since(Instant::now());
-                Err(self.down(&error.told(), &error.to_string(), Some(pause)))
+                let pause = Some(pause).filter(|pause| *pause < keep::NEVER / 2);
+                Err(self.down(&error.told(), &error.to_string(), pause))
             }
             Ok(_) => Err(self.closed()),
             Err(_elapsed) => {

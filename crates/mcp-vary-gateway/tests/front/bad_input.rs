@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use mcp_vary_gateway::revision::Era;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::support::{
     House, Legacy, Post, features, hints, limits, modern, notification, request, soon, tool,
@@ -418,6 +420,31 @@ async fn a_body_over_the_limit_is_too_large() {
     );
     house
         .is_unharmed(&mut house.connect().await, "large bodies")
+        .await;
+}
+
+/// As `fetch` of Node does it: a connection that is closed while it writes takes the response with it.
+#[tokio::test]
+async fn a_client_that_writes_all_before_it_reads_gets_the_refusal() {
+    let house = House::with(|config| config.with_limits(limits().with_body(1 << 20))).await;
+    let body = vec![b'x'; 24 << 20];
+    let declared = Post::new(body.clone()).bytes();
+    let mut chunked = Post::new("").with("Transfer-Encoding", "chunked").head();
+    for chunk in body.chunks(1 << 20) {
+        chunked.extend(format!("{:x}\r\n", chunk.len()).bytes());
+        chunked.extend(chunk);
+        chunked.extend(b"\r\n");
+    }
+    chunked.extend(b"0\r\n\r\n");
+    for sent in [declared, chunked] {
+        let mut stream = TcpStream::connect(house.address).await.unwrap();
+        soon(stream.write_all(&sent)).await.unwrap();
+        let mut head = [0; 12];
+        soon(stream.read_exact(&mut head)).await.unwrap();
+        assert_eq!(&head, b"HTTP/1.1 413");
+    }
+    house
+        .is_unharmed(&mut house.connect().await, "a large body")
         .await;
 }
 

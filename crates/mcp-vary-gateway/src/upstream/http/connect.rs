@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
+use http::header::VIA;
 use http::{HeaderMap, Uri};
 use tokio::sync::{Mutex, Semaphore, broadcast, watch};
 
@@ -33,7 +34,10 @@ pub(in crate::upstream) async fn connect(
         let server = Arc::clone(&server);
         ConnectError::Handshake { server, what }
     })?;
-    let configured = secret(headers);
+    let mut configured = secret(headers);
+    if let Some(via) = config.chain.via() {
+        configured.append(VIA, via);
+    }
     let blank = Session::new(&configured, Revision::LATEST_MODERN, true, None, 0);
     let connection = Arc::new(Connection {
         server,
@@ -42,6 +46,7 @@ pub(in crate::upstream) async fn connect(
         is_held: config.is_held,
         by_turns: config.by_turns,
         counters: Arc::clone(&config.counters),
+        behind: config.chain.connection(),
         asking: Arc::default(),
         uri: url.clone(),
         pool: Pool::new(connector),
@@ -229,7 +234,9 @@ impl Connection {
 /// Whether `initialize` cannot do better.
 fn is_final(error: &UpstreamError) -> bool {
     match error {
-        UpstreamError::Status { status, .. } => matches!(status.as_u16(), 401 | 403 | 407 | 429),
+        UpstreamError::Status { status, .. } => {
+            matches!(status.as_u16(), 401 | 403 | 407 | 429 | 508)
+        }
         UpstreamError::Misbehaved { .. }
         | UpstreamError::TooLarge { .. }
         | UpstreamError::Timeout { .. } => false,

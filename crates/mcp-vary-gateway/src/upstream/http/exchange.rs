@@ -284,6 +284,7 @@ impl Exchange {
             let what = format!("it answered a request with HTTP {status} and nothing else");
             return Err(self.connection.misbehaved(what));
         }
+        self.connection.behind.note(response.headers());
         self.session_id = response.headers().get(SESSION_ID).cloned();
         let is_stream = is_stream(response.headers());
         let (limits, body) = (&self.connection.limits, response.into_body());

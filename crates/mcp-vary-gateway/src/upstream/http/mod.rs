@@ -33,6 +33,7 @@ use super::life::Life;
 use super::mailbox::Budget;
 use super::message::{Beside, Event, Purpose, Request, header_value};
 use super::text::excerpt;
+use crate::chain::BehindConnection;
 use crate::counters::Counters;
 use crate::mcp_header::{MCP_METHOD, MCP_NAME, name_key};
 use crate::revision::Era;
@@ -56,6 +57,8 @@ pub(super) struct Connection {
     /// Whether one request after the other has it.
     by_turns: bool,
     counters: Arc<Counters>,
+    /// The gateways behind it.
+    behind: BehindConnection,
     asking: Arc<Asking>,
     uri: Uri,
     pool: Pool,

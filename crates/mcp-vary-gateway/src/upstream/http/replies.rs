@@ -143,11 +143,16 @@ impl Connection {
     }
 
     pub(super) fn refused(&self, status: StatusCode, body: &[u8]) -> UpstreamError {
-        UpstreamError::Status {
+        let refused = UpstreamError::Status {
             server: Arc::clone(&self.server),
             status,
             excerpt: excerpt(body, EXCERPT),
+        };
+        // It has learned that this gateway is behind it.
+        if status == StatusCode::LOOP_DETECTED {
+            self.life.end(refused.clone());
         }
+        refused
     }
 
     /// The error for a redirect, when `response` is one.

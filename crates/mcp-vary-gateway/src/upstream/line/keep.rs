@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::StatusCode;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
@@ -10,9 +11,10 @@ use tokio::time::Instant;
 use super::backoff::{Backoff, rounded};
 use super::pulse::{self, Verdict};
 use super::{Shared, State, Topic, subscriptions};
+use crate::chain::REFUSAL;
 use crate::upstream::error::{ConnectError, UpstreamError};
 use crate::upstream::message::{Event, Kind};
-use crate::upstream::{Link, Upstream};
+use crate::upstream::{Link, Target, Upstream};
 
 /// Connects, holds the connection and connects again, until the line is closed.
 pub(super) async fn keep(shared: Arc<Shared>) {
@@ -62,7 +64,17 @@ impl Keeper {
     }
 
     async fn connect(&self) -> Result<Arc<Upstream>, ConnectError> {
-        Upstream::connect_unless(self.shared.config.clone(), &self.shared.stop).await
+        let config = &self.shared.config;
+        if let Some(circle) = config.circle.get() {
+            return Err(circle.clone());
+        }
+        let connected = Upstream::connect_unless(config.clone(), &self.shared.stop).await;
+        connected.map_err(|error| match is_circle(&error) {
+            true => ConnectError::Circle {
+                server: self.name().into(),
+            },
+            false => error,
+        })
     }
 
     /// An attempt failed; the pause before the next one.
@@ -70,6 +82,15 @@ impl Keeper {
         let shared = Arc::clone(&self.shared);
         if shared.stop.is_cancelled() {
             return Duration::ZERO;
+        }
+        let is_process = matches!(shared.config.target, Target::Command { .. });
+        if is_process && matches!(error, ConnectError::Circle { .. }) {
+            if shared.config.circle.set(error.clone()).is_ok() {
+                tracing::warn!(why = %error, "server left out");
+            }
+            // Its next start would be the same, until its entry is another.
+            shared.go_down(error, NEVER);
+            return NEVER;
         }
         let pause = if error.is_lasting() {
             self.backoff.longest_pause()
@@ -164,6 +185,29 @@ impl Keeper {
         pause
     }
 }
+
+/// Whether a server refused since it, or one behind it, is a gateway that this one is behind.
+fn is_circle(error: &ConnectError) -> bool {
+    match error {
+        ConnectError::Failed(UpstreamError::Closed { last_words, .. }) => {
+            let is_refusal = |line: &str| {
+                line.starts_with(REFUSAL)
+                    || line.starts_with("error: ") && line.contains(LEADS_BACK)
+            };
+            last_words.split(" | ").any(is_refusal)
+        }
+        ConnectError::Failed(UpstreamError::Status { status, .. }) => {
+            *status == StatusCode::LOOP_DETECTED
+        }
+        _ => false,
+    }
+}
+
+/// What a gateway says that ends since its only server leads back to it.
+const LEADS_BACK: &str = "is this gateway itself, or leads back to it";
+
+/// A pause without end: ten years.
+pub(super) const NEVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
 impl Shared {
     pub(super) fn tell(&self, event: Event) {

@@ -91,7 +91,7 @@ fn start(
     events: &broadcast::Sender<Event>,
 ) -> Result<Connection, ConnectError> {
     let server: Arc<str> = config.name.as_str().into();
-    let mut process = spawn(&server, &config.target)?;
+    let mut process = spawn(&server, &config.target, config.chain.variable())?;
     let (outbox, queue) = mpsc::unbounded_channel();
     let shared = Arc::new(Shared {
         server: Arc::clone(&server),
@@ -147,14 +147,18 @@ fn start(
     })
 }
 
-fn spawn(server: &Arc<str>, target: &Target) -> Result<Process, ConnectError> {
+fn spawn(
+    server: &Arc<str>,
+    target: &Target,
+    gateways: Option<&str>,
+) -> Result<Process, ConnectError> {
     match target {
         Target::Command {
             program,
             args,
             env,
             cwd,
-        } => Process::start(server, program, args, env, cwd.as_deref()),
+        } => Process::start(server, program, args, env, cwd.as_deref(), gateways),
         Target::Http { .. } => Err(ConnectError::Handshake {
             server: Arc::clone(server),
             what: "it has an address, not a command".to_owned(),

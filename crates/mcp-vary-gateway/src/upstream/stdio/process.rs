@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::process::{Child, Command};
 
+use crate::chain;
 use crate::upstream::error::ConnectError;
 use crate::upstream::text::excerpt;
 
@@ -36,6 +37,7 @@ impl Process {
         args: &[String],
         env: &BTreeMap<String, String>,
         cwd: Option<&Path>,
+        gateways: Option<&str>,
     ) -> Result<Self, ConnectError> {
         let mut command = Command::new(program);
         command
@@ -45,6 +47,9 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
+        if let Some(gateways) = gateways {
+            command.env(chain::VARIABLE, gateways);
+        }
         if let Some(cwd) = cwd {
             command.current_dir(cwd);
         }

@@ -1,0 +1,234 @@
+//! A gateway that is served by itself, in every way in which a client's file leads there, and gateways in a chain.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::program::{INITIALIZE, Server, VARY, command, file, run};
+
+fn weather() -> Value {
+    json!({"command": VARY, "args": ["weather"]})
+}
+
+/// An entry that starts Vary before the servers of a file.
+fn vary(file: &str) -> Value {
+    json!({"command": VARY, "args": ["serve", "--stdio", "--config", file]})
+}
+
+fn path(name: &str) -> String {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    path.to_str().unwrap().to_owned()
+}
+
+fn write(name: &str, servers: &Value) {
+    file(name, &json!({"mcpServers": servers}).to_string());
+}
+
+/// A port that is free; nobody else asks for it so soon.
+fn free_port() -> u16 {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    free.local_addr().unwrap().port()
+}
+
+/// The names of the tools that are listed.
+fn tools(server: &Server) -> Vec<String> {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let list =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}});
+    let head = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n";
+    let answer = server.post_with(&list.to_string(), head);
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    let body: Value = serde_json::from_str(body).unwrap();
+    let tools = body["result"]["tools"].as_array().unwrap().iter();
+    tools
+        .map(|tool| tool["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+const SKY: [&str; 2] = ["sky_get_weather", "sky_get_forecast"];
+
+/// Serves the file; only the weather server is listed, and it is said once what the other entry is.
+#[track_caller]
+fn leaves_itself_out(name: &str) {
+    let server = Server::start(&["serve", "--listen", "0", "--config", &path(name)]);
+    assert_eq!(tools(&server), SKY, "{}", server.said);
+    let (code, rest) = server.end_with_said();
+    assert_eq!(code, Some(0), "{rest}");
+    assert_eq!(rest.matches("WARN server left out").count(), 1, "{rest}");
+    let line = "  self  down: server `self` is this gateway itself, or leads back to it";
+    assert!(rest.contains(line), "{rest}");
+}
+
+#[test]
+fn an_entry_that_starts_the_gateway_itself_is_left_out() {
+    let file = path("circle-command.json");
+    write(
+        "circle-command.json",
+        &json!({"self": vary(&file), "sky": weather()}),
+    );
+    leaves_itself_out("circle-command.json");
+}
+
+#[test]
+fn a_script_that_starts_the_gateway_itself_is_started_once() {
+    let (file, starts) = (path("circle-script.json"), path("circle-script-starts"));
+    let _ = std::fs::remove_file(&starts);
+    let script = format!("echo started >> {starts}; {VARY} serve --stdio --mcp-json {file}");
+    let entry = json!({"command": "sh", "args": ["-c", script]});
+    write(
+        "circle-script.json",
+        &json!({"self": entry, "sky": weather()}),
+    );
+    leaves_itself_out("circle-script.json");
+    let starts = std::fs::read_to_string(starts).unwrap();
+    // Once more with the other handshake, where it ended at the first question.
+    assert!(starts.lines().count() <= 2, "{starts}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_the_served_file_is_the_same_file() {
+    let (file, link) = (path("circle-link.json"), path("circle-linked.json"));
+    let _ = std::fs::remove_file(&link);
+    write(
+        "circle-link.json",
+        &json!({"self": vary(&link), "sky": weather()}),
+    );
+    std::os::unix::fs::symlink(file, link).unwrap();
+    leaves_itself_out("circle-link.json");
+}
+
+#[test]
+fn the_refusal_is_one_line_that_says_what_to_do() {
+    let file = path("circle-refusal.json");
+    write("circle-refusal.json", &json!({"self": vary(&file)}));
+    let served = run(&["serve", "--listen", "0", "--config", &file]);
+    served.refuses(&["server `self` is this gateway itself", "take its entry out"]);
+    let link = "vary-0123456789abcdef-0123456789abcdef";
+    let chain = [link; 4].join(",");
+    let mut deep = command(&["serve", "--stdio", "--", VARY, "weather"]);
+    let deep = crate::program::Run::of(deep.env("VARY_CHAIN", chain));
+    assert_eq!(deep.code, Some(2));
+    let line = "error: this gateway would serve itself: 5 are behind each other, and at most 4 may be; take Vary's own \
+                entry out of the file that is served, or serve another file\n";
+    assert_eq!(deep.stderr, line);
+}
+
+#[test]
+fn the_gateways_own_address_is_left_out() {
+    let port = free_port();
+    let entry = json!({"type": "http", "url": format!("http://127.0.0.1:{port}/mcp")});
+    write("circle-url.json", &json!({"self": entry, "sky": weather()}));
+    let listen = port.to_string();
+    let file = path("circle-url.json");
+    let server = Server::start(&["serve", "--listen", &listen, "--config", &file]);
+    assert_eq!(tools(&server), SKY, "{}", server.said);
+    let line = "  self  down: server `self` is this gateway itself, or leads back to it";
+    assert!(server.said.contains(line), "{}", server.said);
+    // As a gateway sees it that is refused.
+    let id = "0123456789abcdef";
+    let via = format!(
+        "Via: 1.1 vary-{id}-{id}, 1.1 vary-{id}-{id}, 1.1 vary-{id}-{id}, 1.1 vary-{id}-{id}\r\n"
+    );
+    let refused = server.post_with(INITIALIZE, &via);
+    assert!(refused.starts_with("HTTP/1.1 508 "), "{refused}");
+    assert!(refused.contains(r#""code":-32600"#), "{refused}");
+    let via = format!("Via: 1.0 fred, 1.1 vary-{id}-{id}\r\n");
+    let passed = server.post_with(INITIALIZE, &via).to_lowercase();
+    assert!(passed.starts_with("http/1.1 200 "), "{passed}");
+    assert!(passed.contains("via: 1.1 vary-"), "{passed}");
+    assert!(!server.post(INITIALIZE).to_lowercase().contains("via:"));
+}
+
+/// A starts B, and B would start A again.
+#[test]
+fn a_circle_through_another_gateway_is_cut() {
+    let (a, b) = (path("circle-a.json"), path("circle-b.json"));
+    write("circle-a.json", &json!({"b": vary(&b), "sky": weather()}));
+    write("circle-b.json", &json!({"a": vary(&a), "sea": weather()}));
+    let server = Server::start(&["serve", "--listen", "0", "--config", &a]);
+    let names = ["b_sea_get_weather", "b_sea_get_forecast", SKY[0], SKY[1]];
+    assert_eq!(tools(&server), names, "{}", server.said);
+    // Where B has nothing else, there is nothing of it.
+    write("circle-b.json", &json!({"a": vary(&a)}));
+    let server = Server::start(&["serve", "--listen", "0", "--config", &a]);
+    assert_eq!(tools(&server), SKY, "{}", server.said);
+    let (_, said) = server.end_with_said();
+    let line = "  b    down: server `b` is this gateway itself, or leads back to it";
+    assert!(said.contains(line), "{said}");
+}
+
+/// The same by URL: whoever is second is refused by the first.
+#[test]
+fn a_circle_of_addresses_is_cut() {
+    let (one, two) = (free_port(), free_port());
+    let entry = |port: u16| json!({"type": "http", "url": format!("http://127.0.0.1:{port}/mcp")});
+    write(
+        "circle-one.json",
+        &json!({"two": entry(two), "sky": weather()}),
+    );
+    write(
+        "circle-two.json",
+        &json!({"one": entry(one), "sea": weather()}),
+    );
+    let serve = |port: u16, name: &str| {
+        Server::start(&[
+            "serve",
+            "--listen",
+            &port.to_string(),
+            "--config",
+            &path(name),
+        ])
+    };
+    let one = serve(one, "circle-one.json");
+    let two = serve(two, "circle-two.json");
+    for _ in 0..40 {
+        for name in tools(&one).iter().chain(&tools(&two)) {
+            assert!(
+                !name.contains("one_two") && !name.contains("two_one"),
+                "{name}"
+            );
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+/// Different configurations behind each other, by either transport.
+#[test]
+fn a_chain_of_gateways_works() {
+    let (near, far) = (path("chain-near.json"), path("chain-far.json"));
+    write(
+        "chain-far.json",
+        &json!({"sky": weather(), "sea": weather()}),
+    );
+    write(
+        "chain-near.json",
+        &json!({"far": vary(&far), "land": weather()}),
+    );
+    let by_process = Server::start(&["serve", "--listen", "0", "--config", &near]);
+    let url = json!({"type": "http", "url": by_process.url()});
+    write("chain-url.json", &json!({"by": url, "x": weather()}));
+    let by_url = Server::start(&[
+        "serve",
+        "--listen",
+        "0",
+        "--config",
+        &path("chain-url.json"),
+    ]);
+    let said = (&by_process.said, &by_url.said);
+    assert!(
+        tools(&by_process).contains(&"far_sky_get_weather".to_owned()),
+        "{said:?}"
+    );
+    assert!(
+        tools(&by_url).contains(&"by_far_sea_get_weather".to_owned()),
+        "{said:?}"
+    );
+    let call = ["call", "by_far_sea_get_weather", r#"{"location":"Bern"}"#];
+    let called = run(&[&call[..], &[&by_url.url()]].concat()).data(0);
+    assert!(called.contains("Bern"), "{called}");
+}
