@@ -22,6 +22,7 @@ mod kept;
 mod known;
 mod lasting;
 mod links;
+mod log_backoff;
 mod log_level;
 mod mcp_header;
 mod member_check;

@@ -18,6 +18,7 @@ use tracing::{debug, warn};
 use crate::asking::Askable;
 use crate::bridge::PROGRESS_TOKEN;
 use crate::config::Outside;
+use crate::log_backoff::LogBackoff;
 use crate::reply::Failure;
 use crate::session::{ClientId, Session};
 use crate::splice;
@@ -33,7 +34,7 @@ pub(crate) struct Questions {
     patience: Duration,
     outside: Outside,
     /// Responses to what this gateway has not asked.
-    strays: AtomicU64,
+    strays: LogBackoff,
 }
 
 /// A question that waits for the client.
@@ -74,7 +75,7 @@ impl Questions {
             limit,
             patience,
             outside,
-            strays: AtomicU64::new(0),
+            strays: LogBackoff::default(),
         }
     }
 
@@ -242,8 +243,7 @@ impl Questions {
         let was_asked = id.is_some_and(|id| self.ids.were(id));
         if was_asked {
             debug!(id, "response to a question that is over ignored");
-        } else {
-            let count = self.strays.fetch_add(1, Ordering::Relaxed) + 1;
+        } else if let Some(count) = self.strays.next() {
             warn!(
                 id,
                 count, "response to a question that this gateway has not asked refused"

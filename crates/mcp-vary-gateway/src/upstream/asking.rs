@@ -56,16 +56,33 @@ pub(super) enum Back {
 }
 
 impl Back {
-    fn send(&self, message: Bytes) {
+    /// Sends the answer to a request.
+    fn answer(&self, message: Bytes) {
         match self {
             Self::Stdio(shared) => {
                 if let Some(shared) = shared.upgrade() {
-                    shared.send_soon(message);
+                    shared.send_answer(message);
                 }
             }
             Self::Http(connection, session) => {
                 if let Some(connection) = connection.upgrade() {
                     connection.answer(session, message);
+                }
+            }
+        }
+    }
+
+    /// Sends a notification, which is dropped where the server takes no more.
+    fn notify(&self, message: Bytes) {
+        match self {
+            Self::Stdio(shared) => {
+                if let Some(shared) = shared.upgrade() {
+                    shared.send_now(message);
+                }
+            }
+            Self::Http(connection, session) => {
+                if let Some(connection) = connection.upgrade() {
+                    connection.notify_soon(session, message);
                 }
             }
         }
@@ -119,7 +136,7 @@ impl ServerRequest {
     /// Tells the server something about it; `params` is JSON text.
     pub fn tell(&self, method: &str, params: &str) {
         if !self.is_settled() {
-            self.0.back.send(frame::write(None, method, Some(params)));
+            self.0.back.notify(frame::write(None, method, Some(params)));
         }
     }
 
@@ -159,7 +176,7 @@ impl Asked {
 
     fn send(&self, outcome: Result<&str, &str>) {
         let id = self.text(&self.id);
-        self.back.send(frame::write_answer(id, outcome));
+        self.back.answer(frame::write_answer(id, outcome));
     }
 }
 
@@ -281,5 +298,8 @@ impl Asking {
 
 /// How many requests of a server may wait on one connection.
 const MAX_ASKED: usize = 64;
+/// How many answers may wait for a server that does not take them. As many as it may ask: one that
+/// waits for its answers before it asks again never leaves more unread.
+pub(super) const MAX_UNREAD: usize = MAX_ASKED;
 const INTERNAL_ERROR: i32 = -32603;
 const INVALID_REQUEST: i32 = -32600;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
+use super::asking::MAX_UNREAD;
 use crate::revision::Revision;
 
 /// Why no connection to a server came about, in full, for the operator.
@@ -290,6 +291,14 @@ impl UpstreamError {
     }
 
     /// That the gateway itself ended the connection to `server`.
+    /// The server asks its client for more and more, and takes none of the answers.
+    pub(super) fn asks_without_reading(server: &Arc<str>) -> Self {
+        Self::Misbehaved {
+            server: Arc::clone(server),
+            what: format!("it goes on asking and has left {MAX_UNREAD} answers unread"),
+        }
+    }
+
     pub(super) fn closed_by_gateway(server: &Arc<str>) -> Self {
         Self::Closed {
             server: Arc::clone(server),

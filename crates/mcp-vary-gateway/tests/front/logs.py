@@ -4,7 +4,7 @@ import json
 import sys
 
 pending = []
-names = ["start", "work", "after"]
+names = ["start", "work", "after", "noise", "flood"]
 
 
 def say(message):
@@ -32,11 +32,19 @@ for line in sys.stdin:
     elif method == "tools/call":
         if name == "start":
             # Goes on in the background.
-            pending.append(message["params"]["arguments"]["data"])
+            pending.append(message["params"]["arguments"].get("data"))
         elif name == "work":
             for data in pending:
                 log(data)
             pending.clear()
+        elif name == "noise":
+            for at in range(message["params"]["arguments"]["lines"]):
+                print(f"noise {at}", file=sys.stderr)
+            sys.stderr.flush()
+        elif name == "flood":
+            # Asks and asks, and reads none of the answers meanwhile.
+            for at in range(message["params"]["arguments"]["requests"]):
+                say({"id": f"f-{at}", "method": "sampling/createMessage", "params": {}})
         say({"id": message["id"], "result": {"content": []}})
         if name == "after":
             log("after the answer")

@@ -27,6 +27,7 @@ mod confinement;
 mod core_tasks;
 mod crossed;
 mod crowded;
+mod floods;
 mod growing;
 mod hearsay;
 mod http;

@@ -12,7 +12,9 @@ use super::exchange::{Call, Exchange};
 use super::pool::Pool;
 use super::session::Session;
 use super::{Connection, modern_headers, tls};
+use crate::log_backoff::LogBackoff;
 use crate::revision::{Era, Revision};
+use crate::upstream::asking::MAX_UNREAD;
 use crate::upstream::config::{UpstreamConfig, origin};
 use crate::upstream::error::{ConnectError, UpstreamError};
 use crate::upstream::frame;
@@ -64,6 +66,8 @@ pub(in crate::upstream) async fn connect(
         withdrawing: Arc::new(Semaphore::new(WITHDRAWING)),
         undelivered: AtomicU64::new(0),
         strays: AtomicU64::new(0),
+        failures: LogBackoff::default(),
+        answering: Arc::new(Semaphore::new(MAX_UNREAD)),
         events: events.clone(),
         life: Life::new(),
         hello: OnceLock::new(),

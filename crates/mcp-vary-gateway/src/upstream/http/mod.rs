@@ -35,6 +35,7 @@ use super::message::{Beside, Event, Purpose, Request, header_value};
 use super::text::excerpt;
 use crate::chain::BehindConnection;
 use crate::counters::Counters;
+use crate::log_backoff::LogBackoff;
 use crate::mcp_header::{MCP_METHOD, MCP_NAME, name_key};
 use crate::revision::Era;
 
@@ -81,6 +82,9 @@ pub(super) struct Connection {
     withdrawing: Arc<Semaphore>,
     undelivered: AtomicU64,
     strays: AtomicU64,
+    failures: LogBackoff,
+    /// Places for clients' answers to what the server asks, on their way.
+    answering: Arc<Semaphore>,
     events: broadcast::Sender<Event>,
     life: Arc<Life>,
     /// What the server said about itself at first.
@@ -204,7 +208,12 @@ impl Connection {
             UpstreamError::Status { status, .. } if means_other_era(*status) => self.life.doubt(),
             _ => {}
         }
-        tracing::warn!(server = %self.server, error = error.details(), "call failed");
+        match self.failures.next() {
+            Some(count) => {
+                tracing::warn!(server = %self.server, count, error = error.details(), "call failed");
+            }
+            None => tracing::debug!(server = %self.server, error = error.details(), "call failed"),
+        }
     }
 
     fn check_open(&self) -> Result<(), UpstreamError> {

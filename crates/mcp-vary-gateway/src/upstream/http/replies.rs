@@ -52,11 +52,7 @@ impl Connection {
         };
         let place = Arc::clone(places).try_acquire_owned();
         let Some(place) = place.ok().filter(|_| message.len() <= LONGEST_ASIDE) else {
-            let count = self.undelivered.fetch_add(1, Ordering::Relaxed) + 1;
-            if count.is_power_of_two() {
-                tracing::warn!(server = %self.server, count, "message dropped, the server does not take so many or so long ones");
-            }
-            return;
+            return self.not_delivered();
         };
         let (connection, session) = (Arc::clone(self), Arc::clone(session));
         runtime.spawn(async move {
@@ -93,6 +89,9 @@ impl Connection {
 
     /// Posts a client's answer to what the server asked; as many are on their way as it may ask at once.
     pub(in crate::upstream) fn answer(self: &Arc<Self>, session: &Arc<Session>, message: Bytes) {
+        let Ok(place) = Arc::clone(&self.answering).try_acquire_owned() else {
+            return self.not_delivered();
+        };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
@@ -102,7 +101,24 @@ impl Connection {
             if let Err(error) = connection.deliver(&session, &headers, message).await {
                 connection.log(&error);
             }
+            drop(place);
         });
+    }
+
+    fn not_delivered(&self) {
+        let count = self.undelivered.fetch_add(1, Ordering::Relaxed) + 1;
+        if count.is_power_of_two() {
+            tracing::warn!(server = %self.server, count, "message dropped, the server does not take so many or so long ones");
+        }
+    }
+
+    /// Posts a notification about what the server asked.
+    pub(in crate::upstream) fn notify_soon(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        message: Bytes,
+    ) {
+        self.deliver_soon(&self.replying, session, message);
     }
 
     /// Tells the server that the request `id` is not wanted any more.

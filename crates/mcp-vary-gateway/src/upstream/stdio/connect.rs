@@ -11,7 +11,9 @@ use super::flights::Flights;
 use super::process::Process;
 use super::tasks::{self, LastWords, Watch};
 use super::{Connection, Exchange, Shared, room};
+use crate::log_backoff::LogBackoff;
 use crate::revision::Revision;
+use crate::upstream::asking::MAX_UNREAD;
 use crate::upstream::config::{Target, UpstreamConfig};
 use crate::upstream::error::{ConnectError, UpstreamError};
 use crate::upstream::handshake::{self, Discovered, Initialized};
@@ -109,6 +111,8 @@ fn start(
         events: events.clone(),
         life: Life::new(),
         strays: AtomicU64::new(0),
+        long_lines: LogBackoff::default(),
+        unread: Arc::new(Semaphore::new(MAX_UNREAD)),
         last_stray: Mutex::new(String::new()),
         last_words: LastWords::default(),
     });

@@ -30,6 +30,7 @@ use super::message::{
 };
 use super::text::excerpt;
 use crate::counters::{Counter, Counters};
+use crate::log_backoff::LogBackoff;
 
 pub(super) use self::connect::connect;
 
@@ -62,6 +63,9 @@ pub(super) struct Shared {
     events: broadcast::Sender<Event>,
     life: Arc<Life>,
     strays: AtomicU64,
+    long_lines: LogBackoff,
+    /// Places for answers that wait since the process does not read its input.
+    unread: Arc<Semaphore>,
     last_stray: Mutex<String>,
     last_words: LastWords,
 }
@@ -154,7 +158,7 @@ impl Shared {
     }
 
     /// Queues a message if there is room now.
-    fn send_now(&self, message: Bytes) {
+    pub(super) fn send_now(&self, message: Bytes) {
         let share = self.share(&message);
         let sent = match Arc::clone(&self.room).try_acquire_many_owned(share) {
             Ok(room) => self.push(message, room).is_ok(),
@@ -165,24 +169,34 @@ impl Shared {
         }
     }
 
-    /// Queues a message that must arrive, in the background if the process reads slowly.
-    pub(super) fn send_soon(self: &Arc<Self>, message: Bytes) {
+    /// Queues the answer to a request of the process, in the background if the process reads slowly. One that goes on
+    /// asking without reading any answer loses the connection.
+    pub(super) fn send_answer(self: &Arc<Self>, message: Bytes) {
         let share = self.share(&message);
         if let Ok(room) = Arc::clone(&self.room).try_acquire_many_owned(share) {
             // An error means that the process is gone, and nobody waits for the message.
             let _ = self.push(message, room);
-        } else if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let shared = Arc::clone(self);
-            runtime.spawn(async move {
-                // A process that is gone waits for nothing.
-                if let Err(error) = shared.send(message).await
-                    && !matches!(error, UpstreamError::Closed { .. })
-                {
-                    let (server, error) = (&shared.server, error.details());
-                    tracing::warn!(server = %server, error, "answer to the server not delivered");
-                }
-            });
+            return;
         }
+        let Ok(place) = Arc::clone(&self.unread).try_acquire_owned() else {
+            self.life
+                .end(UpstreamError::asks_without_reading(&self.server));
+            return;
+        };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        let shared = Arc::clone(self);
+        runtime.spawn(async move {
+            // A process that is gone waits for nothing.
+            if let Err(error) = shared.send(message).await
+                && !matches!(error, UpstreamError::Closed { .. })
+            {
+                let (server, error) = (&shared.server, error.details());
+                tracing::warn!(server = %server, error, "answer to the server not delivered");
+            }
+            drop(place);
+        });
     }
 
     fn push(&self, message: Bytes, room: OwnedSemaphorePermit) -> Result<(), UpstreamError> {
@@ -375,7 +389,9 @@ impl Shared {
     /// A line was too long to be kept: fails the call that it answered, or all that it may have.
     fn refuse_line(&self, lost: Lost) {
         let (server, limit) = (&self.server, self.limits.line);
-        tracing::warn!(server = %server, limit, ?lost, "line over the limit skipped");
+        if let Some(count) = self.long_lines.next() {
+            tracing::warn!(server = %server, limit, ?lost, count, "line over the limit skipped");
+        }
         let error = UpstreamError::TooLarge {
             server: Arc::clone(server),
             what: "a line",

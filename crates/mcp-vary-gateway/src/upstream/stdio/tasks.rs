@@ -9,6 +9,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::lines::{Line, Lines};
@@ -76,24 +77,78 @@ impl LastWords {
     }
 }
 
-/// Logs standard error line by line.
+/// Logs standard error line by line, at most [`LOG_RATE`] lines of a second.
 pub(super) async fn log(stderr: ChildStderr, shared: Arc<Shared>) {
-    let server = &shared.server;
     let mut lines = Lines::new(stderr, LOG_LINE);
+    let mut rate = LogRate::new(&shared.server);
     loop {
-        match lines.next().await {
-            Ok(Line::Text(line)) => {
-                let line = excerpt(&line, LOG_CHARACTERS);
-                if !line.is_empty() {
-                    tracing::info!(target: STDERR, server = %server, "{line}");
-                    shared.last_words.push(line);
+        // Safe to drop: what was read of a line is not lost.
+        let line = match rate.ends() {
+            None => lines.next().await,
+            Some(end) => match tokio::time::timeout_at(end, lines.next()).await {
+                Ok(line) => line,
+                Err(_elapsed) => {
+                    rate.begin();
+                    continue;
                 }
-            }
-            Ok(Line::TooLong(_)) => {
-                tracing::info!(target: STDERR, server = %server, "a line of over {LOG_LINE} bytes")
-            }
-            Ok(Line::End) | Err(_) => return,
+            },
+        };
+        let line = match line {
+            Ok(Line::Text(line)) => excerpt(&line, LOG_CHARACTERS),
+            Ok(Line::TooLong(_)) => format!("a line of over {LOG_LINE} bytes"),
+            Ok(Line::End) | Err(_) => return rate.begin(),
+        };
+        if !line.is_empty() {
+            rate.log(&line);
+            shared.last_words.push(line);
         }
+    }
+}
+
+/// How much of a process's standard error is logged.
+struct LogRate<'a> {
+    server: &'a str,
+    /// When the second began.
+    began: Instant,
+    logged: usize,
+    left_out: usize,
+}
+
+impl<'a> LogRate<'a> {
+    fn new(server: &'a str) -> Self {
+        Self {
+            server,
+            began: Instant::now(),
+            logged: 0,
+            left_out: 0,
+        }
+    }
+
+    /// When it is time to say how much was left out; `None` while nothing was.
+    fn ends(&self) -> Option<Instant> {
+        (self.left_out > 0).then(|| self.began + SECOND)
+    }
+
+    /// Begins another second, and says what the one before left out.
+    fn begin(&mut self) {
+        if self.left_out > 0 {
+            let (server, left_out) = (self.server, self.left_out);
+            tracing::info!(target: STDERR, server, "{left_out} lines left out");
+        }
+        (self.began, self.logged, self.left_out) = (Instant::now(), 0, 0);
+    }
+
+    fn log(&mut self, line: &str) {
+        if self.began.elapsed() >= SECOND {
+            self.begin();
+        }
+        if self.logged == LOG_RATE {
+            self.left_out += 1;
+            return;
+        }
+        self.logged += 1;
+        let server = self.server;
+        tracing::info!(target: STDERR, server, "{line}");
     }
 }
 
@@ -197,5 +252,8 @@ const STDERR: &str = "mcp_vary_gateway::stderr";
 const LAST_WORDS: usize = 5;
 const LOG_LINE: usize = 64 * 1024;
 const LOG_CHARACTERS: usize = 500;
+/// Lines of a second that are logged; a traceback has fewer.
+const LOG_RATE: usize = 100;
+const SECOND: Duration = Duration::from_secs(1);
 const FLUSH: Duration = Duration::from_millis(200);
 const DRAIN: Duration = Duration::from_secs(1);

@@ -1,0 +1,52 @@
+//! Which of many equal events are logged.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Picks which events of one kind are logged: the first few, then ever more rarely.
+///
+/// # Properties
+///
+/// Of n events within one burst at most 8 + log2(n) are picked. A burst is over after a minute without any event; the
+/// next one begins anew.
+#[derive(Debug, Default)]
+pub(crate) struct LogBackoff(Mutex<Option<Burst>>);
+
+#[derive(Debug)]
+struct Burst {
+    count: u64,
+    latest: Instant,
+}
+
+impl LogBackoff {
+    /// Counts an event. The number of it within its burst, if it is to be logged.
+    pub(crate) fn next(&self) -> Option<u64> {
+        let now = Instant::now();
+        let mut burst = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = burst
+            .as_ref()
+            .filter(|burst| now.duration_since(burst.latest) < QUIET);
+        let count = before.map_or(0, |burst| burst.count) + 1;
+        *burst = Some(Burst { count, latest: now });
+        (count <= FIRST || count.is_power_of_two()).then_some(count)
+    }
+}
+
+const FIRST: u64 = 8;
+const QUIET: Duration = Duration::from_secs(60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_is_logged_ever_more_rarely_and_the_next_one_anew() {
+        let backoff = LogBackoff::default();
+        let logged: Vec<_> = (0..100).filter_map(|_| backoff.next()).collect();
+        assert_eq!(logged, [1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64]);
+        tokio::time::advance(QUIET).await;
+        assert_eq!(backoff.next(), Some(1));
+    }
+}
