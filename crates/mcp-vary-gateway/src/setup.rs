@@ -112,7 +112,7 @@ impl Setup {
         };
         let classes = Classes::new(
             config.servers.clone(),
-            layout,
+            (layout, config.limits.classes),
             config.start_patience,
             before.map(|before| &*before.classes),
             &lasting,

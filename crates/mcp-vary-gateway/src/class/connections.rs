@@ -64,6 +64,11 @@ impl Connections {
         *used = used.max(Instant::now() + time);
     }
 
+    /// How long ago they were used last.
+    pub(super) fn idle(&self) -> Duration {
+        lock(&self.used).elapsed()
+    }
+
     /// Whether somebody uses them, or did within `unused`.
     pub(super) fn are_used(self: &Arc<Self>, unused: Duration) -> bool {
         Arc::strong_count(self) > 1 || lock(&self.used).elapsed() < unused

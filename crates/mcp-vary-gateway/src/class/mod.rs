@@ -8,8 +8,8 @@ mod server;
 mod table;
 mod told;
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -20,7 +20,7 @@ use self::connections::{Background, Connections};
 pub(crate) use self::connections::{Follower, InUse};
 use self::server::Server;
 use self::table::Table;
-use self::told::{declared, mirror};
+use self::told::{declared, is_part_of, mirror};
 use crate::asking::Askable;
 use crate::catalog::LiveCatalog;
 use crate::catalog::listing::ListKind;
@@ -55,6 +55,8 @@ pub(crate) struct Class {
     connections: Arc<Connections>,
     /// The class that this one stands for, where it is that of one client with lists of its own.
     shared: Option<Arc<Self>>,
+    /// Whether lists and connections are those of another class, since there are too many.
+    is_borrowing: bool,
 }
 
 impl Class {
@@ -87,6 +89,21 @@ impl Class {
             told: OnceLock::new(),
             connections: Arc::new(connections),
             shared: None,
+            is_borrowing: false,
+        })
+    }
+
+    /// A class of clients that can do something else, with the lists and connections of this one. What servers ask of
+    /// them goes by connections that they have alone, so that it is asked all the same.
+    fn lend_to(&self, capabilities: &Arc<str>) -> Arc<Self> {
+        Arc::new(Self {
+            catalog: Arc::clone(&self.catalog),
+            can_be_asked: Askable::of(capabilities).is_any(),
+            capabilities: Arc::clone(capabilities),
+            told: OnceLock::new(),
+            connections: Arc::clone(&self.connections),
+            shared: None,
+            is_borrowing: true,
         })
     }
 
@@ -109,6 +126,7 @@ impl Class {
             told: OnceLock::new(),
             connections: Arc::new(connections),
             shared: Some(Arc::clone(self)),
+            is_borrowing: self.is_borrowing,
         })
     }
 
@@ -145,6 +163,10 @@ pub(crate) struct Classes {
     layout: Layout,
     base: Arc<Class>,
     others: Table,
+    /// How many classes of several clients there may be.
+    most: usize,
+    /// Those in use for which there is no room, by what their clients can do.
+    borrowing: Mutex<BTreeMap<Arc<str>, Weak<Class>>>,
     /// The extensions that some server may be told of.
     mirrored: BTreeSet<String>,
     is_isolated: bool,
@@ -161,7 +183,7 @@ impl Classes {
     /// and what was read from them.
     pub(crate) async fn new(
         configs: Vec<UpstreamConfig>,
-        layout: Layout,
+        (layout, most): (Layout, usize),
         start_wait: Duration,
         before: Option<&Self>,
         lasting: &Lasting,
@@ -199,6 +221,8 @@ impl Classes {
             servers,
             layout,
             others: Table::default(),
+            most: most.max(1),
+            borrowing: Mutex::default(),
             mirrored,
             is_isolated,
             start_wait,
@@ -268,7 +292,7 @@ impl Classes {
 
     /// What a server is told of a client that uses `class`, and of which it may know `mirrored`.
     pub(crate) fn told_of(&self, class: &Class, server: usize, mirrored: &str) -> Arc<str> {
-        if *class.capabilities == *mirrored {
+        if *class.capabilities == *mirrored && !class.is_borrowing {
             let told = class.told.get_or_init(|| self.tell(mirrored));
             return Arc::clone(&told[server]);
         }
@@ -310,9 +334,9 @@ impl Classes {
         if self.background.stop.is_cancelled() {
             return Err(Failure::internal("the gateway stops"));
         }
-        let Some(place) = self.others.place(key) else {
+        let Some(place) = self.others.place(key, self.most) else {
             return match key.session {
-                None => Ok(Arc::clone(&self.base)),
+                None => Ok(self.borrowing(&key.capabilities)),
                 Some(_) => Err(Failure::internal(TOO_MANY_OWN)),
             };
         };
@@ -327,6 +351,25 @@ impl Classes {
         };
         class.connections.note_use();
         Ok(class)
+    }
+
+    /// A class of clients for which there is no room, with lists and connections of the nearest one: that which can
+    /// do the most of what they can, and nothing else.
+    fn borrowing(&self, capabilities: &Arc<str>) -> Arc<Class> {
+        let mut known = lock(&self.borrowing);
+        if let Some(class) = known.get(capabilities).and_then(Weak::upgrade) {
+            class.connections.note_use();
+            return class;
+        }
+        let open = self.others.open().into_iter();
+        let fitting = open.filter(|class| is_part_of(&class.capabilities, capabilities));
+        let nearest = fitting.max_by_key(|class| class.capabilities.len());
+        let nearest = nearest.unwrap_or_else(|| Arc::clone(&self.base));
+        nearest.connections.note_use();
+        let class = nearest.lend_to(capabilities);
+        known.retain(|_, class| class.strong_count() > 0);
+        known.insert(Arc::clone(capabilities), Arc::downgrade(&class));
+        class
     }
 
     /// The class of a client, with the lists that it has of its own.

@@ -26,23 +26,30 @@ pub(super) struct Table {
 pub(super) type Place = Arc<OnceCell<Arc<Class>>>;
 
 impl Table {
-    /// The place of a class; none when there are too many.
-    pub(super) fn place(&self, key: &ClassKey) -> Option<Place> {
+    /// The place of a class; none when there are `most` shared ones, all of them in use.
+    pub(super) fn place(&self, key: &ClassKey, most: usize) -> Option<Place> {
         let mut places = lock(&self.places);
         if let Some(place) = places.get(key) {
             return Some(Arc::clone(place));
         }
         let is_own = key.session.is_some();
-        let like_it = places
-            .keys()
-            .filter(|other| other.session.is_some() == is_own);
-        let most = if is_own { MAX_OWN } else { MAX_SHARED - 1 };
-        if like_it.count() >= most {
+        // One of the shared ones is that of clients that can do nothing particular, which is never closed.
+        let most = if is_own { MAX_OWN } else { most - 1 };
+        let is_full = |places: &BTreeMap<ClassKey, Place>| {
+            let like_it = places
+                .keys()
+                .filter(|other| other.session.is_some() == is_own);
+            like_it.count() >= most
+        };
+        if !is_own && is_full(&places) {
+            evict_idle(&mut places);
+        }
+        if is_full(&places) {
             // Said once, until there was room again.
             if !self.is_full.swap(true, Ordering::Relaxed) {
                 warn!(
                     most,
-                    "too many classes of clients; further ones share what the others have, or are refused"
+                    "too many classes of clients; further ones share the lists of the nearest one, or are refused"
                 );
             }
             return None;
@@ -51,6 +58,15 @@ impl Table {
         let place = Place::default();
         places.insert(key.clone(), Arc::clone(&place));
         Some(place)
+    }
+
+    /// The shared classes that are open.
+    pub(super) fn open(&self) -> Vec<Arc<Class>> {
+        let places = lock(&self.places);
+        let shared = places.iter().filter(|(key, _)| key.session.is_none());
+        shared
+            .filter_map(|(_, place)| place.get().cloned())
+            .collect()
     }
 
     /// Frees the place of a class that could not be made, unless somebody else is about to make it.
@@ -105,6 +121,17 @@ impl Table {
     }
 }
 
+/// Closes the shared class that was not used for longest, if that is a while.
+fn evict_idle(places: &mut BTreeMap<ClassKey, Place>) {
+    let idle = places
+        .iter()
+        .filter(|(key, place)| key.session.is_none() && !is_used(place, EVICTABLE));
+    let longest = idle.max_by_key(|(_, place)| place.get().map(|it| it.connections.idle()));
+    if let Some(key) = longest.map(|(key, _)| key.clone()) {
+        places.remove(&key);
+    }
+}
+
 fn is_used(place: &Place, unused: Duration) -> bool {
     // Whoever holds the place is about to use it.
     let is_held = Arc::strong_count(place) > 1;
@@ -116,8 +143,8 @@ fn is_used(place: &Place, unused: Duration) -> bool {
     }
 }
 
-/// Classes of shared connections; a client that would need one more is served as one that can do nothing
-/// particular.
-const MAX_SHARED: usize = 8;
+/// How long a class was not used that gives way to another. Long enough that clients that come by turns do not start
+/// processes all the time.
+const EVICTABLE: Duration = Duration::from_secs(30);
 /// Classes of one session each, over all servers; what a server allows is checked before.
 const MAX_OWN: usize = 4096;

@@ -31,6 +31,20 @@ pub(super) fn declared(told: &str, class: &str, mirrored: &[String]) -> String {
     Value::Object(told).to_string()
 }
 
+/// Whether whoever can do all of `whole` can do all of `part`, too; both are JSON text.
+pub(super) fn is_part_of(part: &str, whole: &str) -> bool {
+    fn is_in(part: &Value, whole: &Value) -> bool {
+        match (part, whole) {
+            (Value::Object(part), Value::Object(whole)) => part
+                .iter()
+                .all(|(key, part)| whole.get(key).is_some_and(|whole| is_in(part, whole))),
+            _ => part == whole,
+        }
+    }
+    let read = |text| serde_json::from_str::<Value>(text).unwrap_or_default();
+    is_in(&read(part), &read(whole))
+}
+
 /// What servers may know of a client: what it can be asked, and the settings of the extensions `allowed`, in
 /// one spelling.
 pub(super) fn mirror(capabilities: &Value, allowed: &BTreeSet<String>) -> Arc<str> {
@@ -128,6 +142,23 @@ mod tests {
         );
         let long: Vec<_> = (0..16).map(|n| format!("{n}{}", "x".repeat(100))).collect();
         is_mirrored(&json!({"extensions": {UI: {"mimeTypes": long}}}), "{}");
+    }
+
+    #[test]
+    fn a_class_that_can_do_a_part_fits() {
+        for (part, whole, fits) in [
+            ("{}", r#"{"sampling":{}}"#, true),
+            (r#"{"sampling":{}}"#, r#"{"sampling":{"tools":{}}}"#, true),
+            (r#"{"sampling":{"tools":{}}}"#, r#"{"sampling":{}}"#, false),
+            (r#"{"roots":{}}"#, r#"{"sampling":{}}"#, false),
+            (
+                r#"{"roots":{"listChanged":true}}"#,
+                r#"{"roots":{}}"#,
+                false,
+            ),
+        ] {
+            assert_eq!(is_part_of(part, whole), fits, "{part} {whole}");
+        }
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub struct Limits {
     /// Sessions that are found without opening their ids; 10,000. Of one that gives way to another,
     /// only the log level is forgotten.
     pub sessions: usize,
+    /// Classes of clients that can do different things, each with connections and lists of its own; 8. Clients of
+    /// further ones share those of the nearest.
+    pub classes: usize,
     /// Requests that run on although their legacy client is gone; 256. One too many is cancelled.
     pub unheard: usize,
     /// Standalone `GET` streams of one session; 4.
@@ -77,6 +80,7 @@ impl Default for Limits {
             connections: 1024,
             in_flight: 256,
             sessions: 10_000,
+            classes: 8,
             unheard: 256,
             streams: 4,
             subscriptions: 1024,
@@ -206,6 +210,13 @@ of the session that has the most",
         about: "sessions with state in memory; the oldest idle one's is dropped",
         default: "10000",
         takes: Takes::Count(1..=MOST, |limits| &mut limits.sessions),
+    },
+    Setting {
+        key: "classes",
+        about: "classes of clients that can do different things, each with connections and lists of its own; clients of \
+further ones share those of the nearest, and are asked what servers ask all the same",
+        default: "8",
+        takes: Takes::Count(1..=MOST, |limits| &mut limits.classes),
     },
     Setting {
         key: "unheard",

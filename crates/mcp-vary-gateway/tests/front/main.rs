@@ -37,6 +37,7 @@ mod limits;
 mod log;
 mod logging;
 mod lookalikes;
+mod many_classes;
 mod mapping;
 mod negotiation;
 mod notifications;
