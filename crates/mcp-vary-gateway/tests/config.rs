@@ -286,7 +286,7 @@ servers:
     vary.yaml:4:9: `listen` is no address to listen on; write HOST:PORT, such as `127.0.0.1:8800`, or a port
     vary.yaml:5:11: `variants` is no switch; write `on` or `off`
     vary.yaml:6:12: `page-size` is no number that can be used here; write one from 1 to 1000000
-    vary.yaml:7:10: `limits.bodies` is no setting; there are `body`, `memory`, `headers`, `connections`, `in-flight`, `sessions`, `unheard`, `streams`, `subscriptions`, `read-timeout`, `write-timeout`, `drain`, `kept-results`, `kept-for`, `state-lifetime`, `held-calls`, `held-calls-per-principal`, `task-lifetime`, `rounds`, `own-connections`, `questions`, `ask-timeout`, `stream-after`, `kept-events`, `kept-events-for`
+    vary.yaml:7:10: `limits.bodies` is no setting; there are `body`, `memory`, `headers`, `connections`, `in-flight`, `sessions`, `classes`, `unheard`, `streams`, `subscriptions`, `read-timeout`, `write-timeout`, `drain`, `kept-results`, `kept-for`, `state-lifetime`, `held-calls`, `held-calls-per-principal`, `task-lifetime`, `rounds`, `own-connections`, `questions`, `ask-timeout`, `stream-after`, `kept-events`, `kept-events-for`
     vary.yaml:7:32: `limits.in-flight` is no number that can be used here; write one from 1 to 1000000
     vary.yaml:9:3: `servers.my git!` is no name of a server, which has at most 64 letters, digits, `-`, `_` and `.`; call it `my-git`
     vary.yaml:10:5: `servers.my git!.comand` is no setting; did you mean `command`?
