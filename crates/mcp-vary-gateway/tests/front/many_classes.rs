@@ -18,14 +18,13 @@ fn asking() -> Config {
 
 /// Capabilities that no two clients have alike, with which each can be asked for a form.
 fn capabilities(count: usize) -> impl Iterator<Item = Value> {
-    let others = (0..count).map(|at| {
+    (0..count).map(|at| {
         let mut capabilities = json!({"elicitation": {}});
         if at > 0 {
             capabilities["extensions"] = json!({UI: {"mimeTypes": [format!("text/x-{at}")]}});
         }
         capabilities
-    });
-    others
+    })
 }
 
 fn asks() -> Value {
