@@ -214,6 +214,11 @@ impl Rules {
         }
     }
 
+    /// Whether all clients are served alike, whatever they call themselves.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     /// Every manner that they may ask for, but for that of the variants themselves.
     pub(crate) fn manners(&self) -> Vec<Manner> {
         // A rule adds to what those before it left open, so that a client may meet any of them and not the others.

@@ -18,6 +18,7 @@ impl Call<'_> {
     /// have for the client. A variant that is deprecated is counted (SV-25).
     pub(crate) fn active(&self) -> Result<usize, Failure> {
         let (index, decided_by) = self.selected()?;
+        self.note_selected(index);
         let gateway = self.gateway;
         let variant = gateway.variants.as_slice().get(index);
         if let Some(variant) = variant.filter(|_| gateway.config.variants) {
@@ -40,6 +41,19 @@ impl Call<'_> {
         match &self.client.session {
             Some(session) => session.fixed.client.clone(),
             None => ClientName::read(self.asked.params.meta.get(CLIENT_INFO).unwrap_or("{}")),
+        }
+    }
+
+    /// A session that runs under a variant which was not offered to it is notified of its lists from then on (SV-16).
+    fn note_selected(&self, index: usize) {
+        let session = self.client.session.as_ref();
+        let Some(session) = session.filter(|_| !self.client.offers.order.contains(&index)) else {
+            return;
+        };
+        let variant = self.gateway.variant_id(index);
+        if self.gateway.config.variants && session.note_selected(variant) {
+            let audience = &self.gateway.lasting.audience;
+            audience.add_variant(session.client, variant);
         }
     }
 

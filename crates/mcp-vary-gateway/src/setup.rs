@@ -104,10 +104,9 @@ impl Setup {
             naming: config.naming,
             results: Arc::clone(&config.results.0),
             page_size: config.page_size,
-            caching: if config.variants {
-                Caching::Never
-            } else {
-                Caching::AsTold
+            caching: match config.variants || !rules.is_empty() || config.read_result {
+                true => Caching::Never,
+                false => Caching::AsTold,
             },
         };
         let classes = Classes::new(
@@ -231,6 +230,21 @@ impl Setup {
     /// The id of the variant whose view is at `index`, in whatever manner.
     pub(crate) fn variant_id(&self, index: usize) -> &VariantId {
         &self.faces.all[index].variant.id
+    }
+
+    /// The variants of whose lists a session is notified: those that it was offered, best first, then those that it has
+    /// selected beside them. `None` as for [`order_of`](Self::order_of).
+    pub(crate) fn seen_by(&self, session: &Session) -> Option<Arc<[usize]>> {
+        let order = self.order_of(session)?;
+        let selected = session.selected();
+        if selected.is_empty() {
+            return Some(order);
+        }
+        let selected = selected
+            .iter()
+            .filter_map(|id| self.variant_index(id.as_str()));
+        let selected = selected.filter(|index| !order.contains(index));
+        Some(order.iter().copied().chain(selected).collect())
     }
 
     /// The order that a session was opened with; `None` when a variant of it is gone, or variants are offered

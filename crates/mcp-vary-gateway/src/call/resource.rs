@@ -17,6 +17,7 @@ use crate::counters::Counter;
 use crate::kept::{Kept, Unread};
 use crate::links::Origin;
 use crate::reply::{self, Failure};
+use crate::results::are_about;
 use crate::route::Outcome;
 use crate::running::Downward;
 
@@ -29,13 +30,13 @@ impl Call<'_> {
         self.requires("resources")?;
         let uri = self.asked.params.string("uri")?;
         let variant = self.active()?;
-        let caching = if self.gateway.config.variants {
-            Caching::Never
-        } else {
-            Caching::AsTold
-        };
+        let rules = &self.gateway.config.told_resources.0;
         let located = self.located_resource(variant, &uri, Identifier::Resource);
         let (server, own) = located.await?;
+        let caching = match are_about(rules, &self.server_name(server), &own) {
+            true => Caching::Never,
+            false => self.class.catalog.layout.caching,
+        };
         if own != uri {
             self.asked.params.members.set("uri", json::string(&own));
         }
@@ -50,6 +51,7 @@ impl Call<'_> {
             downward: Downward {
                 origin: Some(origin),
                 caching,
+                resource_rules: Arc::clone(rules),
                 shape: self.resource_shape(variant, server),
                 ..Downward::default()
             },

@@ -312,6 +312,19 @@ impl Audience {
         (streams, members.resources.len())
     }
 
+    /// A session is notified of the lists of `variant`, too, from now on.
+    pub(crate) fn add_variant(&self, session: ClientId, variant: &VariantId) {
+        let mut members = self.lock();
+        let Some((_, member)) = members.of_session(session) else {
+            return;
+        };
+        let place = &mut member.place;
+        let index = place.faces().ids().position(|id| id == *variant);
+        if let Some(index) = index.filter(|index| !place.variants.contains(index)) {
+            place.variants = place.variants.iter().copied().chain([index]).collect();
+        }
+    }
+
     /// A session has ended.
     pub(crate) fn forget(&self, session: ClientId) {
         let mut members = self.lock();
@@ -507,7 +520,7 @@ impl Setup {
 
     async fn place_of(&self, session: &Session) -> Result<Place, Failure> {
         let key = self.classes.key(&session.fixed.class, Some(session.client));
-        let order = self.order_of(session).unwrap_or_default();
+        let order = self.seen_by(session).unwrap_or_default();
         let client = Some(session.client);
         Ok(Place {
             setup: self.number(),

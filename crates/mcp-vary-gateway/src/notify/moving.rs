@@ -135,7 +135,7 @@ fn moved(member: &Member, after: &Setup, class: Arc<Class>) -> Option<Place> {
         return None;
     }
     let variants = match &member.ear {
-        Ear::Session(session) if before.named => after.order_of(&*session.upgrade()?)?,
+        Ear::Session(session) if before.named => after.seen_by(&*session.upgrade()?)?,
         _ if !before.named => Arc::clone(&before.variants),
         _ => {
             let ids = before.variants.iter().filter_map(|at| before.id(*at));

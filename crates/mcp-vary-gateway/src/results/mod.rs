@@ -12,7 +12,9 @@ pub(crate) use self::failures::Failures;
 pub(crate) use self::output::Output;
 pub(crate) use self::projection::Projection;
 pub(crate) use self::prompt::{PromptRule, told_prompt};
-pub(crate) use self::resource::{ResourceRule, ToldResource, told_resource};
+pub(crate) use self::resource::{
+    ResourceRule, ToldResource, are_about, are_about_contents, told_resource,
+};
 pub(crate) use self::rule::{Called, Recipe, ResultRule, Told, ToolResults};
 pub(crate) use self::template::{Scope, Template};
 

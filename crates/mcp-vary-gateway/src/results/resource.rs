@@ -51,6 +51,29 @@ pub(crate) fn told_resource(
     resource_result(result, features, of, report)
 }
 
+/// Whether one of `rules` is about the resource that the server calls `own`.
+pub(crate) fn are_about(rules: &[ResourceRule], server: &str, own: &str) -> bool {
+    let candidate = Candidate {
+        name: own,
+        own,
+        server,
+        hints: None,
+    };
+    let mut rules = rules.iter();
+    rules.any(|rule| rule.uris.shows_resource(candidate))
+}
+
+/// Whether one of `rules` is about one of the contents of the server's result.
+pub(crate) fn are_about_contents(rules: &[ResourceRule], server: &str, result: &str) -> bool {
+    let result = Members::parse(result).unwrap_or_default();
+    let contents = elements(result.get("contents").unwrap_or("[]")).unwrap_or_default();
+    contents.into_iter().any(|content| {
+        let content = Members::parse(content).unwrap_or_default();
+        let uri = content.get_str("uri");
+        uri.is_some_and(|uri| are_about(rules, server, &uri))
+    })
+}
+
 /// What there is of each of the contents.
 fn representations(
     rules: &[ResourceRule],

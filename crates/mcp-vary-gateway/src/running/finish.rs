@@ -13,6 +13,7 @@ use crate::client::Client;
 use crate::lasting::Lasting;
 use crate::links::Origin;
 use crate::reply::{self, Failure, Reply};
+use crate::results::{ResourceRule, are_about_contents};
 use crate::revision::Era;
 use crate::rounds::{self, Seal, asks_for_input};
 use crate::route::{Action, TaskAction};
@@ -49,6 +50,8 @@ pub(crate) struct Downward {
     /// What the view calls otherwise than the server.
     pub(crate) words: Option<Arc<Words>>,
     pub(crate) caching: Caching,
+    /// What the operator makes of resources for some clients.
+    pub(crate) resource_rules: Arc<[ResourceRule]>,
     pub(crate) shape: Option<Shape>,
     /// The task that it is about, or that may come of it.
     pub(crate) task: Option<Box<TaskNames>>,
@@ -81,8 +84,21 @@ impl Finish {
             Ok(told) => told,
             Err(failure) => return self.failed(&failure),
         };
-        let (start, rest) = bridge::parts_downward(&told, self.client.era(), self.downward.caching);
+        let caching = self.caching(result);
+        let (start, rest) = bridge::parts_downward(&told, self.client.era(), caching);
         reply::result_of_parts(&self.id, &[start.as_bytes(), rest.as_bytes()])
+    }
+
+    /// How the client may cache the result: not at all if a rule is about one of the resources in it, since other
+    /// clients get it otherwise (SV-17).
+    fn caching(&self, result: &str) -> Caching {
+        let (rules, caching) = (&self.downward.resource_rules, self.downward.caching);
+        let is_modern = self.client.era() == Era::Modern;
+        let may_keep = caching == Caching::AsTold && is_modern && !rules.is_empty();
+        match may_keep && are_about_contents(rules, &self.server, result) {
+            true => Caching::Never,
+            false => caching,
+        }
     }
 
     /// How a task stands, for a client that asked.

@@ -11,11 +11,13 @@ mod sessions;
 mod table;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use mcp_vary::feature::Features;
+use mcp_vary::variant::VariantId;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::id::keyed;
@@ -65,6 +67,8 @@ pub(crate) struct Session {
     /// Whether it was found since the table last looked for a place to give away.
     found: AtomicBool,
     active: Mutex<Active>,
+    /// The ids of the variants that it has selected although they were not offered to it.
+    selected: OnceLock<Box<Mutex<BTreeSet<VariantId>>>>,
 }
 
 /// What exists only while somebody waits for it.
@@ -111,7 +115,20 @@ impl Session {
             silent: AtomicBool::new(false),
             found: AtomicBool::new(false),
             active: Mutex::default(),
+            selected: OnceLock::new(),
         }
+    }
+
+    /// Takes note that its client has selected a variant that was not offered to it; whether that is new.
+    pub(crate) fn note_selected(&self, variant: &VariantId) -> bool {
+        let mut selected = lock(self.selected.get_or_init(Box::default));
+        !selected.contains(variant) && selected.insert(variant.clone())
+    }
+
+    /// The variants that its client has selected although they were not offered to it.
+    pub(crate) fn selected(&self) -> Vec<VariantId> {
+        let selected = self.selected.get();
+        selected.map_or_else(Vec::new, |all| lock(all).iter().cloned().collect())
     }
 
     /// The same client's next session, without an id, as `initialize` would fix it now.

@@ -314,6 +314,7 @@ impl Call<'_> {
             shape: tool.and_then(|tool| self.tool_shape(found.variant, tool)),
             task: None,
             caching: Caching::None,
+            resource_rules: Arc::default(),
         }
     }
 

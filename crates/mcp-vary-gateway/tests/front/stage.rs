@@ -432,6 +432,16 @@ impl Ear {
         }
     }
 
+    /// Closes the stream of its session, which goes on.
+    pub(crate) fn close_stream(&mut self) {
+        self.stream = None;
+    }
+
+    /// Opens another stream for its session.
+    pub(crate) async fn open_stream(&mut self, house: &House) {
+        self.stream = Some(stream_of(house, self.legacy.as_ref().unwrap()).await);
+    }
+
     /// Closes what it hears by.
     pub(crate) fn close(self) {
         drop((self.stream, self.pipe));

@@ -9,7 +9,9 @@ use mcp_vary::shape::{
     Whole, compact_tool_result, prompt_result, resource_result,
 };
 use rmcp::ErrorData;
-use rmcp::model::{CallToolResult, GetPromptResult, ReadResourceResult, ResultType};
+use rmcp::model::{
+    CacheScope, CallToolResult, GetPromptResult, ReadResourceResult, ResourceContents, ResultType,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -122,6 +124,8 @@ impl Features {
     /// The result of `resources/read` with the representation of each URI that this client wants:
     /// see [`resource_result`].
     ///
+    /// A modern client may not cache it (`ttlMs: 0`, `private`) if there is a representation of any of its URIs.
+    ///
     /// # Examples
     ///
     /// ```
@@ -144,9 +148,18 @@ impl Features {
         result: ReadResourceResult,
         representations: impl Fn(&str) -> Option<&'r Representations>,
     ) -> ReadResourceResult {
-        shaped(result, |text| {
-            resource_result(text, self, representations, self.report())
-        })
+        let is_told = |content: &ResourceContents| {
+            uri(content).is_none_or(|uri| representations(uri).is_some())
+        };
+        let depends = result.contents.iter().any(is_told);
+        let mut result = shaped(result, |text| {
+            resource_result(text, self, &representations, self.report())
+        });
+        if depends && self.era() == Era::Modern {
+            // Caches know nothing of features, also those of clients that have none.
+            (result.ttl_ms, result.cache_scope) = (Some(0), Some(CacheScope::Private));
+        }
+        result
     }
 
     /// The result of `prompts/get`, or the alternative that this client wants: see
@@ -202,6 +215,15 @@ impl Features {
 }
 
 /// `result` in another shape; as it is where that cannot be written or read.
+/// The URI of a content; none of a kind that is not known.
+fn uri(content: &ResourceContents) -> Option<&str> {
+    match content {
+        ResourceContents::TextResourceContents { uri, .. }
+        | ResourceContents::BlobResourceContents { uri, .. } => Some(uri),
+        _ => None,
+    }
+}
+
 fn shaped<T: Serialize + DeserializeOwned>(result: T, shape: impl FnOnce(&str) -> Shaped) -> T {
     let Ok(written) = serde_json::to_string(&result) else {
         return result;

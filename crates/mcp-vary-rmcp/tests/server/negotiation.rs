@@ -137,6 +137,26 @@ impl ServerHandler for Weather {
     }
 }
 
+/// SV-17: what depends on features is not cached, also where there are no variants and by clients without features.
+#[tokio::test]
+async fn a_resource_that_depends_on_features_is_kept_by_nobody() {
+    let server = Vary::new(Weather);
+    for way in WAYS {
+        for tags in [&[][..], &["human", "format=markdown"]] {
+            let client = connect_with(&server, way, declaring(tags, json!({}))).await;
+            let uri = json!({"uri": "map://valley"});
+            let result = client.under("", "resources/read", uri).await.unwrap();
+            let told = (result.get("ttlMs"), result.get("cacheScope"));
+            match way.0 {
+                Era::Modern => {
+                    assert_eq!(told, (Some(&json!(0)), Some(&json!("private"))), "{way:?}")
+                }
+                Era::Legacy => assert_eq!(told, (None, None), "{way:?}"),
+            }
+        }
+    }
+}
+
 /// Asserts what `weather` answers a client with `tags`, whatever the era and wire.
 async fn answers(tags: &[&str], content: &Value, structured: Option<Value>) {
     let server = Vary::new(Weather);

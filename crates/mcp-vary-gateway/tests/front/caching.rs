@@ -1,0 +1,133 @@
+//! What clients may cache of a server that allows everybody to cache everything, where variants are off.
+
+use mcp_vary::view::Dialect;
+use mcp_vary_gateway::config::ResourceRules;
+use mcp_vary_gateway::revision::Era;
+use mcp_vary_gateway::{ClientRule, Config, Pattern};
+use serde_json::{Value, json};
+
+use crate::http_peer::{Peer, Reply, Seen};
+use crate::support::{House, Way, features};
+
+/// What the server says of each list and each resource.
+const SAID: (u64, &str) = (60_000, "public");
+/// What is said of what depends on the client (SV-17).
+const OWN: (u64, &str) = (0, "private");
+const MODERN: [Way; 2] = [Way::HttpModern, Way::StdioModern];
+const LISTS: [&str; 4] = [
+    "tools/list",
+    "resources/list",
+    "resources/templates/list",
+    "prompts/list",
+];
+
+fn answer(seen: &Seen) -> Option<Reply> {
+    let point = json!({"type": "Point", "coordinates": [7.5, 45.5]}).to_string();
+    let content = |uri| json!({"uri": uri, "mimeType": "application/json", "text": point});
+    let mut result = match seen.method() {
+        "initialize" => return Some(seen.refuse(400, -32601, "Method not found")),
+        "server/discover" => {
+            return Some(seen.answer(&json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"],
+                "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
+            })));
+        }
+        "tools/list" => json!({"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}),
+        "resources/list" => json!({"resources": []}),
+        "resources/templates/list" => json!({"resourceTemplates": []}),
+        "prompts/list" => json!({"prompts": []}),
+        "resources/read" => match seen.body["params"]["uri"].as_str()? {
+            "dir:all" => json!({"contents": [content("note:a"), content("map:a")]}),
+            uri => json!({"contents": [content(uri)]}),
+        },
+        _ => return None,
+    };
+    result["resultType"] = json!("complete");
+    result["ttlMs"] = json!(SAID.0);
+    result["cacheScope"] = json!(SAID.1);
+    Some(seen.answer(&result))
+}
+
+async fn house(adapt: impl FnOnce(&mut Config)) -> House {
+    House::behind_one(Peer::start(answer).await, |config| {
+        let mut config = config.with_variants(false);
+        adapt(&mut config);
+        config
+    })
+    .await
+}
+
+/// What each kind of client may do with an answer.
+async fn may_cache(house: &House, method: &str, params: Value, expected: (u64, &str)) {
+    for way in MODERN {
+        for capabilities in [json!({}), features(&["human", "format=markdown"])] {
+            let answer = way.ask(house, &capabilities, method, params.clone()).await;
+            let result = &answer["result"];
+            let told = (result["ttlMs"].as_u64(), result["cacheScope"].as_str());
+            let expected = (Some(expected.0), Some(expected.1));
+            assert_eq!(told, expected, "{way:?} {method} {params} {capabilities}");
+        }
+    }
+}
+
+async fn may_cache_all(house: &House, expected: (u64, &str)) {
+    for list in LISTS {
+        may_cache(house, list, json!({}), expected).await;
+    }
+    for uri in ["map:a", "note:a", "dir:all"] {
+        may_cache(house, "resources/read", json!({"uri": uri}), expected).await;
+    }
+}
+
+/// SV-17: where nothing depends on the client, what the server says stands.
+#[tokio::test]
+async fn where_all_clients_are_served_alike_the_servers_word_stands() {
+    may_cache_all(&house(|_| {}).await, SAID).await;
+}
+
+/// SV-17: whether a client gets a resource as served depends on its features, also for the one that does.
+#[tokio::test]
+async fn a_resource_that_a_rule_is_about_is_kept_by_nobody() {
+    let house = house(|config| {
+        let rules = "- {uris: [\"map:*\"], as: geo-markdown}";
+        config.told_resources = ResourceRules::read(rules).unwrap();
+    })
+    .await;
+    for uri in ["map:a", "dir:all"] {
+        may_cache(&house, "resources/read", json!({"uri": uri}), OWN).await;
+    }
+    may_cache(&house, "resources/read", json!({"uri": "note:a"}), SAID).await;
+    for list in LISTS {
+        may_cache(&house, list, json!({}), SAID).await;
+    }
+}
+
+/// SV-17: rules look at the name that a client gives itself, which caches ignore.
+#[tokio::test]
+async fn where_rules_tell_clients_apart_nothing_is_kept() {
+    let mut rule = ClientRule::default().with_name(Pattern::new("gemini*").unwrap());
+    rule.dialect = Some(Some(Dialect::Gemini));
+    may_cache_all(
+        &house(|config| config.choosing.rules = vec![rule]).await,
+        OWN,
+    )
+    .await;
+    may_cache_all(
+        &house(|config| config.choosing.known_clients = true).await,
+        OWN,
+    )
+    .await;
+}
+
+/// SV-17: the tool that reads what was left out is listed to clients that may get less.
+#[tokio::test]
+async fn where_a_tool_is_listed_to_some_nothing_is_kept() {
+    may_cache_all(&house(|config| config.read_result = true).await, OWN).await;
+}
+
+/// A server of 2025-11-25 says nothing, so that its lists are not cached at all.
+#[tokio::test]
+async fn of_a_legacy_server_nothing_is_kept() {
+    let house = House::before(Era::Legacy, |config| config.with_variants(false)).await;
+    may_cache(&house, "tools/list", json!({}), OWN).await;
+}
