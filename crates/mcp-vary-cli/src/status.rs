@@ -164,17 +164,19 @@ pub(crate) fn known_variants(status: &Value) -> Vec<ServerVariant> {
 
 fn servers(servers: &[Value]) -> String {
     let mut rows = vec![
-        ["server", "state", "for", "tools"]
+        ["server", "state", "for", "tools", "eras"]
             .map(str::to_owned)
             .to_vec(),
     ];
     for server in servers {
         let tools = server["tools"].as_u64();
+        let eras: Vec<_> = list(server, "eras").iter().map(text).collect();
         rows.push(vec![
             text(&server["name"]).to_owned(),
             text(&server["state"]).to_owned(),
             lasting(&server["since"]),
             tools.map_or_else(|| "-".to_owned(), |tools| tools.to_string()),
+            eras.join(", "),
         ]);
     }
     let mut out = table(&rows, 3);
@@ -276,7 +278,7 @@ mod tests {
         let status = json!({
             "version": "1.2.3", "uptime": 90_061, "sessions": 1,
             "servers": [
-                {"name": "git", "state": "up", "since": 59, "tools": 7},
+                {"name": "git", "state": "up", "since": 59, "tools": 7, "eras": ["2025-11-25", "2026-07-28"]},
                 {"name": "far", "state": "down", "since": 3600, "reason": "server `far` cannot be reached"},
             ],
             "variants": [
@@ -292,8 +294,8 @@ mod tests {
         insta::assert_snapshot!(shown(&status), @r#"
         vary 1.2.3, up for 1d 1h, 1 session
 
-        server  state  for  tools
-        git     up     59s      7
+        server  state  for  tools  eras
+        git     up     59s      7  2025-11-25, 2026-07-28
         far     down   1h       -
 
         server `far` cannot be reached

@@ -147,7 +147,9 @@ impl Setup {
             presumed: said.features,
             json: said.json,
             capabilities: Arc::default(),
-            class: self.classes.key(&session.fixed.class, Some(session.client)),
+            class: self
+                .classes
+                .key(&session.fixed.class, Some(session.client), Era::Legacy),
             log_level: None,
             session: Some(Arc::clone(session)),
         })
@@ -194,7 +196,7 @@ impl Setup {
             json: said.json,
             session: None,
             capabilities: Arc::clone(&known.capabilities),
-            class: self.classes.key(&known.mirrored, None),
+            class: self.classes.key(&known.mirrored, None, Era::Modern),
             log_level: None,
         })
     }

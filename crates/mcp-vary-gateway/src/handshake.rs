@@ -44,7 +44,7 @@ impl Setup {
         let revision = Revision::parse(&asked)
             .filter(|revision| revision.era() == Era::Legacy)
             .unwrap_or(Revision::LATEST_LEGACY);
-        let key = self.classes.key(&known.mirrored, None);
+        let key = self.classes.key(&known.mirrored, None, Era::Legacy);
         let class = self.classes.of(key.as_ref()).await?;
         let result = self.initialize_result(&class.catalog.current(), revision, &known, &offers);
         let order = offers

@@ -37,7 +37,9 @@ use crate::reply::Failure;
 use crate::session::{ClientId, Session};
 use crate::tasks::{self, Made, Watches};
 use crate::upstream::UpstreamError;
-use crate::upstream::{Event, Hears, Line, Places, ServerRequest, State, Upstream, UpstreamConfig};
+use crate::upstream::{
+    Event, Hears, Learned, Line, Places, ServerRequest, State, Upstream, UpstreamConfig,
+};
 use crate::wire;
 
 /// The connections of all servers that clients have alone.
@@ -74,7 +76,8 @@ pub(crate) struct Door<'a> {
     /// What its clients can do, JSON text.
     pub(crate) capabilities: &'a str,
     pub(crate) places: &'a Arc<Places>,
-    /// Whether a server of both eras is spoken to in that of `initialize`.
+    pub(crate) learned: &'a Arc<Learned>,
+    /// Whether a server of both eras is connected to in that of `initialize`.
     pub(crate) legacy_first: bool,
 }
 
@@ -269,7 +272,7 @@ impl OwnLines {
         let mut config = config.clone().with_capabilities(door.capabilities).held();
         config.by_turns = matches!(key.1, Whose::Any(_));
         config.legacy_first = door.legacy_first;
-        let line = Line::sharing(config, Arc::clone(door.places));
+        let line = Line::sharing(config, Arc::clone(door.places), Arc::clone(door.learned));
         debug!(
             server = door.config.name,
             "connection for one client alone opened"

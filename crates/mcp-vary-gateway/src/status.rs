@@ -76,6 +76,8 @@ pub struct ServerStatus {
     /// Why it is down, in words that any client may read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The newest revision of each era that it is known to speak.
+    pub eras: Vec<&'static str>,
     /// How many tools it lists; absent where that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<usize>,
@@ -178,6 +180,7 @@ impl Setup {
                     state,
                     since: source.line.since().as_secs(),
                     reason,
+                    eras: source.line.learned().revisions(),
                     tools,
                     unread: unread.collect(),
                 }

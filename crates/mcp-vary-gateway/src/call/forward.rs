@@ -172,10 +172,11 @@ impl Call<'_> {
         }
         let shared = &self.class.shared().sources()[server];
         let upstream = shared.line.ready().await?;
-        let is_legacy = upstream.hello().era() == Era::Legacy;
-        let is_like_its_client = self.client.session.is_some() && upstream.hello().knows_sessions();
-        if !is_legacy && !is_like_its_client {
-            return Ok(None);
+        if upstream.hello().era() == Era::Modern {
+            let may_ask = || shared.line.learned().may_speak(Era::Legacy);
+            if self.client.session.is_none() || !may_ask() {
+                return Ok(None);
+            }
         }
         let classes = &self.gateway.classes;
         let held = classes.alone(&self.class, server, self.client)?;

@@ -239,6 +239,22 @@ impl Source {
         }
     }
 
+    /// Waits until the connection is of the era that its clients prefer, or cannot be, and until what the server lists
+    /// there was read.
+    pub(crate) async fn in_preferred_era(&self) {
+        self.line.in_preferred_era().await;
+        let Some(upstream) = self.line.up() else {
+            return;
+        };
+        let mut following = self.following.subscribe();
+        let is_met = |now: &Following| {
+            let hello = self.told.load().hello.clone();
+            !now.pending && hello.is_some_and(|hello| hello.revision == upstream.hello().revision)
+        };
+        // An error means that nobody follows the server any more.
+        let _ = following.wait_for(is_met).await;
+    }
+
     /// Whether `kind` can be listed as it is known. A list that has expired can: it is read again in the background,
     /// and who was shown the old one is notified if it differs.
     pub(crate) fn is_fresh(&self, kind: ListKind) -> bool {

@@ -9,6 +9,7 @@ mod table;
 mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -30,6 +31,7 @@ use crate::client::{Client, Memo};
 use crate::lasting::Lasting;
 use crate::own::{Door, Held, OwnLines};
 use crate::reply::Failure;
+use crate::revision::Era;
 use crate::session::{ClientId, NO_CLASS};
 use crate::upstream::{Isolation, Line, UpstreamConfig};
 
@@ -40,6 +42,8 @@ pub(crate) struct ClassKey {
     pub(crate) capabilities: Arc<str>,
     /// The only client of the class, where a server is not shared.
     pub(crate) session: Option<ClientId>,
+    /// The era of the clients, in which servers of both are connected to.
+    pub(crate) era: Era,
 }
 
 /// One class: a connection to each server, and what the servers offer it.
@@ -175,7 +179,17 @@ pub(crate) struct Classes {
     /// What each server is told of clients, by what may be known of them.
     told: Memo<Vec<Arc<str>>>,
     own: Arc<OwnLines>,
+    base_era: Arc<BaseEra>,
     background: Background,
+}
+
+/// The era of the clients that can do nothing particular, those that came first: until then their connections are of
+/// the era that each server prefers.
+#[derive(Debug, Default)]
+struct BaseEra {
+    era: OnceLock<Era>,
+    /// Whether the connections are of that era.
+    is_settled: AtomicBool,
 }
 
 impl Classes {
@@ -207,7 +221,11 @@ impl Classes {
             kept.map_or_else(|| Arc::new(Server::new(config, own.number())), Arc::clone)
         });
         let servers: Vec<_> = servers.collect();
-        let lines = servers.iter().map(|server| server.first_line()).collect();
+        let base_era = before.map(|before| Arc::clone(&before.base_era));
+        let base_era = base_era.unwrap_or_default();
+        let era = base_era.era.get().copied();
+        let lines = servers.iter().map(|server| server.first_line(era));
+        let lines = lines.collect();
         let known = before.map(|before| before.base.connections.followers.as_slice());
         let base = Class::open(
             NO_CLASS.into(),
@@ -228,6 +246,7 @@ impl Classes {
             start_wait,
             told: Memo::new(REMEMBERED),
             own,
+            base_era,
             background,
         }
     }
@@ -308,18 +327,44 @@ impl Classes {
         told.collect()
     }
 
-    /// The key of a client's class; `None` for [`base`](Self::base).
+    /// The key of the class of a client of `era`; `None` for [`base`](Self::base).
     pub(crate) fn key(
         &self,
         capabilities: &Arc<str>,
         session: Option<ClientId>,
+        era: Era,
     ) -> Option<ClassKey> {
         let session = session.filter(|_| self.is_isolated);
-        let particular = session.is_some() || &**capabilities != NO_CLASS;
+        let particular =
+            session.is_some() || &**capabilities != NO_CLASS || self.era_of_base(era) != era;
         particular.then(|| ClassKey {
             capabilities: Arc::clone(capabilities),
             session,
+            era,
         })
+    }
+
+    /// The era of the clients of [`base`](Self::base): `era` from now on if there were none until now.
+    fn era_of_base(&self, era: Era) -> Era {
+        *self.base_era.era.get_or_init(|| {
+            for server in &self.servers {
+                server.prefer(era);
+            }
+            era
+        })
+    }
+
+    /// Waits until the connections of [`base`](Self::base) are of the era of its clients, unless that takes too long.
+    async fn settle_base(&self) {
+        if self.base_era.is_settled.load(Ordering::Acquire) {
+            return;
+        }
+        let settling = self.base.sources().iter().map(|it| it.in_preferred_era());
+        let limit = self.patience().min(self.start_wait);
+        let settled = tokio::time::timeout(limit, join_all(settling)).await;
+        if settled.is_ok() {
+            self.base_era.is_settled.store(true, Ordering::Release);
+        }
     }
 
     /// The class of `key`, made when it is used for the first time.
@@ -329,6 +374,7 @@ impl Classes {
     /// When a server that is not shared has no connection left.
     pub(crate) async fn of(&self, key: Option<&ClassKey>) -> Result<Arc<Class>, Failure> {
         let Some(key) = key else {
+            self.settle_base().await;
             return Ok(Arc::clone(&self.base));
         };
         if self.background.stop.is_cancelled() {
@@ -401,14 +447,16 @@ impl Classes {
 
     async fn open(&self, key: &ClassKey) -> Result<Arc<Class>, Failure> {
         let inherited = self.others.inherited(key);
-        let lines = self.servers.iter();
-        let lines: Result<_, Failure> = lines.map(|server| server.line(key, &self.own)).collect();
+        let lines = self.lines(key).await?;
         let inherited = inherited.iter().flat_map(|it| &it.followers);
         let base = &self.base.connections.followers;
-        let known: Vec<_> = inherited.chain(base).cloned().collect();
+        // Clients of the other era may share the connection.
+        let others = self.others.followers();
+        let known = inherited.chain(base).cloned().chain(others);
+        let known: Vec<_> = known.collect();
         let told = Arc::clone(&key.capabilities);
         let layout = self.layout.clone();
-        let class = Class::open(told, lines?, &known, layout, &self.background).await;
+        let class = Class::open(told, lines, &known, layout, &self.background).await;
         self.others.settle(key);
         let (capabilities, own) = (&*key.capabilities, key.session.is_some());
         info!(capabilities, own, "class of clients opened");
@@ -424,6 +472,27 @@ impl Classes {
         let waited = pairs.filter(|(_, base)| !base.is_starting());
         let waited: Vec<_> = waited.map(|(source, _)| Arc::clone(source)).collect();
         source::first_readings(&waited, self.patience().min(self.start_wait)).await;
+    }
+
+    /// The connections of a class to all servers.
+    async fn lines(&self, key: &ClassKey) -> Result<Vec<Arc<Line>>, Failure> {
+        let undecided: Vec<_> = self
+            .servers
+            .iter()
+            .map(|it| it.is_undecided(key.era))
+            .collect();
+        let lines = self.servers.iter().map(|it| it.line(key, &self.own));
+        let lines: Vec<_> = lines.collect::<Result<_, _>>()?;
+        if !undecided.contains(&true) {
+            return Ok(lines);
+        }
+        let tried = std::iter::zip(&lines, undecided).filter(|(_, undecided)| *undecided);
+        let tried = tried.map(|(line, _)| line.tried());
+        // A server that turns out not to speak the era is shared with clients of the other one.
+        let limit = self.patience().min(self.start_wait);
+        let _ = tokio::time::timeout(limit, join_all(tried)).await;
+        let lines = self.servers.iter().map(|it| it.line(key, &self.own));
+        lines.collect()
     }
 
     /// The longest that a request waits for a server of these.
@@ -453,6 +522,7 @@ impl Classes {
             config: &server.config,
             capabilities: &capabilities,
             places: &server.places,
+            learned: &server.learned,
             legacy_first: client.session.is_some(),
         };
         match &client.session {

@@ -8,8 +8,9 @@ use super::{ClassKey, lock};
 use crate::asking::Askable;
 use crate::own::OwnLines;
 use crate::reply::Failure;
+use crate::revision::Era;
 use crate::session::ClientId;
-use crate::upstream::{Isolation, Line, Places, UpstreamConfig};
+use crate::upstream::{Isolation, Learned, Line, Places, UpstreamConfig};
 
 /// One server and its connections.
 #[derive(Debug)]
@@ -19,32 +20,84 @@ pub(super) struct Server {
     pub(super) number: usize,
     /// Places for calls, on all connections together.
     pub(super) places: Arc<Places>,
-    lines: Mutex<BTreeMap<LineKey, Weak<Line>>>,
+    /// What was learned of it, on all connections.
+    pub(super) learned: Arc<Learned>,
+    lines: Mutex<Lines>,
 }
 
-/// What a connection declares, and the session that it is for alone.
-type LineKey = (String, Option<ClientId>);
+/// What a connection declares, the session that it is for alone, and the era of its clients.
+type LineKey = (String, Option<ClientId>, Era);
+
+type Lines = BTreeMap<LineKey, Weak<Line>>;
 
 impl Server {
     pub(super) fn new(config: UpstreamConfig, number: usize) -> Self {
         Self {
             number,
             places: Arc::new(Places::new(&config.limits)),
+            learned: Arc::default(),
             config,
             lines: Mutex::default(),
         }
     }
 
-    /// The connection for clients that can do nothing particular.
-    pub(super) fn first_line(&self) -> Arc<Line> {
-        let key = (self.config.capabilities.clone(), None);
+    /// The connection for clients that can do nothing particular, of `era` where that is known.
+    pub(super) fn first_line(&self, era: Option<Era>) -> Arc<Line> {
+        let key = self.first_key(era.unwrap_or(Era::Modern));
         let mut lines = lock(&self.lines);
         if let Some(line) = lines.get(&key).and_then(Weak::upgrade) {
             return line;
         }
-        let line = Line::sharing(self.config.clone(), Arc::clone(&self.places));
+        let mut config = self.config.clone();
+        config.legacy_first = era == Some(Era::Legacy);
+        let line = self.open(config);
         lines.insert(key, Arc::downgrade(&line));
         line
+    }
+
+    /// The clients of the first connection are of `era`, which was not known until now.
+    pub(super) fn prefer(&self, era: Era) {
+        let mut lines = lock(&self.lines);
+        let first = lines.remove(&self.first_key(Era::Modern));
+        if let Some(line) = first.as_ref().and_then(Weak::upgrade) {
+            line.prefer(era);
+        }
+        if let Some(first) = first {
+            lines.insert(self.first_key(era), first);
+        }
+    }
+
+    fn first_key(&self, era: Era) -> LineKey {
+        (self.config.capabilities.clone(), None, era)
+    }
+
+    fn open(&self, config: UpstreamConfig) -> Arc<Line> {
+        let (places, learned) = (Arc::clone(&self.places), Arc::clone(&self.learned));
+        Line::sharing(config, places, learned)
+    }
+
+    /// The connection that is open, for clients of `era` or, before a server of one era, of the other one.
+    fn found(
+        &self,
+        lines: &Lines,
+        capabilities: &str,
+        session: Option<ClientId>,
+        era: Era,
+    ) -> Option<Arc<Line>> {
+        let of = |era| {
+            let key = (capabilities.to_owned(), session, era);
+            lines.get(&key).and_then(Weak::upgrade)
+        };
+        match self.learned.only_era() {
+            Some(Era::Legacy) => of(Era::Legacy).or_else(|| of(Era::Modern)),
+            Some(Era::Modern) => of(Era::Modern).or_else(|| of(Era::Legacy)),
+            None => of(era),
+        }
+    }
+
+    /// Whether the server was connected to, and nobody knows yet whether it speaks `era`.
+    pub(super) fn is_undecided(&self, era: Era) -> bool {
+        self.learned.is_undecided(era)
     }
 
     /// The connection for clients of a class, which others may share.
@@ -56,32 +109,35 @@ impl Server {
         let capabilities = declared(&config.capabilities, &key.capabilities, &config.mirrored);
         let mut lines = lock(&self.lines);
         lines.retain(|_, line| line.strong_count() > 0);
-        let found = |capabilities: &str, session| {
-            let key = (capabilities.to_owned(), session);
-            lines.get(&key).and_then(Weak::upgrade)
+        let era = key.era;
+        let found = |capabilities: &str, session| self.found(&lines, capabilities, session, era);
+        let first = || {
+            let of = |era| lines.get(&self.first_key(era)).and_then(Weak::upgrade);
+            found(&config.capabilities, None)
+                .or_else(|| of(Era::Modern))
+                .or_else(|| of(Era::Legacy))
         };
         if let Some(line) = found(&capabilities, session) {
             return Ok(line);
         }
         // Where sessions share nothing, clients without one share the first connection, whatever they can do.
         if config.isolation == Isolation::Session && session.is_none() {
-            let first = found(&config.capabilities, None);
-            return first.ok_or_else(|| no_connection_left(config));
+            return first().ok_or_else(|| no_connection_left(config));
         }
         if lines.len() >= config.limits.connections.max(1) {
-            let shared = found(&config.capabilities, None).filter(|_| session.is_none());
+            let shared = first().filter(|_| session.is_none());
             return shared.ok_or_else(|| no_connection_left(config));
         }
         let mut config = config.clone().with_capabilities(capabilities.clone());
         // Where sessions share nothing, this is the connection that the client has alone.
         let alone = session.filter(|_| Askable::of(&key.capabilities).is_any());
         config.is_held = alone.is_some();
-        config.legacy_first = alone.is_some();
-        let line = Line::sharing(config, Arc::clone(&self.places));
+        config.legacy_first = era == Era::Legacy;
+        let line = self.open(config);
         if let Some(session) = alone {
             own.adopt(self.number, session, &line);
         }
-        lines.insert((capabilities, session), Arc::downgrade(&line));
+        lines.insert((capabilities, session, era), Arc::downgrade(&line));
         Ok(line)
     }
 

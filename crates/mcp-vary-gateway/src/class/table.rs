@@ -103,6 +103,14 @@ impl Table {
         lock(&self.inherited).get(key).cloned()
     }
 
+    /// Those of all classes that are open.
+    pub(super) fn followers(&self) -> Vec<Arc<Follower>> {
+        let places = lock(&self.places);
+        let open = places.values().filter_map(|place| place.get());
+        let followers = open.flat_map(|class| class.connections.followers.iter().cloned());
+        followers.collect()
+    }
+
     /// Lets go of what a class had that has opened.
     pub(super) fn settle(&self, key: &ClassKey) {
         lock(&self.inherited).remove(key);

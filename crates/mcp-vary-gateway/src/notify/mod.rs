@@ -28,6 +28,7 @@ use crate::class::{Class, ClassKey};
 use crate::memory::Lease;
 use crate::own::Kept;
 use crate::reply::Failure;
+use crate::revision::Era;
 use crate::rules::Manner;
 use crate::session::{ClientId, Session};
 use crate::setup::Setup;
@@ -519,7 +520,10 @@ impl Setup {
     }
 
     async fn place_of(&self, session: &Session) -> Result<Place, Failure> {
-        let key = self.classes.key(&session.fixed.class, Some(session.client));
+        let key = {
+            let (class, client) = (&session.fixed.class, session.client);
+            self.classes.key(class, Some(client), Era::Legacy)
+        };
         let order = self.seen_by(session).unwrap_or_default();
         let client = Some(session.client);
         Ok(Place {

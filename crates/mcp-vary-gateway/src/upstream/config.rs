@@ -36,7 +36,7 @@ pub struct UpstreamConfig {
     /// Whether its requests have such a connection by turns, so that all that the server asks is about the one that
     /// runs.
     pub by_turns: bool,
-    /// Whether a server of both eras is spoken to in that of `initialize`.
+    /// Whether a server of both eras is connected to in that of `initialize`.
     pub legacy_first: bool,
     /// Fills the bytes with randomness, so that many gateways do not come back to a server at the same
     /// moment. By default it does not: the pauses between attempts are then the longest they can be.
@@ -246,6 +246,8 @@ pub struct Limits {
     pub handshake: Duration,
     /// How long `server/discover` on stdio may stay unanswered before `initialize` is tried.
     pub probe: Duration,
+    /// How long `initialize` may stay unanswered by a server that knows `server/discover`, before that is sent.
+    pub initialize: Duration,
     /// Opening one HTTP connection.
     pub connect: Duration,
     /// A call without any sign of life.
@@ -292,6 +294,7 @@ impl Default for Limits {
         Self {
             handshake: Duration::from_secs(60),
             probe: Duration::from_secs(5),
+            initialize: Duration::from_secs(2),
             connect: Duration::from_secs(10),
             idle: Duration::from_secs(600),
             write: Duration::from_secs(10),

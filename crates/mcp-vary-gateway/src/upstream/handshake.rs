@@ -5,6 +5,7 @@
 //! modern server […]. Anything else identifies a legacy server."
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use mcp_vary::json::{Members, elements, string};
 
@@ -14,6 +15,22 @@ use super::hello::Hello;
 use super::text::excerpt;
 use crate::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO, client_info};
 use crate::revision::{Era, Revision};
+
+/// Which request a connection begins with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Opening {
+    /// `server/discover`, then `initialize` unless that was answered by a modern server.
+    Discover,
+    /// `initialize`, then `server/discover` if that is refused: for a server that is known to speak no other era.
+    Initialize,
+    /// `initialize`, then `server/discover` if that is refused or unanswered for `limits.initialize`: for a server
+    /// that has answered `server/discover` before.
+    InitializeOrDiscover,
+}
+
+/// How long `initialize` is waited for after `server/discover` was answered, where both were sent to a server that may
+/// have been starting.
+pub(super) const GRACE: Duration = Duration::from_millis(250);
 
 /// What the answer to `server/discover` means.
 #[derive(Debug)]
@@ -188,6 +205,7 @@ fn hello(
         instructions: instructions
             .filter(|text| text.starts_with('"'))
             .map(str::to_owned),
+        refused_initialize: false,
     })
 }
 

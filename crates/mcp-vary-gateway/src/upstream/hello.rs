@@ -16,6 +16,8 @@ pub struct Hello {
     pub capabilities: String,
     /// `instructions`, when it is a string.
     pub instructions: Option<String>,
+    /// Whether the connection began with `initialize`, which the server refused or left unanswered.
+    pub(crate) refused_initialize: bool,
 }
 
 impl Hello {
@@ -23,6 +25,14 @@ impl Hello {
     #[must_use]
     pub fn era(&self) -> Era {
         self.revision.era()
+    }
+
+    /// The same of a server that `initialize` was sent to first, in vain.
+    pub(super) fn refusing_initialize(self) -> Self {
+        Self {
+            refused_initialize: true,
+            ..self
+        }
     }
 
     /// Whether `other` is what the same server would say again, whatever else stands in its answer.

@@ -8,6 +8,7 @@ mod pulse;
 mod subscriptions;
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -24,7 +25,8 @@ pub(crate) use self::subscriptions::{Refused, Subscription};
 use self::subscriptions::{Subscriptions, Topic};
 use super::error::{ConnectError, UpstreamError};
 use super::message::{Event, Kind};
-use super::{EVENTS, Upstream, UpstreamConfig};
+use super::{EVENTS, Learned, Upstream, UpstreamConfig};
+use crate::revision::Era;
 
 /// A server that is connected to, watched, and connected to again when it is lost.
 ///
@@ -84,11 +86,16 @@ impl Line {
     #[must_use]
     pub fn open(config: UpstreamConfig) -> Arc<Self> {
         let places = Arc::new(Places::new(&config.limits));
-        Self::sharing(config, places)
+        Self::sharing(config, places, Arc::default())
     }
 
-    /// The same with places for calls that other lines to the server have, too.
-    pub(crate) fn sharing(config: UpstreamConfig, places: Arc<Places>) -> Arc<Self> {
+    /// The same with places for calls, and knowledge of the server, that other lines to it have, too.
+    pub(crate) fn sharing(
+        config: UpstreamConfig,
+        places: Arc<Places>,
+        learned: Arc<Learned>,
+    ) -> Arc<Self> {
+        let preferred = config.legacy_first.then_some(Era::Legacy);
         let (events, _) = broadcast::channel(EVENTS);
         let stop = CancellationToken::new();
         let shared = Arc::new(Shared {
@@ -101,6 +108,9 @@ impl Line {
             resources: Arc::default(),
             changing_tasks: Arc::default(),
             overheard: Overheard::default(),
+            learned,
+            preferred: watch::Sender::new(preferred),
+            era_failed: AtomicBool::new(false),
             config,
         });
         shared.tasks.spawn(keep(Arc::clone(&shared)));
@@ -115,6 +125,32 @@ impl Line {
     #[must_use]
     pub fn config(&self) -> &UpstreamConfig {
         &self.shared.config
+    }
+
+    /// What was learned of the server on all its connections.
+    pub(crate) fn learned(&self) -> &Learned {
+        &self.shared.learned
+    }
+
+    /// Connects anew in `era` if the server may speak it and the connection is of the other one; calls that run on
+    /// that come to their end there.
+    pub(crate) fn prefer(&self, era: Era) {
+        self.shared.preferred.send_replace(Some(era));
+    }
+
+    /// Waits while the connection is of another era than the one that is preferred, and the server may speak that.
+    pub(crate) async fn in_preferred_era(&self) {
+        let mut state = self.state();
+        let settled = state.wait_for(|state| match state {
+            State::Up(upstream) => {
+                let has_failed = self.shared.era_failed.load(Ordering::Relaxed);
+                has_failed || !self.shared.is_better_in_other_era(upstream)
+            }
+            // The next connection is of that era.
+            State::Connecting | State::Down { .. } | State::Closed => true,
+        });
+        // An error means that the line is gone.
+        let _ = settled.await;
     }
 
     /// The connection, when there is one.
@@ -295,9 +331,22 @@ struct Shared {
     /// The tasks of whose changes somebody wants to hear.
     changing_tasks: Arc<Subscriptions>,
     overheard: Overheard,
+    learned: Arc<Learned>,
+    /// The era of the clients that the connection is for, where it is for one kind.
+    preferred: watch::Sender<Option<Era>>,
+    /// Whether a connection in that era failed for a reason that may pass.
+    era_failed: AtomicBool,
 }
 
 impl Shared {
+    /// Whether the server may speak the preferred era, and `upstream` is of the other one.
+    fn is_better_in_other_era(&self, upstream: &Upstream) -> bool {
+        match *self.preferred.borrow() {
+            Some(era) => upstream.hello().era() != era && self.learned.may_speak(era),
+            None => false,
+        }
+    }
+
     /// Says how the line stands from now on.
     fn turn(&self, state: State) {
         let kind = std::mem::discriminant(&state);

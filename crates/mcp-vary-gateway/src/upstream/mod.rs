@@ -12,6 +12,7 @@ mod frame;
 mod handshake;
 mod hello;
 mod http;
+mod learned;
 mod level;
 mod life;
 mod line;
@@ -32,7 +33,9 @@ use self::asking::Asking;
 pub use self::asking::ServerRequest;
 pub use self::config::{Isolation, Limits, Repeat, Target, UpstreamConfig};
 pub use self::error::{ConnectError, UpstreamError};
+use self::handshake::Opening;
 pub use self::hello::Hello;
+pub(crate) use self::learned::Learned;
 pub(crate) use self::level::UpstreamLevel;
 use self::life::{Life, Running};
 pub use self::line::{Line, State};
@@ -78,22 +81,27 @@ impl Upstream {
     /// When it cannot be started or reached, is no MCP server, shares no revision with us, or takes
     /// longer than its limit.
     pub async fn connect(config: UpstreamConfig) -> Result<Arc<Self>, ConnectError> {
-        Self::connect_unless(config, &CancellationToken::new()).await
+        let opening = match config.legacy_first {
+            true => Opening::InitializeOrDiscover,
+            false => Opening::Discover,
+        };
+        Self::connect_unless(config, opening, &CancellationToken::new()).await
     }
 
-    /// The same, unless `stop` comes first: then what was begun is ended before the error is told.
+    /// The same with `opening`, unless `stop` comes first: then what was begun is ended before the error is returned.
     async fn connect_unless(
         config: UpstreamConfig,
+        opening: Opening,
         stop: &CancellationToken,
     ) -> Result<Arc<Self>, ConnectError> {
         let (events, early) = broadcast::channel(EVENTS);
         let (link, hello) = match &config.target {
             Target::Command { .. } => {
-                let (connection, hello) = stdio::connect(&config, &events, stop).await?;
+                let (connection, hello) = stdio::connect(&config, opening, &events, stop).await?;
                 (Link::Stdio(connection), hello)
             }
             Target::Http { url, headers } => {
-                let connecting = http::connect(&config, url, headers, &events);
+                let connecting = http::connect(&config, (url, headers), opening, &events);
                 let connected = stop.run_until_cancelled(connecting).await;
                 let (connection, hello) = connected.unwrap_or_else(|| {
                     let server = config.name.as_str().into();

@@ -28,6 +28,7 @@ mod confinement;
 mod core_tasks;
 mod crossed;
 mod crowded;
+mod eras;
 mod floods;
 mod growing;
 mod hearsay;

@@ -70,6 +70,9 @@ fn answer(name: &str, era: Era, seen: &Seen) -> Option<Reply> {
     if let Some(result) = handshake(name, era, seen) {
         return Some(seen.answer(&result));
     }
+    if seen.method() == "initialize" {
+        return Some(seen.refuse(400, -32601, "Method not found"));
+    }
     let result = match seen.method() {
         "tools/list" => json!({"tools": [
             {"name": "who", "inputSchema": {"type": "object"}},

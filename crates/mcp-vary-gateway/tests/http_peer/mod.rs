@@ -5,7 +5,7 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
@@ -67,13 +67,18 @@ pub(crate) struct Reply {
     headers: Vec<(&'static str, String)>,
     body: Pieces,
     silent: bool,
+    /// Whether it is what a modern server says of itself.
+    is_modern: bool,
 }
 
 impl Reply {
     pub(crate) fn new(status: u16, kind: &str, body: impl Into<Bytes>) -> Self {
         let (sender, pieces) = mpsc::unbounded_channel();
-        sender.send(body.into()).unwrap();
+        let body: Bytes = body.into();
+        let is_modern = String::from_utf8_lossy(&body).contains("supportedVersions");
+        sender.send(body).unwrap();
         Self {
+            is_modern,
             status,
             headers: vec![("content-type", kind.to_owned())],
             body: Pieces(pieces),
@@ -154,6 +159,8 @@ struct Shared {
     connections: AtomicUsize,
     /// Requests whose client left before the reply.
     abandoned: AtomicUsize,
+    /// Whether the script has answered `server/discover`: then there are no sessions unless it makes some.
+    is_modern: AtomicBool,
 }
 
 impl Peer {
@@ -176,6 +183,7 @@ impl Peer {
             changed: Notify::new(),
             connections: AtomicUsize::new(0),
             abandoned: AtomicUsize::new(0),
+            is_modern: AtomicBool::new(false),
         });
         Self {
             url: format!("http://{address}/mcp").parse().unwrap(),
@@ -270,7 +278,16 @@ async fn serve(
     };
     shared.seen.lock().unwrap().push(seen.clone());
     shared.changed.notify_waiters();
-    let reply = (shared.script)(&seen).unwrap_or_else(|| politely(&seen));
+    let scripted = (shared.script)(&seen);
+    if scripted.as_ref().is_some_and(|reply| reply.is_modern) {
+        shared.is_modern.store(true, Ordering::SeqCst);
+    }
+    let reply = scripted.unwrap_or_else(|| match seen.method() {
+        "initialize" if shared.is_modern.load(Ordering::SeqCst) => {
+            seen.refuse(400, -32601, "Method not found")
+        }
+        _ => politely(&seen),
+    });
     if reply.silent {
         let _guard = Abandoned(shared);
         std::future::pending::<()>().await;

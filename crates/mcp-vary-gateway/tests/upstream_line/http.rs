@@ -26,6 +26,7 @@ fn config(peer: &Peer) -> UpstreamConfig {
 fn script(era: Era) -> impl Fn(&Seen) -> Option<Reply> + Send + Sync + 'static {
     move |seen| match (seen.method(), era) {
         ("server/discover", Era::Modern) => Some(discover(seen)),
+        ("initialize", Era::Modern) => Some(seen.refuse(400, -32601, "Method not found")),
         ("subscriptions/listen", _) => Some(seen.refuse(404, -32601, "Method not found")),
         ("tools/call", _) if seen.body["params"]["name"] == "hang" => Some(Reply::silence()),
         _ => None,

@@ -1,5 +1,6 @@
 //! From an address to a connection that is ready.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
@@ -18,7 +19,7 @@ use crate::upstream::asking::MAX_UNREAD;
 use crate::upstream::config::{UpstreamConfig, origin};
 use crate::upstream::error::{ConnectError, UpstreamError};
 use crate::upstream::frame;
-use crate::upstream::handshake::{self, Discovered, Initialized};
+use crate::upstream::handshake::{self, Discovered, GRACE, Initialized, Opening};
 use crate::upstream::hello::Hello;
 use crate::upstream::life::Life;
 use crate::upstream::mailbox::Budget;
@@ -27,8 +28,8 @@ use crate::upstream::message::{Answer, Event, Purpose};
 /// Makes the acquaintance of the server at `url`.
 pub(in crate::upstream) async fn connect(
     config: &UpstreamConfig,
-    url: &Uri,
-    headers: &HeaderMap,
+    (url, headers): (&Uri, &HeaderMap),
+    opening: Opening,
     events: &broadcast::Sender<Event>,
 ) -> Result<(Arc<Connection>, Hello), ConnectError> {
     let server: Arc<str> = config.name.as_str().into();
@@ -75,7 +76,7 @@ pub(in crate::upstream) async fn connect(
         closed: AtomicBool::new(false),
     });
     let limit = config.limits.handshake;
-    let hello = match tokio::time::timeout(limit, connection.greet(config.legacy_first)).await {
+    let hello = match tokio::time::timeout(limit, connection.greet(opening)).await {
         Ok(hello) => hello?,
         Err(_elapsed) => {
             return Err(ConnectError::Timeout {
@@ -99,11 +100,69 @@ fn secret(headers: &HeaderMap) -> HeaderMap {
 }
 
 impl Connection {
-    /// Finds out the era: `server/discover` first, `initialize` unless that answers for a modern server.
-    async fn greet(self: &Arc<Self>, legacy_first: bool) -> Result<Hello, ConnectError> {
-        if legacy_first && let Ok(hello) = self.initialize(Revision::LATEST_LEGACY).await {
-            return Ok(hello);
+    /// Finds out the era.
+    async fn greet(self: &Arc<Self>, opening: Opening) -> Result<Hello, ConnectError> {
+        match opening {
+            Opening::Discover => self.discover_or_initialize().await,
+            Opening::Initialize => match self.initialize(Revision::LATEST_LEGACY).await {
+                Err(error) => self.discover_instead(error).await,
+                hello => hello,
+            },
+            Opening::InitializeOrDiscover => self.initialize_or_discover().await,
         }
+    }
+
+    /// `initialize` first; `server/discover` when it is refused, and beside it when it stays unanswered for a while.
+    async fn initialize_or_discover(self: &Arc<Self>) -> Result<Hello, ConnectError> {
+        let mut initializing = pin!(self.initialize(Revision::LATEST_LEGACY));
+        match tokio::time::timeout(self.limits.initialize, &mut initializing).await {
+            Ok(Ok(hello)) => return Ok(hello),
+            Ok(Err(error)) => return self.discover_instead(error).await,
+            Err(_elapsed) => {}
+        }
+        tracing::debug!(server = %self.server, "initialize unanswered, server/discover sent");
+        tokio::select! {
+            biased;
+            hello = &mut initializing => match hello {
+                Ok(hello) => Ok(hello),
+                Err(error) => self.discover_instead(error).await,
+            },
+            answer = self.discover() => match handshake::read_discover(&self.server, &answer?)? {
+                // A server that was slow to start answers both at once.
+                Discovered::Modern(hello) => match tokio::time::timeout(GRACE, initializing).await {
+                    Ok(Ok(legacy)) => Ok(legacy),
+                    Ok(Err(_)) | Err(_) => Ok(hello.refusing_initialize()),
+                },
+                Discovered::Again(_) | Discovered::Legacy(_) => initializing.await,
+            },
+        }
+    }
+
+    /// `server/discover` after `initialize` failed: for a server without sessions.
+    async fn discover_instead(
+        self: &Arc<Self>,
+        refusal: ConnectError,
+    ) -> Result<Hello, ConnectError> {
+        if !may_be_modern(&refusal) {
+            return Err(refusal);
+        }
+        // A failure that may pass says nothing about the server.
+        let is_lasting = !matches!(refusal, ConnectError::Failed(_));
+        let answer = self.discover().await?;
+        let hello = match handshake::read_discover(&self.server, &answer)? {
+            Discovered::Modern(hello) => hello,
+            Discovered::Again(refusal) => self.discover_again(refusal).await?,
+            Discovered::Legacy(_) => return Err(refusal),
+        };
+        Ok(if is_lasting {
+            hello.refusing_initialize()
+        } else {
+            hello
+        })
+    }
+
+    /// `server/discover` first, `initialize` unless that answers for a modern server.
+    async fn discover_or_initialize(self: &Arc<Self>) -> Result<Hello, ConnectError> {
         // Half of the time, so that a legacy server that does not answer at all still gets its turn.
         let limit = self.limits.handshake / 2;
         let revision = match tokio::time::timeout(limit, self.discover()).await {
@@ -232,6 +291,14 @@ impl Connection {
             },
             _ => error.into(),
         }
+    }
+}
+
+/// Whether a server that failed `initialize` like this may be one without sessions.
+fn may_be_modern(refusal: &ConnectError) -> bool {
+    match refusal {
+        ConnectError::Failed(error) => !is_final(error),
+        _ => true,
     }
 }
 

@@ -1,17 +1,19 @@
 //! What keeps a line connected: the one task that connects, waits for the loss and connects again.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http::StatusCode;
-use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 
 use super::backoff::{Backoff, rounded};
 use super::pulse::{self, Verdict};
 use super::{Shared, State, Topic, subscriptions};
 use crate::chain::REFUSAL;
+use crate::revision::Era;
 use crate::upstream::error::{ConnectError, UpstreamError};
 use crate::upstream::message::{Event, Kind};
 use crate::upstream::{Link, Target, Upstream};
@@ -22,6 +24,7 @@ pub(super) async fn keep(shared: Arc<Shared>) {
         backoff: Backoff::new(&shared.config),
         lost: None,
         failure: None,
+        preferred: shared.preferred.subscribe(),
         shared,
     };
     let stop = keeper.shared.stop.clone();
@@ -47,6 +50,8 @@ struct Keeper {
     lost: Option<Instant>,
     /// Why the last attempt failed, as it was logged.
     failure: Option<String>,
+    /// The era that is preferred, as it was seen when the last attempt began.
+    preferred: watch::Receiver<Option<Era>>,
 }
 
 /// How a connection ended.
@@ -56,6 +61,8 @@ enum End {
     /// It is gone.
     Gone(UpstreamError),
     Verdict(Verdict),
+    /// This connection takes its place, of the era that its clients prefer.
+    Other(Arc<Upstream>),
 }
 
 impl Keeper {
@@ -63,18 +70,19 @@ impl Keeper {
         &self.shared.config.name
     }
 
-    async fn connect(&self) -> Result<Arc<Upstream>, ConnectError> {
-        let config = &self.shared.config;
-        if let Some(circle) = config.circle.get() {
-            return Err(circle.clone());
+    /// Connects, once more if the first connection shows that the server may speak the preferred era, too.
+    async fn connect(&mut self) -> Result<Arc<Upstream>, ConnectError> {
+        let upstream = self.attempt().await?;
+        if !self.shared.is_better_in_other_era(&upstream) {
+            return Ok(upstream);
         }
-        let connected = Upstream::connect_unless(config.clone(), &self.shared.stop).await;
-        connected.map_err(|error| match is_circle(&error) {
-            true => ConnectError::Circle {
-                server: self.name().into(),
-            },
-            false => error,
-        })
+        upstream.close().await;
+        self.attempt().await
+    }
+
+    async fn attempt(&mut self) -> Result<Arc<Upstream>, ConnectError> {
+        let preferred = *self.preferred.borrow_and_update();
+        self.shared.attempt(preferred).await
     }
 
     /// An attempt failed; the pause before the next one.
@@ -118,7 +126,7 @@ impl Keeper {
                 let after = rounded(lost.elapsed());
                 tracing::info!(server = self.name(), ?after, "server is back");
             }
-            let end = self.shared.serve_with(&upstream).await;
+            let end = self.shared.serve_with(&upstream, &mut self.preferred).await;
             self.backoff.held(began.elapsed());
             match end {
                 End::Stopped => {
@@ -127,10 +135,14 @@ impl Keeper {
                     upstream.close().await;
                     return Duration::ZERO;
                 }
-                End::Verdict(Verdict::Replaced) => match self.replace(&upstream).await {
-                    Ok(other) => upstream = other,
-                    Err(error) => return self.lose(&upstream, error).await,
-                },
+                End::Verdict(Verdict::Replaced) => {
+                    tracing::info!(server = self.name(), "server replaced by another");
+                    match self.connect().await {
+                        Ok(other) => self.shared.replace(&mut upstream, other),
+                        Err(error) => return self.lose(&upstream, error).await,
+                    }
+                }
+                End::Other(other) => self.shared.replace(&mut upstream, other),
                 End::Verdict(Verdict::Hung(error)) => {
                     // Nothing that runs is answered any more.
                     let error = upstream.life.end(error);
@@ -141,15 +153,6 @@ impl Keeper {
                 }
             }
         }
-    }
-
-    /// Connects to the server that took the place of the one behind `old`, whose calls run on.
-    async fn replace(&self, old: &Arc<Upstream>) -> Result<Arc<Upstream>, ConnectError> {
-        tracing::info!(server = self.name(), "server replaced by another");
-        let other = self.connect().await?;
-        let limit = self.shared.config.limits.idle;
-        self.shared.retire(Arc::clone(old), None, limit);
-        Ok(other)
     }
 
     /// The server is lost; ends what is left of the connection. The pause before the next attempt.
@@ -239,7 +242,11 @@ impl Shared {
     }
 
     /// Gives `upstream` to whoever asks, until something became of it.
-    async fn serve_with(&self, upstream: &Arc<Upstream>) -> End {
+    async fn serve_with(
+        &self,
+        upstream: &Arc<Upstream>,
+        preferred: &mut watch::Receiver<Option<Era>>,
+    ) -> End {
         // Subscribed before it is told, so that no change is missed by who reads lists then.
         let events = upstream.events();
         self.current.store(Some(Arc::clone(upstream)));
@@ -251,8 +258,65 @@ impl Shared {
             error = upstream.life.ended() => End::Gone(error),
             verdict = pulse::watch(upstream) => End::Verdict(verdict),
             () = self.pass_on(events) => End::Gone(upstream.life.ended().await),
+            other = self.in_other_era(upstream, preferred) => End::Other(other),
             never = subscriptions::keep(upstream, self) => match never {},
         }
+    }
+
+    /// Connects once, in the era `preferred` where the server speaks it.
+    async fn attempt(&self, preferred: Option<Era>) -> Result<Arc<Upstream>, ConnectError> {
+        if let Some(circle) = self.config.circle.get() {
+            return Err(circle.clone());
+        }
+        let opening = self.learned.opening(preferred);
+        let connecting = Upstream::connect_unless(self.config.clone(), opening, &self.stop);
+        let connected = connecting.await.map_err(|error| match is_circle(&error) {
+            true => ConnectError::Circle {
+                server: self.config.name.as_str().into(),
+            },
+            false => error,
+        });
+        match &connected {
+            Ok(upstream) => self.learned.note(upstream.hello(), opening),
+            // Another server may have taken its place that ignores what this one answered.
+            Err(ConnectError::Timeout { .. } | ConnectError::Handshake { .. }) => {
+                self.learned.forget();
+            }
+            Err(_) => {}
+        }
+        connected
+    }
+
+    /// A connection of the other era than `upstream`, once that is preferred and the server speaks it.
+    async fn in_other_era(
+        &self,
+        upstream: &Upstream,
+        preferred: &mut watch::Receiver<Option<Era>>,
+    ) -> Arc<Upstream> {
+        while preferred.changed().await.is_ok() {
+            if !self.is_better_in_other_era(upstream) {
+                continue;
+            }
+            let preferred = *preferred.borrow_and_update();
+            match self.attempt(preferred).await {
+                Ok(other) if Some(other.hello().era()) == preferred => return other,
+                Ok(other) => other.close().await,
+                Err(error) => {
+                    let (server, why) = (&self.config.name, error.to_string());
+                    tracing::debug!(server, why, "not connected in the era of its clients");
+                    self.era_failed.store(true, Ordering::Relaxed);
+                }
+            }
+            // Whoever waits for it looks again.
+            self.state.send_modify(|_| {});
+        }
+        std::future::pending().await
+    }
+
+    /// Lets `other` take the place of `upstream`, whose calls run on.
+    fn replace(&self, upstream: &mut Arc<Upstream>, other: Arc<Upstream>) {
+        let old = std::mem::replace(upstream, other);
+        self.retire(old, None, self.config.limits.idle);
     }
 
     /// Passes on what the server tells, until it tells no more.

@@ -12,11 +12,11 @@ use super::process::Process;
 use super::tasks::{self, LastWords, Watch};
 use super::{Connection, Exchange, Shared, room};
 use crate::log_backoff::LogBackoff;
-use crate::revision::Revision;
+use crate::revision::{Era, Revision};
 use crate::upstream::asking::MAX_UNREAD;
 use crate::upstream::config::{Target, UpstreamConfig};
 use crate::upstream::error::{ConnectError, UpstreamError};
-use crate::upstream::handshake::{self, Discovered, Initialized};
+use crate::upstream::handshake::{self, Discovered, GRACE, Initialized, Opening};
 use crate::upstream::hello::Hello;
 use crate::upstream::life::Life;
 use crate::upstream::mailbox::Budget;
@@ -27,22 +27,26 @@ use crate::upstream::message::{Answer, Event, Message, Purpose, Request};
 /// When that fails the process is gone before the error is told.
 pub(in crate::upstream) async fn connect(
     config: &UpstreamConfig,
+    opening: Opening,
     events: &broadcast::Sender<Event>,
     stop: &CancellationToken,
 ) -> Result<(Connection, Hello), ConnectError> {
     let deadline = Instant::now() + config.limits.handshake;
     let mut connection = start(config, events)?;
-    let mut greeting = if config.legacy_first {
-        within(deadline, &connection, stop, greet_anew(&connection)).await
-    } else {
-        within(deadline, &connection, stop, greet(&connection)).await
-    };
+    let mut greeting = within(deadline, &connection, stop, greet(&connection, opening)).await;
     if matches!(greeting, Ok(Greeting::Died)) {
-        // Some legacy servers end when anything comes before `initialize`.
-        tracing::debug!(server = %config.name, "server ended at server/discover, started again");
+        // Some legacy servers end when anything but `initialize` comes first.
+        tracing::debug!(server = %config.name, "server ended at the handshake, started again");
         connection.close().await;
         connection = start(config, events)?;
-        greeting = within(deadline, &connection, stop, greet_anew(&connection)).await;
+        greeting = match opening {
+            Opening::InitializeOrDiscover => {
+                within(deadline, &connection, stop, discover_instead(&connection)).await
+            }
+            Opening::Discover | Opening::Initialize => {
+                within(deadline, &connection, stop, greet_anew(&connection)).await
+            }
+        };
     }
     match greeting {
         Ok(Greeting::Hello(hello)) => Ok((connection, hello)),
@@ -73,13 +77,87 @@ async fn within<T>(
     }
 }
 
-/// The same with `initialize` first: for a process whose predecessor ended at the first question, and where that
-/// era is preferred. A modern server refuses that, and had another reason to end.
+/// Finds out the era.
+async fn greet(connection: &Connection, opening: Opening) -> Result<Greeting, ConnectError> {
+    match opening {
+        Opening::Discover => discover_or_initialize(connection).await,
+        Opening::Initialize => greet_anew(connection).await,
+        Opening::InitializeOrDiscover => match initialize_or_discover(connection).await {
+            Err(ConnectError::Failed(UpstreamError::Closed { .. })) => Ok(Greeting::Died),
+            greeting => greeting,
+        },
+    }
+}
+
+/// `initialize` first: for a process whose predecessor ended at the first question, and for servers without another
+/// era. A modern server refuses that, and had another reason to end.
 async fn greet_anew(connection: &Connection) -> Result<Greeting, ConnectError> {
     match legacy(connection).await {
-        Err(ConnectError::Handshake { .. }) => greet(connection).await,
+        Err(ConnectError::Handshake { .. }) => discover_instead(connection).await,
         hello => hello.map(Greeting::Hello),
     }
+}
+
+/// `server/discover` after `initialize` was refused: for a server without sessions.
+async fn discover_instead(connection: &Connection) -> Result<Greeting, ConnectError> {
+    let greeting = discover_or_initialize(connection).await?;
+    Ok(match greeting {
+        Greeting::Hello(hello) if hello.era() == Era::Modern => {
+            Greeting::Hello(hello.refusing_initialize())
+        }
+        greeting => greeting,
+    })
+}
+
+/// `initialize` first; `server/discover` when it is refused, and beside it when it stays unanswered for a while.
+async fn initialize_or_discover(connection: &Connection) -> Result<Greeting, ConnectError> {
+    let revision = Revision::LATEST_LEGACY;
+    let mut exchange = initialize(connection, revision).await?;
+    let limit = connection.shared.limits.initialize;
+    let first = match tokio::time::timeout(limit, peek(&mut exchange)).await {
+        Ok(first) => first?,
+        Err(_elapsed) => {
+            tracing::debug!(server = %connection.shared.server, "initialize unanswered, server/discover sent");
+            let mut probe = discover(connection).await?;
+            tokio::select! {
+                biased;
+                first = peek(&mut exchange) => first?,
+                discovered = answer(&mut probe) => {
+                    // A server that was slow to start answers both at once.
+                    match tokio::time::timeout(GRACE, peek(&mut exchange)).await {
+                        Ok(first) => first?,
+                        Err(_elapsed) => return read_discovered(connection, &discovered?).await,
+                    }
+                }
+            }
+        }
+    };
+    match complete(connection, first, revision).await {
+        Err(ConnectError::Handshake { .. }) => discover_instead(connection).await,
+        hello => hello.map(Greeting::Hello),
+    }
+}
+
+/// The greeting of a server that answered `server/discover` and not `initialize`.
+async fn read_discovered(
+    connection: &Connection,
+    discovered: &Answer,
+) -> Result<Greeting, ConnectError> {
+    let server = &connection.shared.server;
+    let hello = match handshake::read_discover(server, discovered)? {
+        Discovered::Modern(hello) => hello,
+        Discovered::Again(refusal) => match discover_again(connection, refusal).await? {
+            Greeting::Hello(hello) => hello,
+            Greeting::Died => return Ok(Greeting::Died),
+        },
+        Discovered::Legacy(_) => {
+            return Err(ConnectError::Handshake {
+                server: Arc::clone(server),
+                what: "it left `initialize` unanswered".to_owned(),
+            });
+        }
+    };
+    Ok(Greeting::Hello(hello.refusing_initialize()))
 }
 
 async fn legacy(connection: &Connection) -> Result<Hello, ConnectError> {
@@ -175,8 +253,8 @@ enum Greeting {
     Died,
 }
 
-/// Finds out the era: `server/discover` first, `initialize` when that says so or stays unanswered.
-async fn greet(connection: &Connection) -> Result<Greeting, ConnectError> {
+/// `server/discover` first, `initialize` when that says so or stays unanswered.
+async fn discover_or_initialize(connection: &Connection) -> Result<Greeting, ConnectError> {
     let mut probe = discover(connection).await?;
     let limit = connection.shared.limits.probe;
     let revision = match tokio::time::timeout(limit, answer(&mut probe)).await {

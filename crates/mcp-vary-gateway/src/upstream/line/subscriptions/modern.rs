@@ -76,6 +76,8 @@ struct Streams<'a> {
 struct Former {
     stream: Stream,
     late: BTreeMap<Arc<str>, Event>,
+    /// The resources of which the next one has said something: it says whatever follows.
+    superseded: BTreeSet<Arc<str>>,
 }
 
 impl Streams<'_> {
@@ -171,6 +173,7 @@ impl Streams<'_> {
             Former {
                 stream,
                 late: BTreeMap::new(),
+                superseded: BTreeSet::new(),
             }
         });
         self.again = Instant::now();
@@ -181,6 +184,7 @@ impl Streams<'_> {
             Heard::Updated(event, uri) => {
                 if let Some(former) = &mut self.former {
                     former.late.remove(&uri);
+                    former.superseded.insert(uri);
                 }
                 self.failures = 0;
                 self.shared.tell(event);
@@ -195,7 +199,9 @@ impl Streams<'_> {
 
     fn hear_former(&mut self, heard: Heard) {
         match (heard, &mut self.former) {
-            (Heard::Updated(event, uri), Some(former)) => drop(former.late.insert(uri, event)),
+            (Heard::Updated(event, uri), Some(former)) if !former.superseded.contains(&uri) => {
+                former.late.insert(uri, event);
+            }
             (Heard::Ended(_), _) => {
                 let former = self.former.take();
                 for event in former
