@@ -68,7 +68,8 @@ fn the_order_is_explained() {
         "ranking: {weights: {region: {first: 30, step: 4}}, stable: 5, advertised: 3}",
     );
     let asked = [&ASKED[..], &["--hints", "wheels=4", "--config", &path]].concat();
-    let shown = run(&[&["inspect"], &asked[..]].concat()).data(0);
+    let unweighted = ["hints.tone", "the hint has no weight"];
+    let shown = run(&[&["inspect"], &asked[..]].concat()).data_with_note(0, &unweighted);
     let (_, ranking) = shown.split_once("\n\nrank ").unwrap();
     let (ranking, _) = ranking.split_once("\n\n").unwrap();
     insta::assert_snapshot!(format!("rank {ranking}"), @r#"
@@ -80,7 +81,7 @@ fn the_order_is_explained() {
     `tone` decides nothing: it has no weight; `ranking: {weights: {tone: 40}}` gives it one
     `wheels` decides nothing: no variant has it
     "#);
-    let shown = run(&[&["inspect", "--json"], &asked[..]].concat()).data(0);
+    let shown = run(&[&["inspect", "--json"], &asked[..]].concat()).data_with_note(0, &unweighted);
     let shown: Value = serde_json::from_str(&shown).unwrap();
     let ranking = &shown["ranking"];
     assert_eq!(ranking["order"][0]["id"], "alps");
@@ -98,9 +99,12 @@ fn the_order_is_explained() {
 /// SV-5: what the operator puts first is not the hints' doing.
 #[test]
 fn what_the_operator_puts_first_is_said() {
-    let path = ranked("ranked-first.yaml", "variant: quiet");
+    let path = ranked(
+        "ranked-first.yaml",
+        "variant: quiet\nranking: {weights: {region: 0}}",
+    );
     let asked = [&["inspect"], &ASKED[..2], &["--config", &path]].concat();
-    let shown = run(&asked).data(0);
+    let shown = run(&asked).data_with_note(0, &["the hint has no weight"]);
     assert!(
         shown.contains("quiet    20 = stable 20, put first by `variant` or `clients`"),
         "{shown}"
@@ -119,11 +123,14 @@ fn a_server_that_ranks_by_itself_is_not_explained() {
     assert_eq!(shown.get("ranking"), Some(&Value::Null));
 }
 
+/// What is noted of the configurations of these tests.
+const PAST: &[&str] = &["v0.deprecation.removal-date` is past"];
+
 /// SV-25: what is deprecated is shown with what to use instead and the days that are left.
 #[test]
 fn a_deprecated_variant_is_shown_with_its_days() {
     let path = crate::status::deprecating("inspect-deprecated.yaml", "");
-    let shown = run(&["inspect", "--config", &path]).data(0);
+    let shown = run(&["inspect", "--config", &path]).data_with_note(0, PAST);
     let line = shown
         .lines()
         .find(|line| line.contains("days left"))
@@ -134,7 +141,7 @@ fn a_deprecated_variant_is_shown_with_its_days() {
     );
     assert!(line.ends_with(" days left (9999-12-31)"), "{line}");
     assert!(shown.contains("should be gone since "), "{shown}");
-    let shown = run(&["inspect", "--config", &path, "--json"]).data(0);
+    let shown = run(&["inspect", "--config", &path, "--json"]).data_with_note(0, PAST);
     let shown: Value = serde_json::from_str(&shown).unwrap();
     let left = |at: usize| shown["variants"][at]["daysLeft"].as_i64();
     assert_eq!(left(0), None);
@@ -153,17 +160,18 @@ fn a_deprecated_variant_that_is_not_advertised_is_shown_too() {
     let text = std::fs::read_to_string(path).unwrap();
     let path = file("inspect-many.yaml", &text.replace("variants:\n", many));
     let path = path.to_str().unwrap();
-    let shown = run(&["inspect", "--config", path]).data(0);
+    let shown = run(&["inspect", "--config", path]).data_with_note(0, PAST);
     assert!(!shown.contains("and more"), "{shown}");
     let (_, v0) = shown.split_once("\n  v0 ").unwrap();
     let v0: Vec<_> = v0.lines().take(3).map(str::trim).collect();
     assert_eq!(v0[..2], ["deprecated · not advertised", "m"]);
     assert!(v0[2].starts_with("should be gone since "), "{shown}");
     // Asked for alone it is the same, compared with `standard`.
-    let one = run(&["inspect", "--variant", "v0", "--config", path]).data(0);
+    let one = run(&["inspect", "--variant", "v0", "--config", path]).data_with_note(0, PAST);
     assert!(one.contains("v0  deprecated · not advertised"), "{one}");
     assert!(one.contains("should be gone since "), "{one}");
-    let one = run(&["inspect", "--variant", "v0", "--json", "--config", path]).data(0);
+    let one =
+        run(&["inspect", "--variant", "v0", "--json", "--config", path]).data_with_note(0, PAST);
     let one: Value = serde_json::from_str(&one).unwrap();
     let v0 = &one["variants"][0];
     assert_eq!(

@@ -65,6 +65,18 @@ impl Run {
         self.stdout
     }
 
+    /// The data, of a run that ended with `code` and noted something of its configuration, one note with each of `parts`.
+    #[track_caller]
+    pub(crate) fn data_with_note(self, code: i32, parts: &[&str]) -> String {
+        assert_eq!(self.code, Some(code), "{}{}", self.stdout, self.stderr);
+        assert!(self.stderr.starts_with("note: "), "{}", self.stderr);
+        assert_eq!(self.stderr.matches("note: ").count(), 1, "{}", self.stderr);
+        for part in parts {
+            assert!(self.stderr.contains(part), "{}", self.stderr);
+        }
+        self.stdout
+    }
+
     /// Checks that the command could not be carried out, and says each of `parts`.
     #[track_caller]
     pub(crate) fn refuses(&self, parts: &[&str]) {

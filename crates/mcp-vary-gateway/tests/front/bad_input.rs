@@ -504,11 +504,12 @@ async fn a_body_that_ends_early_harms_nobody() {
         .await;
 }
 
-/// CN-2, EXT-5: what a client declares is bounded, and a bad part of it is dropped alone.
+/// CN-2, EXT-5: what a client declares is bounded, and a bad part of it is dropped alone. (Capabilities of more than 64 KiB
+/// are refused as a whole: bounds.rs.)
 #[tokio::test]
 async fn odd_declarations_are_ignored_and_the_request_is_served() {
     let house = House::start().await;
-    let many: Vec<String> = (0..10_000).map(|n| format!("x-tag-{n}")).collect();
+    let many: Vec<String> = (0..4_000).map(|n| format!("x-tag-{n}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     let extension = |value: Value| {
         json!({"extensions": {
@@ -528,13 +529,13 @@ async fn odd_declarations_are_ignored_and_the_request_is_served() {
         json!({"extensions": []}),
         json!({"extensions": "all", "experimental": 3}),
         features(&many),
-        features(&["", "@#$%", "format==json", &"y".repeat(100_000)]),
+        features(&["", "@#$%", "format==json", &"y".repeat(60_000)]),
         json!({"extensions": {"io.modelcontextprotocol/content-negotiation": {"features": [1, null, {}, []]}}}),
-        hint(json!("x".repeat(100_000))),
-        hint(json!(vec!["compact"; 10_000])),
+        hint(json!("x".repeat(60_000))),
+        hint(json!(vec!["compact"; 6_000])),
         hint(json!([1, null, {}])),
         hints(json!(
-            (0..10_000)
+            (0..5_000)
                 .map(|n| (n.to_string(), json!("x")))
                 .collect::<serde_json::Map<_, _>>()
         )),
