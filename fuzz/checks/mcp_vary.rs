@@ -20,7 +20,10 @@ use mcp_vary::shape::{
     Role, Shaped, ToolFacts, compact_tool_result, prompt_result, resource_result, tool_result,
 };
 use mcp_vary::variant::{ServerVariant, Status, VariantId};
-use mcp_vary::view::{Dialect, PreparedPrompt, PreparedTool, PromptOverride, Style, ToolOverride};
+use mcp_vary::view::{
+    Candidate, Dialect, Pattern, PreparedPrompt, PreparedTool, PromptOverride, Rule, Selection,
+    Style, ToolOverride, UriMap, UriTemplate, check_uri, normal_uri, uri_identity,
+};
 use mcp_vary::visibility::{Experience, Forward, MAX_NAMED, compare, forward};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -38,6 +41,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ("json", json),
     ("result", result),
     ("view", view),
+    ("uri", uri),
 ];
 
 /// A tag prints as it was read, and is made of its parts.
@@ -334,5 +338,133 @@ fn has_only(dialect: Dialect, schema: &Json<'_>) {
             ("items", schema) => has_only(dialect, schema),
             _ => {}
         }
+    }
+}
+
+/// A URI has one normal form; what is not refused is what a reader finds that resolves paths; and a view's URIs lead to its
+/// servers' and back. The first three lines are a pattern and the templates of server and view, the rest is the URI.
+pub(crate) fn uri(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let mut parts = text.splitn(4, '\n');
+    let mut part = || parts.next().unwrap_or_default();
+    let (pattern, own, shown, uri) = (part(), part(), part(), part());
+    let normal = normal_uri(uri);
+    assert_eq!(normal_uri(&normal), normal);
+    let identity = uri_identity(uri);
+    assert_eq!(uri_identity(&identity), identity);
+    assert_eq!(uri_identity(&normal), identity);
+    assert!(normal.len() <= uri.len() && identity.len() <= uri.len());
+    match check_uri(uri) {
+        Ok(()) => {
+            assert_eq!(normal, uri);
+            check_path(uri);
+        }
+        Err(fault) => {
+            let fix = fault.fix();
+            if let Some(form) = fix.strip_prefix("write `") {
+                assert_eq!(check_uri(form.trim_end_matches('`')), Ok(()));
+            }
+        }
+    }
+    check_pattern(pattern, uri);
+    check_map(own, shown, uri);
+}
+
+/// A selection by paths means what a reader finds that resolves them.
+fn check_path(uri: &str) {
+    let Some(path) = uri.strip_prefix("f:/").filter(|it| !it.starts_with('/')) else {
+        return;
+    };
+    let path = resolved(path);
+    let rule = |pattern: &str| Rule::named(pattern.parse().expect("a pattern"));
+    let item = candidate(uri);
+    let all = Selection {
+        exclude: vec![rule("f:/secret"), rule("f:/secret/*")],
+        ..Selection::default()
+    };
+    if all.shows_unlisted_resource(item) {
+        assert!(path != "secret" && !path.starts_with("secret/"), "{path}");
+    }
+    let some = Selection {
+        include: vec![rule("f:/a/*"), rule("f:/*.md")],
+        ..Selection::default()
+    };
+    if some.shows_unlisted_resource(item) {
+        let is_below = path == "a" || path.starts_with("a/");
+        assert!(is_below || path.ends_with(".md"), "{path}");
+    }
+}
+
+fn candidate(uri: &str) -> Candidate<'_> {
+    Candidate {
+        name: uri,
+        own: uri,
+        server: "s",
+        hints: None,
+    }
+}
+
+/// The path that a lenient file server reads: without query, fragment and parameters, decoded, resolved.
+fn resolved(path: &str) -> String {
+    let path = path.split(['?', '#', ';']).next().unwrap_or_default();
+    let mut bytes = Vec::new();
+    let mut rest = path.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let hex = after.get(..2).filter(|_| *first == b'%');
+        let hex = hex.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        bytes.push(hex.unwrap_or(*first));
+        rest = if hex.is_some() { &after[2..] } else { after };
+    }
+    let path = String::from_utf8_lossy(&bytes).replace('\\', "/");
+    let mut segments = Vec::new();
+    for segment in path.split('\0').next().unwrap_or_default().split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => drop(segments.pop()),
+            name => segments.push(name),
+        }
+    }
+    segments.join("/")
+}
+
+/// What a pattern matches as it is written, it excludes in every spelling, and a listed URI is selected by it.
+fn check_pattern(pattern: &str, uri: &str) {
+    let Ok(pattern) = pattern.parse::<Pattern>() else {
+        return;
+    };
+    let is_meant = pattern.matches(uri);
+    let rules = vec![Rule::named(pattern)];
+    let excluding = Selection {
+        exclude: rules.clone(),
+        ..Selection::default()
+    };
+    let including = Selection {
+        include: rules,
+        ..Selection::default()
+    };
+    let item = candidate(uri);
+    if is_meant {
+        assert!(!excluding.shows_unlisted_resource(item));
+        assert!(!excluding.shows_resource(item));
+        assert!(including.shows_resource(item));
+    }
+    let _ = including.shows_unlisted_resource(item);
+}
+
+/// What a view calls otherwise is found where it is, and what its template stands for is that in both.
+fn check_map(own: &str, shown: &str, uri: &str) {
+    let template = UriTemplate::new(own);
+    assert!(!template.matches(uri) || template.matches_loosely(uri));
+    let _ = template.check(uri);
+    let map = UriMap::new([(own, shown)]);
+    if let Some(own) = map.own(uri) {
+        let back = map.shown(&own);
+        assert_eq!(back.as_deref().map(uri_identity), Some(uri_identity(uri)));
+    }
+    if let Some(shown) = map.shown(uri) {
+        let back = map.own(&shown);
+        assert_eq!(back.as_deref().map(uri_identity), Some(uri_identity(uri)));
     }
 }
