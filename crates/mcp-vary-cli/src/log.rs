@@ -10,8 +10,8 @@ use crate::failure::Failure;
 /// Starts the log at `wanted`, or at what suits the command.
 pub(crate) fn start(wanted: Option<&str>, command: &Command) -> Result<(), Failure> {
     let directives = wanted.unwrap_or(match command {
-        // What the server behind says belongs to running it; elsewhere it would stand between the rows.
-        Command::Serve(_) => "warn,mcp_vary_gateway::stderr=info",
+        // What servers write to standard error is shown with `--log info`; the last lines of one that dies are in the error.
+        Command::Serve(_) => "warn",
         _ => "error",
     });
     let filter = EnvFilter::try_new(directives).map_err(|error| {

@@ -8,7 +8,9 @@ use bytes::Bytes;
 use mcp_vary::extension::EXTENSIONS;
 use mcp_vary::json::{self, Members};
 
-use crate::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, client_info};
+use crate::meta::{
+    CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO, SUBSCRIPTION_ID, client_info,
+};
 use crate::params::Params;
 use crate::revision::{Era, Revision};
 use crate::splice;
@@ -146,6 +148,57 @@ fn typed(result: &str) -> (&'static str, &str) {
     }
 }
 
+/// The result of a modern server without what clients of earlier revisions do not know: `resultType`, how it may be
+/// cached, and what servers of 2026-07-28 put into `_meta` of every result.
+pub(crate) fn without_modern_members(result: &str) -> Cow<'_, str> {
+    let mut out = Cow::Borrowed(result);
+    // Other types of results are those of extensions that the client declared.
+    let is_complete = splice::get(result, RESULT_TYPE) == Some(r#""complete""#);
+    let keys = [RESULT_TYPE, "ttlMs", "cacheScope"].into_iter();
+    for key in keys.skip(usize::from(!is_complete)) {
+        if splice::get(&out, key).is_some() {
+            out = Cow::Owned(splice::cut(&out, key).into_owned());
+        }
+    }
+    let meta = splice::get(&out, "_meta").unwrap_or("{}");
+    let known = MODERN_META
+        .iter()
+        .filter(|key| splice::get(meta, key).is_some());
+    let mut rest = Cow::Borrowed(meta);
+    for key in known {
+        rest = Cow::Owned(splice::cut(&rest, key).into_owned());
+    }
+    let Cow::Owned(rest) = rest else {
+        return out;
+    };
+    let is_empty = splice::members(&rest).next().is_none();
+    Cow::Owned(match is_empty {
+        true => splice::cut(&out, "_meta").into_owned(),
+        false => splice::set(&out, "_meta", &rest).into_owned(),
+    })
+}
+
+/// A page of a list for a legacy client: without what only a modern server writes.
+pub(crate) fn page_for_legacy(result: &str) -> Cow<'_, str> {
+    match splice::get(result, RESULT_TYPE) {
+        Some(_) => without_modern_members(result),
+        None => Cow::Borrowed(result),
+    }
+}
+
+/// Every result of 2026-07-28 has it, and none of an earlier revision.
+const RESULT_TYPE: &str = "resultType";
+
+/// What 2026-07-28 has in `_meta` and earlier revisions do not.
+const MODERN_META: [&str; 6] = [
+    PROTOCOL_VERSION,
+    CLIENT_INFO,
+    CLIENT_CAPABILITIES,
+    SERVER_INFO,
+    SUBSCRIPTION_ID,
+    LOG_LEVEL,
+];
+
 /// `structuredContent` that is no object, which only modern clients know, is left out for legacy ones. What
 /// it says stands in `content` then: as the server's own text, or as JSON where there is none.
 pub(crate) fn without_foreign_structure(result: &str) -> Cow<'_, str> {
@@ -282,6 +335,38 @@ mod tests {
             Caching::Never,
             r#"{"resultType":"complete","contents":[],"ttlMs":0,"cacheScope":"private"}"#,
         );
+    }
+
+    /// CN-7
+    #[test]
+    fn a_legacy_client_gets_no_members_that_only_a_modern_one_knows() {
+        for (told, expected) in [
+            (
+                r#"{"resultType":"complete","content":[ ],"x":1.0}"#,
+                r#"{"content":[ ],"x":1.0}"#,
+            ),
+            (
+                r#"{"content":[],"ttlMs":5,"cacheScope":"public","resultType":"complete"}"#,
+                r#"{"content":[]}"#,
+            ),
+            (
+                r#"{"content":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}}"#,
+                r#"{"content":[]}"#,
+            ),
+            (
+                r#"{"content":[],"_meta":{"io.modelcontextprotocol/serverInfo":{},"mine":1.0}}"#,
+                r#"{"content":[],"_meta":{"mine":1.0}}"#,
+            ),
+            (
+                r#"{"content":[],"structuredContent":{"resultType":1},"_meta":{ }}"#,
+                r#"{"content":[],"structuredContent":{"resultType":1},"_meta":{ }}"#,
+            ),
+        ] {
+            assert_eq!(without_modern_members(told), expected);
+        }
+        // A list of a legacy server may have members of its own.
+        let told = r#"{"tools":[],"ttlMs":5}"#;
+        assert_eq!(page_for_legacy(told), told);
     }
 
     #[test]

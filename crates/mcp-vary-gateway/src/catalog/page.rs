@@ -157,7 +157,10 @@ fn cut(
 
 impl Page {
     fn new(result: &str, era: Era, first: usize, next: Option<usize>, layout: &Layout) -> Self {
-        let result = bridge::result_downward(result, era, layout.caching);
+        let result = match era {
+            Era::Legacy => bridge::page_for_legacy(result),
+            Era::Modern => bridge::result_downward(result, era, layout.caching),
+        };
         let open = result.trim_end();
         let open = open.strip_suffix('}').unwrap_or(open);
         Self {

@@ -84,6 +84,10 @@ impl Finish {
             Ok(told) => told,
             Err(failure) => return self.failed(&failure),
         };
+        let told = match self.is_foreign() {
+            true => then(told, bridge::without_modern_members),
+            false => told,
+        };
         let caching = self.caching(result);
         let (start, rest) = bridge::parts_downward(&told, self.client.era(), caching);
         reply::result_of_parts(&self.id, &[start.as_bytes(), rest.as_bytes()])

@@ -300,3 +300,32 @@ async fn another_version_of_a_server_is_asked_again_which_eras_it_speaks() {
     })
     .await;
 }
+
+/// CN-7: what a modern server writes because its revision requires it does not reach clients of earlier ones.
+#[tokio::test]
+async fn a_session_gets_no_members_that_only_modern_clients_know() {
+    let server = Processes::of("refuses");
+    let gateway = server.gateway().await;
+    let mut client = Pipe::legacy(&gateway, "2025-11-25", &json!({})).await;
+    let called = client
+        .ask(&request(json!(1), "tools/call", tool("era")))
+        .await;
+    let expected = json!({"content": [{"type": "text", "text": "modern 1"}]});
+    assert_eq!(called["result"], expected);
+    let listed = client
+        .ask(&request(json!(2), "tools/list", json!({})))
+        .await;
+    let members: Vec<_> = listed["result"].as_object().unwrap().keys().collect();
+    assert_eq!(members, ["tools"]);
+
+    let peer = Peer::start(|seen| match seen.method() {
+        "initialize" => Some(seen.refuse(400, -32601, "Method not found")),
+        _ => of_both("1", seen),
+    })
+    .await;
+    let house = House::behind_one(peer, |config| config).await;
+    let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+    let called = client.ask("tools/call", tool("era")).await.json();
+    let expected = json!({"content": [{"type": "text", "text": "modern"}]});
+    assert_eq!(called["result"], expected);
+}
