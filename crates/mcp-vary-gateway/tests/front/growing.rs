@@ -615,3 +615,53 @@ async fn what_one_session_enables_silently_is_there_for_its_calls() {
         is_unknown(&calls(&mut other, tool("new")).await);
     }
 }
+
+/// The connection to a server that is configured as before stays, and so does what it lists to its client.
+#[tokio::test]
+async fn what_one_session_enabled_outlasts_a_configuration() {
+    for said in [Said::Call, Said::Pipe] {
+        let (house, _growing, shared) = house(said).await;
+        let mut clients = Vec::new();
+        for way in RECOGNISED {
+            let mut client = listening(&house, way).await;
+            is_answered(
+                &calls(&mut client, enable(json!({"tool": "new"}))).await,
+                "enable",
+            );
+            hears_of_a_tool(&mut client, way).await;
+            clients.push((way, client));
+        }
+        let next = match said {
+            Said::Pipe => shared.config(),
+            _ => config(Target::http(house.peer.url.clone())),
+        };
+        house
+            .gateway
+            .reload(next.with_read_result(true))
+            .await
+            .unwrap();
+        for (way, client) in &mut clients {
+            assert_eq!(
+                lists(client).await,
+                ["enable", "new", "read_result"],
+                "{said:?} {way:?}"
+            );
+            is_answered(&calls(client, tool("new")).await, "new");
+            is_answered(
+                &calls(client, enable(json!({"tool": "newer"}))).await,
+                "enable",
+            );
+            until_it_lists(client, "newer").await;
+            is_answered(&calls(client, tool("newer")).await, "newer");
+        }
+    }
+}
+
+async fn until_it_lists(client: &mut Ear, name: &str) {
+    soon(async {
+        while !lists(client).await.iter().any(|listed| listed == name) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
