@@ -18,7 +18,8 @@ use mcp_vary_gateway::config::Format;
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// What is logged to standard error: error, warn, info, debug or trace [default: warn with serve, else error]
+    /// What is logged to standard error: error, warn, info, debug, trace or off [default: error; with serve warn, and at
+    /// info what servers print]
     #[arg(
         long,
         global = true,
@@ -107,6 +108,9 @@ pub(crate) struct Serve {
     /// file and of what their hints ask for
     #[arg(long, value_name = "ID", conflicts_with = "no_variants")]
     pub(crate) variant: Option<String>,
+    /// End with exit code 2 if an entry of a client's file cannot be used, instead of serving the others
+    #[arg(long, requires = "file")]
+    pub(crate) require_all: bool,
     /// Offer no variants: every client gets the lists as the server wrote them
     #[arg(long)]
     pub(crate) no_variants: bool,
@@ -249,7 +253,7 @@ pub(crate) enum ConfigCommand {
     vary config check vary.yaml\n  \
     vary config check --offline .mcp.json\n\n\
     With --json: {file, servers: [{name, state, error, lists}], disabled: [name], mistakes, notes, slips, collisions: \
-    [{list, id, keptBy, hidden}]}, where mistakes, notes and slips are lists of {line, column, key, message, fix}; a slip has \
+    [{list, id, keptBy, hidden}], variants: [{id, tools, tokens}], problems: [text]}, where mistakes, notes and slips are lists of {line, column, key, message, fix}; a slip has \
     its variant, too.")]
 pub(crate) struct Check {
     /// Only read the file, connect to no server

@@ -20,6 +20,7 @@ use crate::print::table::table;
 use crate::print::{self, harmless, harmless_json};
 use crate::serving;
 use crate::stop::Stop;
+use crate::tokens;
 
 /// Reads, then connects unless told not to; prints what is found as data.
 pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure> {
@@ -31,19 +32,21 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
             let shown = if args.json {
                 report::refused(&mistakes)
             } else {
-                let count = plural(mistakes.all.len(), "mistake");
-                format!("{mistakes}\n\n{count}\n")
+                format!("{mistakes}\n\n{}", verdict(mistakes.all.len()))
             };
             return print(&args, &shown).map(|()| Verdict::Failed);
         }
     };
+    let refused = refused(&name, &file);
     if args.offline {
         let shown = if args.json {
-            report::read(&name, &file)
+            report::read(&name, &file, &refused)
         } else {
-            format!("{}\n{}", opening(&name, &file), places(&file.servers))
+            let (opening, places) = (opening(&name, &file), places(&file.servers));
+            let shown = refused_lines(&refused);
+            format!("{opening}\n{places}{shown}\n{}", verdict(refused.len()))
         };
-        return print(&args, &shown).map(|()| Verdict::Fine);
+        return print(&args, &shown).map(|()| judged(refused.len()));
     }
     let config = patient(file.clone().into_config(outside()?));
     let patience = config.start_patience;
@@ -57,14 +60,34 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
     let mut slips: Vec<_> = slips.collect();
     // What is said of every server's item of one name is one mistake of the file.
     slips.dedup();
+    let down = servers
+        .iter()
+        .filter(|server| !is_up(&server.state))
+        .count();
+    let problems = down + slips.len() + refused.len();
+    let variants = if file.declares_variants() {
+        gateway.tools()
+    } else {
+        Vec::new()
+    };
     let shown = if args.json {
-        report::connected(&name, &file, &servers, &slips, &collisions)
+        let found = report::Found {
+            servers: &servers,
+            slips: &slips,
+            collisions: &collisions,
+            variants: &variants,
+            refused: &refused,
+        };
+        report::connected(&name, &file, &found)
     } else {
         let (standing, collided) = (standing(&servers), collided(&collisions));
         format!(
-            "{}\n{standing}{collided}{}",
+            "{}\n{standing}{collided}{}{}{}\n{}",
             opening(&name, &file),
-            slipped(&name, &slips)
+            costs(&variants),
+            slipped(&name, &slips),
+            refused_lines(&refused),
+            verdict(problems),
         )
     };
     let printed = print(&args, &shown);
@@ -72,11 +95,59 @@ pub(crate) async fn run(args: Check, mut stop: Stop) -> Result<Verdict, Failure>
         () = gateway.close() => {}
         () = stop.asked() => {}
     }
-    let all_up = servers.iter().all(|server| is_up(&server.state));
-    printed.map(|()| match all_up && slips.is_empty() {
-        true => Verdict::Fine,
-        false => Verdict::Failed,
-    })
+    printed.map(|()| judged(problems))
+}
+
+fn judged(problems: usize) -> Verdict {
+    match problems {
+        0 => Verdict::Fine,
+        _ => Verdict::Failed,
+    }
+}
+
+/// The last line, which agrees with the exit code.
+fn verdict(problems: usize) -> String {
+    match problems {
+        0 => "OK\n".to_owned(),
+        count => format!("{}\n", plural(count, "problem")),
+    }
+}
+
+/// What is wrong although the file can be read: what `serve` would leave out, ignore or refuse.
+fn refused(name: &str, file: &File) -> Vec<String> {
+    let mut refused = crate::file::left_out(name, file);
+    let variants = file.notes.iter().filter(|note| note.key == "variants");
+    refused.extend(variants.map(|note| format!("{name}:{note}")));
+    for (key, address) in [("listen", &file.listen), ("admin", &file.admin)] {
+        let why = address.as_deref().and_then(serving::unusable);
+        refused.extend(why.map(|why| format!("{name}: `{key}`: {why}")));
+    }
+    refused
+}
+
+fn refused_lines(refused: &[String]) -> String {
+    let lines: Vec<_> = refused.iter().map(|line| format!("{line}\n")).collect();
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!("\n{}", lines.concat()),
+    }
+}
+
+/// The variants, with what their tools cost.
+fn costs(variants: &[(VariantId, Vec<String>)]) -> String {
+    if variants.is_empty() {
+        return String::new();
+    }
+    let mut rows = vec![["variant", "tools", "tokens"].map(str::to_owned).to_vec()];
+    for (id, tools) in variants {
+        let tokens = tokens::count_array(tools);
+        rows.push(vec![
+            id.to_string(),
+            tools.len().to_string(),
+            tokens.to_string(),
+        ]);
+    }
+    format!("\n{}", table(&rows, 1))
 }
 
 fn print(args: &Check, shown: &str) -> Result<(), Failure> {
@@ -104,15 +175,12 @@ fn slipped(name: &str, slips: &[(VariantId, Mistake)]) -> String {
 
 /// What reading the file told.
 fn opening(name: &str, file: &File) -> String {
-    let mut out = format!(
-        "{name} reads well: {}",
-        plural(file.servers.len(), "server")
-    );
+    let mut out = format!("{name} is valid: {}", plural(file.servers.len(), "server"));
     if !file.disabled.is_empty() {
         let _ = write!(out, ", disabled: {}", file.disabled.join(", "));
     }
     out.push('\n');
-    for note in &file.notes {
+    for note in file.notes.iter().filter(|note| note.key != "variants") {
         let _ = writeln!(out, "note: {name}:{note}");
     }
     out

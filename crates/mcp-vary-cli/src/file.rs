@@ -29,7 +29,20 @@ pub(crate) fn checked(name: &str, text: &str, only: Option<&str>) -> Result<File
     for note in &file.notes {
         talk(&crate::print::harmless(&format!("note: {name}:{note}")));
     }
+    for line in left_out(name, &file) {
+        talk(&crate::print::harmless(&line));
+    }
     Ok(file)
+}
+
+/// A line for each mistake in the entry of a server that is left out.
+pub(crate) fn left_out(name: &str, file: &File) -> Vec<String> {
+    let servers = file.left_out.iter();
+    let lines = servers.flat_map(|server| {
+        let mistakes = server.mistakes.iter();
+        mistakes.map(move |mistake| format!("`{}` is left out: {name}:{mistake}", server.name))
+    });
+    lines.collect()
 }
 
 fn cannot_be_used(mistakes: &Mistakes) -> Failure {

@@ -14,6 +14,7 @@ pub(crate) fn start(wanted: Option<&str>, command: &Command) -> Result<(), Failu
         Command::Serve(_) => "warn",
         _ => "error",
     });
+    check(directives)?;
     let filter = EnvFilter::try_new(directives).map_err(|error| {
         Failure::command(format!(
             "the log level `{directives}` cannot be read ({error}); write error, warn, info, debug or trace"
@@ -28,3 +29,21 @@ pub(crate) fn start(wanted: Option<&str>, command: &Command) -> Result<(), Failu
         .init();
     Ok(())
 }
+
+/// That each part is a level, alone or after `TARGET=`: a word that is none would be taken for a target, and mute all
+/// others.
+fn check(directives: &str) -> Result<(), Failure> {
+    for part in directives.split(',').map(str::trim) {
+        let level = part.rsplit_once('=').map_or(part, |(_, level)| level);
+        let is_level = LEVELS.iter().any(|known| known.eq_ignore_ascii_case(level));
+        if !is_level {
+            return Err(Failure::command(format!(
+                "`{part}` is not a log level; write {}, or TARGET=LEVEL",
+                LEVELS.join(", ")
+            )));
+        }
+    }
+    Ok(())
+}
+
+const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];

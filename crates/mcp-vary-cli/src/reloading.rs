@@ -104,6 +104,7 @@ async fn reloaded(
         Err(failure) => return refused(&failure.to_string()),
     };
     let others = fixed.others(&file);
+    let places = file.places.clone();
     let config = match serve::read(args, file) {
         Ok(config) => config,
         Err(failure) => return refused(&failure.to_string()),
@@ -111,7 +112,8 @@ async fn reloaded(
     match gateway.reload(config).await {
         Ok(mut reloaded) => {
             reloaded.at_next_start.splice(..0, others);
-            format!("{name} reloaded: {reloaded}{}", serve::slips(gateway))
+            let slips = serve::slips(gateway, name, &places);
+            format!("{name} reloaded: {reloaded}{slips}")
         }
         Err(error) => refused(&error.to_string()),
     }

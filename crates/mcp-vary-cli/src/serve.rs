@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_vary_gateway::config::File;
+use mcp_vary_gateway::config::{File, Places};
 use mcp_vary_gateway::upstream::State;
 use mcp_vary_gateway::{Config, Gateway, ServerReport};
 use serde_json::json;
@@ -32,6 +32,7 @@ pub(crate) async fn run(args: Serve, mut stop: Stop) -> Result<Verdict, Failure>
         listen,
         admin,
         reloading,
+        said,
     } = Behind::typed(&args)?;
     // Clients are answered when the wait is over, whatever is there by then.
     let patience = config.start_patience;
@@ -45,9 +46,9 @@ pub(crate) async fn run(args: Serve, mut stop: Stop) -> Result<Verdict, Failure>
         args: &args,
     };
     if args.stdio {
-        on_stdio(config, admin, &mut reloads, &mut stop).await
+        on_stdio(config, admin, &said, &mut reloads, &mut stop).await
     } else {
-        on_http(&listen, config, admin, &mut reloads, &mut stop).await
+        on_http((&listen, config, admin), &said, &mut reloads, &mut stop).await
     }
 }
 
@@ -59,6 +60,16 @@ struct Behind {
     /// Where the operator may ask how it stands.
     admin: Option<String>,
     reloading: Option<Reloading>,
+    said: Said,
+}
+
+/// What the file says, for what is said of it.
+#[derive(Debug, Default)]
+struct Said {
+    name: String,
+    places: Places,
+    /// The servers whose entries cannot be used.
+    left_out: Vec<String>,
 }
 
 impl Behind {
@@ -75,6 +86,7 @@ impl Behind {
             listen: args.listen.clone().unwrap_or_else(|| LISTEN.to_owned()),
             admin: args.admin.clone(),
             reloading: None,
+            said: Said::default(),
         })
     }
 
@@ -87,6 +99,7 @@ impl Behind {
             listen: is_written.then(|| written.clone()),
             admin: args.admin.is_none().then(|| file.admin.clone()),
         };
+        let (places, left_out) = (file.places.clone(), file.left_out.clone());
         let reloading = Reloading::new(path, text, fixed)?;
         let listen = typed.or(written);
         let admin = args.admin.clone().or(file.admin.clone());
@@ -95,6 +108,11 @@ impl Behind {
             listen: listen.unwrap_or_else(|| LISTEN.to_owned()),
             admin,
             reloading: Some(reloading),
+            said: Said {
+                name: path.display().to_string(),
+                places,
+                left_out: left_out.into_iter().map(|it| it.name).collect(),
+            },
         })
     }
 }
@@ -102,6 +120,15 @@ impl Behind {
 /// What a file comes to with what was typed beside it.
 pub(crate) fn read(args: &Serve, file: File) -> Result<Config, Failure> {
     let start_wait = file.start_wait;
+    if args.require_all && !file.left_out.is_empty() {
+        let names = file.left_out.iter().map(|it| format!("`{}`", it.name));
+        let names: Vec<_> = names.collect();
+        let why = format!(
+            "{} cannot be used, and --require-all is given",
+            names.join(", ")
+        );
+        return Err(Failure::command(why));
+    }
     adapted(args, file.into_config(outside()?), start_wait)
 }
 
@@ -145,9 +172,8 @@ impl Reloads<'_> {
 }
 
 async fn on_http(
-    listen: &str,
-    config: Config,
-    admin: Option<Door>,
+    (listen, config, admin): (&str, Config, Option<Door>),
+    said: &Said,
     reloads: &mut Reloads<'_>,
     stop: &mut Stop,
 ) -> Result<Verdict, Failure> {
@@ -164,7 +190,7 @@ async fn on_http(
     ready(&gateway, stop).await?;
     talk(&format!(
         "{}\nserving at {}",
-        introduction(&gateway),
+        introduction(&gateway, said),
         serving.url()
     ));
     talk(&format!(
@@ -188,6 +214,7 @@ async fn on_http(
 async fn on_stdio(
     config: Config,
     admin: Option<Door>,
+    said: &Said,
     reloads: &mut Reloads<'_>,
     stop: &mut Stop,
 ) -> Result<Verdict, Failure> {
@@ -195,7 +222,7 @@ async fn on_stdio(
     talk(&starting(&gateway));
     let _admin = admin.map(|admin| admin.serve(&gateway));
     ready(&gateway, stop).await?;
-    talk(&introduction(&gateway));
+    talk(&introduction(&gateway, said));
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     let (ask, asked) = oneshot::channel();
     let until = async { drop(asked.await) };
@@ -282,18 +309,26 @@ fn ended(served: io::Result<()>) -> Result<Verdict, Failure> {
 }
 
 /// Who is behind, a line for each server, and what is odd about the variants.
-fn introduction(gateway: &Gateway) -> String {
-    behind(gateway) + &slips(gateway)
+fn introduction(gateway: &Gateway, file: &Said) -> String {
+    behind(gateway, file) + &slips(gateway, &file.name, &file.places)
 }
 
-fn behind(gateway: &Gateway) -> String {
+fn behind(gateway: &Gateway, file: &Said) -> String {
     let servers = gateway.servers();
-    if let [server] = &servers[..] {
+    if let ([server], []) = (&servers[..], &file.left_out[..]) {
         return harmless(&format!("in front of {}", said(server)));
     }
     let rows = servers
         .iter()
         .map(|server| vec![format!("  {}", server.name), said(server)]);
+    let left_out = file.left_out.iter();
+    let left_out = left_out.map(|name| {
+        vec![
+            format!("  {name}"),
+            "left out: its entry cannot be used".to_owned(),
+        ]
+    });
+    let rows = rows.chain(left_out);
     let mut out = format!("in front of {}\n", plural(servers.len(), "server"));
     out.push_str(&table(&rows.collect::<Vec<_>>(), 2));
     let collisions = gateway.collisions().len();
@@ -306,15 +341,16 @@ fn behind(gateway: &Gateway) -> String {
     harmless(out.trim_end())
 }
 
-/// What the variants say of things that are not there, in one line.
-pub(crate) fn slips(gateway: &Gateway) -> String {
-    match gateway.slips().len() {
-        0 => String::new(),
-        slips => format!(
-            "\n{} in `variants`; `vary config check` shows what is wrong",
-            plural(slips, "slip")
-        ),
-    }
+/// What the variants of the file say of things that are not there, a line for each.
+pub(crate) fn slips(gateway: &Gateway, name: &str, places: &Places) -> String {
+    let lines = gateway.slips().into_iter().map(|(variant, slip)| {
+        let slip = places.slip(&variant, &slip);
+        format!("\nwarning: {name}:{slip}")
+    });
+    let mut lines: Vec<_> = lines.collect();
+    // What is said of every server's item of one name is one mistake of the file.
+    lines.dedup();
+    harmless(&lines.concat())
 }
 
 /// What a server says of itself, or why it says nothing.

@@ -1,7 +1,7 @@
 //! A gateway that serves on a port.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -165,11 +165,28 @@ pub(crate) async fn listen(address: &str, flag: &str) -> Result<TcpListener, Fai
     if local.ip().is_loopback() {
         return Ok(listener);
     }
-    Err(Failure::command(format!(
+    Err(Failure::command(off_loopback(&address, local.port())))
+}
+
+fn off_loopback(address: &str, port: u16) -> String {
+    format!(
         "{address} can be reached from other machines, and there is no authentication yet: everybody there \
-         could use the server behind; listen on a loopback address such as 127.0.0.1:{}",
-        local.port()
-    )))
+         could use the server behind; listen on a loopback address such as 127.0.0.1:{port}"
+    )
+}
+
+/// Why nobody can listen on `address`, as far as that is known without doing so.
+pub(crate) fn unusable(address: &str) -> Option<String> {
+    if address.parse::<u16>().is_ok() {
+        return None;
+    }
+    match address.to_socket_addrs() {
+        Ok(addresses) => {
+            let mut addresses = addresses.filter(|it| !it.ip().is_loopback());
+            addresses.next().map(|it| off_loopback(address, it.port()))
+        }
+        Err(error) => Some(format!("{address} cannot be listened on: {error}")),
+    }
 }
 
 fn cannot_listen(address: &str, flag: &str, error: &io::Error) -> Failure {

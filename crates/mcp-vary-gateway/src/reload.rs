@@ -1,5 +1,6 @@
 //! One configuration takes the place of another while clients are served.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use mcp_vary::variant::VariantId;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
+use crate::catalog::listing::ListKind;
 use crate::catalog::source::{self, Source};
 use crate::config::Config;
 use crate::gateway::Gateway;
@@ -19,7 +21,8 @@ use crate::upstream::{ConnectError, Line};
 /// # Examples
 ///
 /// ```text
-/// servers: 1 added (search), 1 connected anew (git), 3 as before; variants: 1 removed (audit), 4 as before
+/// servers: 1 added (search), 1 connected anew (git), 3 as before; variants: 1 removed (audit), 1 changed (agent), 4 as before;
+/// tools of agent: `git_status` is now `st`
 /// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
@@ -31,6 +34,8 @@ pub struct Reloaded {
     /// Settings that hold until the end, by their keys in a file: what they say now takes effect at the next
     /// start.
     pub at_next_start: Vec<&'static str>,
+    /// Of variants, the tools that are called otherwise: their names before and now.
+    pub renamed: Vec<(VariantId, Vec<(String, String)>)>,
 }
 
 /// What became of things of one kind.
@@ -41,7 +46,7 @@ pub struct Changes<T> {
     pub added: Vec<T>,
     /// What there is no longer.
     pub removed: Vec<T>,
-    /// Of servers, those that were connected to anew, since their entry is another.
+    /// Those whose entry is another: such servers were connected to anew.
     pub replaced: Vec<T>,
     /// What is as before: of servers their connections, of variants their ids.
     pub kept: Vec<T>,
@@ -76,6 +81,7 @@ impl Reloaded {
             servers: servers(before, after),
             variants: variants(before, after),
             at_next_start: after.lasting.fixed(&after.config),
+            renamed: renamed(before, after),
         }
     }
 }
@@ -96,7 +102,42 @@ fn variants(before: &Setup, after: &Setup) -> Changes<VariantId> {
         let variants = setup.variants.iter().filter(|_| setup.config.variants);
         variants.map(|variant| variant.id.clone()).collect()
     };
-    Changes::between(ids(before), ids(after))
+    let mut changes = Changes::between(ids(before), ids(after));
+    let config = |setup: &Setup, id: &VariantId| {
+        let all = setup.faces.all.iter();
+        // What is shown of a variant is what it is made of.
+        all.map(|face| (face.variant.id == *id).then(|| format!("{face:?}")))
+            .find_map(|it| it)
+    };
+    let is_same = |id: &VariantId| config(before, id) == config(after, id);
+    (changes.kept, changes.replaced) = changes.kept.into_iter().partition(is_same);
+    changes
+}
+
+/// What tools of each variant are called now that were called otherwise.
+fn renamed(before: &Setup, after: &Setup) -> Vec<(VariantId, Vec<(String, String)>)> {
+    let names = |setup: &Setup, id: &VariantId| -> BTreeMap<(String, String), String> {
+        let catalog = setup.classes.base().catalog.current();
+        let at = setup
+            .variant_index(id.as_str())
+            .filter(|_| setup.config.variants);
+        let view = at.and_then(|at| catalog.view(ListKind::Tools, at));
+        let names = view.into_iter().flat_map(|view| view.tool_names());
+        let names =
+            names.map(|(server, own, name)| ((server.to_owned(), own.to_owned()), name.to_owned()));
+        names.collect()
+    };
+    let variants = after.variants.iter().map(|variant| {
+        let (old, new) = (names(before, &variant.id), names(after, &variant.id));
+        let renamed = new.into_iter().filter_map(|(place, name)| {
+            let old = old.get(&place).filter(|old| **old != name)?;
+            Some((old.clone(), name))
+        });
+        (variant.id.clone(), renamed.collect::<Vec<_>>())
+    });
+    variants
+        .filter(|(_, renamed)| !renamed.is_empty())
+        .collect()
 }
 
 impl<T: PartialEq> Changes<T> {
@@ -117,7 +158,19 @@ impl<T: PartialEq> Changes<T> {
 
 impl fmt::Display for Reloaded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "servers: {}; variants: {}", self.servers, self.variants)?;
+        let servers = self.servers.describe("connected anew");
+        let variants = self.variants.describe("changed");
+        write!(f, "servers: {servers}; variants: {variants}")?;
+        for (variant, names) in &self.renamed {
+            let shown = names.iter().take(FEW);
+            let shown: Vec<_> = shown
+                .map(|(old, new)| format!("`{old}` is now `{new}`"))
+                .collect();
+            write!(f, "; tools of {variant}: {}", shown.join(", "))?;
+            if names.len() > FEW {
+                write!(f, " and {} more", names.len() - FEW)?;
+            }
+        }
         if self.at_next_start.is_empty() {
             return Ok(());
         }
@@ -126,12 +179,15 @@ impl fmt::Display for Reloaded {
     }
 }
 
-impl<T: fmt::Display> fmt::Display for Changes<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// Names that are listed in full.
+const FEW: usize = 5;
+
+impl<T: fmt::Display> Changes<T> {
+    fn describe(&self, replaced: &str) -> String {
         let changed = [
             ("added", &self.added),
             ("removed", &self.removed),
-            ("connected anew", &self.replaced),
+            (replaced, &self.replaced),
         ];
         let changed = changed.iter().filter(|(_, which)| !which.is_empty());
         let mut parts: Vec<_> = changed
@@ -146,7 +202,7 @@ impl<T: fmt::Display> fmt::Display for Changes<T> {
         if parts.is_empty() {
             parts.push("none".to_owned());
         }
-        f.write_str(&parts.join(", "))
+        parts.join(", ")
     }
 }
 

@@ -8,6 +8,7 @@ use futures_util::stream::FuturesUnordered;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::{ServerVariant, VariantId};
 
+use crate::catalog::listing::ListKind;
 use crate::catalog::merge::Collision;
 use crate::catalog::source::Source;
 use crate::gateway::Gateway;
@@ -145,6 +146,20 @@ impl Gateway {
         let setup = self.current();
         let variants = setup.variants.iter().filter(|_| setup.config.variants);
         variants.cloned().collect()
+    }
+
+    /// The definitions of the tools that each variant lists, JSON text.
+    #[must_use]
+    pub fn tools(&self) -> Vec<(VariantId, Vec<String>)> {
+        let setup = self.current();
+        let catalog = setup.classes.base().catalog.current();
+        let variants = setup.variants.iter().filter(|_| setup.config.variants);
+        let tools = variants.enumerate().map(|(at, variant)| {
+            let view = catalog.view(ListKind::Tools, at);
+            let texts = view.into_iter().flat_map(|view| view.tool_texts());
+            (variant.id.clone(), texts.map(str::to_owned).collect())
+        });
+        tools.collect()
     }
 
     /// How the variants rank for clients of these hints, and why (SV-5).

@@ -69,7 +69,7 @@ pub struct Status {
 pub struct ServerStatus {
     /// The name that the operator gave it.
     pub name: String,
-    /// `up`, `starting`, `down` or `closed`.
+    /// `up`, `starting`, `down`, `closed`, or `invalid` where its entry cannot be used.
     pub state: &'static str,
     /// For how many seconds.
     pub since: u64,
@@ -140,7 +140,7 @@ impl Setup {
         Status {
             version: env!("CARGO_PKG_VERSION"),
             uptime: now.saturating_sub(self.lasting.opened),
-            servers: self.server_statuses(),
+            servers: self.server_statuses(now),
             variants: self.variant_statuses(Date::from_unix(now)),
             deprecated_use: self.lasting.deprecations.all(),
             sessions: self.lasting.sessions.known(),
@@ -159,8 +159,18 @@ impl Setup {
         }
     }
 
-    fn server_statuses(&self) -> Vec<ServerStatus> {
+    fn server_statuses(&self, now: u64) -> Vec<ServerStatus> {
         let sources = self.classes.base().sources().iter();
+        let left_out = self.config.left_out.iter();
+        let left_out = left_out.map(|(name, reason)| ServerStatus {
+            name: name.clone(),
+            state: "invalid",
+            since: now.saturating_sub(self.lasting.opened),
+            reason: Some(format!("server `{name}` is left out: {reason}")),
+            eras: Vec::new(),
+            tools: None,
+            unread: BTreeMap::new(),
+        });
         sources
             .map(|source| {
                 let told = source.told();
@@ -185,6 +195,7 @@ impl Setup {
                     unread: unread.collect(),
                 }
             })
+            .chain(left_out)
             .collect()
     }
 

@@ -546,10 +546,13 @@ fn the_file_of_a_client_is_read_as_it_is() {
            can; for the characters themselves write `$${`",
         ],
     );
-    refuses(
-        "mcp.json",
-        r#"{"mcpServers": {"a b": {"command": "x"}, "a-b": {"command": "x"}}}"#,
-        &["1:49: `mcpServers.a-b` would be called `a-b` like another one; rename one of them"],
+    // One entry that cannot be used leaves out that server only.
+    let twice = r#"{"mcpServers": {"a b": {"command": "x"}, "a-b": {"command": "x"}}}"#;
+    let file = read("mcp.json", twice);
+    assert_eq!((file.servers.len(), &*file.left_out[0].name), (1, "a-b"));
+    assert_eq!(
+        file.left_out[0].mistakes[0].to_string(),
+        "1:49: `mcpServers.a-b` would be called `a-b` like another one; rename one of them"
     );
 }
 

@@ -5,7 +5,7 @@ use mcp_vary_gateway::config::{File, Mistake, Mistakes};
 use mcp_vary_gateway::{Collision, ServerReport};
 use serde_json::{Value, json};
 
-use crate::behind;
+use crate::{behind, tokens};
 
 /// A file that cannot be used.
 pub(super) fn refused(mistakes: &Mistakes) -> String {
@@ -14,31 +14,45 @@ pub(super) fn refused(mistakes: &Mistakes) -> String {
 }
 
 /// A file whose servers were left alone.
-pub(super) fn read(name: &str, file: &File) -> String {
+pub(super) fn read(name: &str, file: &File, refused: &[String]) -> String {
     let servers = file
         .servers
         .iter()
         .map(|server| json!({"name": server.name}));
-    text(&whole(name, file, &servers.collect()))
+    let mut all = whole(name, file, &servers.collect());
+    all["problems"] = json!(refused);
+    text(&all)
+}
+
+/// What was found once the servers were connected to.
+#[derive(Debug)]
+pub(super) struct Found<'a> {
+    pub(super) servers: &'a [ServerReport],
+    pub(super) slips: &'a [(VariantId, Mistake)],
+    pub(super) collisions: &'a [Collision],
+    /// The definitions of the tools of each variant.
+    pub(super) variants: &'a [(VariantId, Vec<String>)],
+    /// What `serve` would leave out, ignore or refuse.
+    pub(super) refused: &'a [String],
 }
 
 /// A file and what its servers offer.
-pub(super) fn connected(
-    name: &str,
-    file: &File,
-    servers: &[ServerReport],
-    slips: &[(VariantId, Mistake)],
-    collisions: &[Collision],
-) -> String {
-    let servers = servers.iter().map(behind::server);
+pub(super) fn connected(name: &str, file: &File, found: &Found<'_>) -> String {
+    let servers = found.servers.iter().map(behind::server);
     let mut all = whole(name, file, &servers.collect());
-    let slips = slips.iter().map(|(variant, slip)| {
+    let slips = found.slips.iter().map(|(variant, slip)| {
         let mut told = place(slip);
         told["variant"] = json!(variant);
         told
     });
     all["slips"] = slips.collect();
-    all["collisions"] = collisions.iter().map(behind::collision).collect();
+    all["collisions"] = found.collisions.iter().map(behind::collision).collect();
+    let variants = found.variants.iter();
+    let variants = variants.map(
+        |(id, tools)| json!({"id": id, "tools": tools.len(), "tokens": tokens::count_array(tools)}),
+    );
+    all["variants"] = variants.collect();
+    all["problems"] = json!(found.refused);
     text(&all)
 }
 

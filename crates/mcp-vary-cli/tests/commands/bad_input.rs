@@ -110,6 +110,5 @@ fn a_command_line_that_lacks_something_is_refused() {
     run(&["call", "x"]).refuses(&["a server is missing"]);
     run(&["inspect", "--hints", "compact", "http://127.0.0.1:1/"]).refuses(&["KEY=VALUE"]);
     run(&["inspect", "--header", "no colon", "http://127.0.0.1:1/"]).refuses(&["'Name: value'"]);
-    run(&["--log", "=", "inspect", "http://127.0.0.1:1/"])
-        .refuses(&["the log level `=` cannot be read"]);
+    run(&["--log", "=", "inspect", "http://127.0.0.1:1/"]).refuses(&["`=` is not a log level"]);
 }

@@ -40,7 +40,7 @@ fn checks(args: &[&str], path: &str, code: i32) -> String {
 fn a_check_shows_what_the_servers_offer() {
     let path = configuration("check-fine.yaml", "as-needed", &["sky", "sea", "off"]);
     insta::assert_snapshot!(checks(&[], &path, 0), @r#"
-    check-fine.yaml reads well: 2 servers, disabled: off
+    check-fine.yaml is valid: 2 servers, disabled: off
 
     server  state  era     tools  resources  templates  prompts
     sky     up     modern      2          1          0        1
@@ -48,6 +48,8 @@ fn a_check_shows_what_the_servers_offer() {
 
     collision  name or URI                     served by  hidden
     resource   map://features/alpine-valley-1  sky        sea
+
+    OK
     "#);
 }
 
@@ -61,13 +63,19 @@ fn a_check_names_what_variants_say_of_nothing_and_fails() {
     );
     std::fs::write(&path, text + variants).unwrap();
     insta::assert_snapshot!(checks(&[], &path, 1), @r#"
-    check-slips.yaml reads well: 1 server
+    check-slips.yaml is valid: 1 server
 
     server  state  era     tools  resources  templates  prompts
     sky     up     modern      2          1          0        1
 
+    variant   tools  tokens
+    standard      2     871
+    brief         2     871
+
     check-slips.yaml:9:25: `variants.brief.overrides.tools.get_wether` is in no list of this view; did you mean `get_weather`?
     check-slips.yaml:8:22: `variants.brief.tools[1]` holds for nothing: `git_*`; look for a slip in it, or take it out
+
+    2 problems
     "#);
 }
 
@@ -75,13 +83,15 @@ fn a_check_names_what_variants_say_of_nothing_and_fails() {
 fn a_check_names_servers_that_are_down_and_fails() {
     let path = configuration("check-down.yaml", "always", &["sky", "gone"]);
     insta::assert_snapshot!(checks(&[], &path, 1), @r#"
-    check-down.yaml reads well: 2 servers
+    check-down.yaml is valid: 2 servers
 
     server  state  era     tools  resources  templates  prompts
     sky     up     modern      2          1          0        1
     gone    down   -           -          -          -        -
 
     server `gone`: the program `no-such-program` was not found; install it, put its directory on `PATH`, or give its full path
+
+    1 problem
     "#);
 }
 
@@ -90,7 +100,7 @@ fn a_check_names_servers_that_are_down_and_fails() {
 fn a_check_names_every_collision_with_who_wins() {
     let path = configuration("check-collisions.yaml", "never", &["sky", "sea"]);
     insta::assert_snapshot!(checks(&[], &path, 0), @r#"
-    check-collisions.yaml reads well: 2 servers
+    check-collisions.yaml is valid: 2 servers
 
     server  state  era     tools  resources  templates  prompts
     sky     up     modern      2          1          0        1
@@ -103,6 +113,8 @@ fn a_check_names_every_collision_with_who_wins() {
     prompt     weather_check                   sky        sea
 
     with `naming: always` or `naming: on-collision` every name can be used
+
+    OK
     "#);
 }
 
@@ -111,10 +123,12 @@ fn a_check_can_leave_the_servers_alone() {
     let path = configuration("check-offline.yaml", "never", &["gone", "off", "far"]);
     let shown = checks(&["--offline"], &path, 0);
     insta::assert_snapshot!(shown, @r#"
-    check-offline.yaml reads well: 2 servers, disabled: off
+    check-offline.yaml is valid: 2 servers, disabled: off
 
     gone  starts no-such-program
     far   connects to https://example.com:8443
+
+    OK
     "#);
 }
 
@@ -130,7 +144,7 @@ fn a_check_says_every_mistake_as_a_place_in_the_file() {
     check-mistakes.yaml:4:3: `servers.b b` is no name of a server, which has at most 64 letters, digits, `-`, `_` and `.`; call it `b-b`
     check-mistakes.yaml:4:14: `servers.b b.url` is no URL of an MCP server; write it like http://127.0.0.1:8800/mcp
 
-    5 mistakes
+    5 problems
     "#);
     let served = run(&["serve", "--config", path]);
     served.refuses(&[
@@ -278,7 +292,7 @@ fn the_servers_of_other_programs_become_a_configuration() {
     }
     let path = file("imported.yaml", &imported.stdout);
     let path = path.to_str().unwrap();
-    assert!(checks(&["--offline"], path, 0).contains("reads well: 2 servers"));
+    assert!(checks(&["--offline"], path, 0).contains("is valid: 2 servers"));
     run(&["config", "import", "--format", "codex", claude]).refuses(&["has no `mcp_servers`"]);
     run(&["config", "import", "--format", "zed", claude]).refuses(&["no format is called so"]);
 }
@@ -311,7 +325,7 @@ fn the_first_lines_of_the_readme_are_right() {
     let checked = check.env("GITHUB_TOKEN", "x").output().unwrap();
     let said = String::from_utf8(checked.stdout).unwrap();
     assert!(
-        checked.status.success() && said.contains("reads well: 2 servers"),
+        checked.status.success() && said.contains("is valid: 2 servers"),
         "{said}"
     );
     assert!(block(heading, "sh").starts_with("vary config import .mcp.json > vary.yaml"));

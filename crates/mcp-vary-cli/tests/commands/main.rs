@@ -8,6 +8,7 @@ mod config;
 mod demo;
 mod help;
 mod inspect;
+mod partly;
 mod program;
 mod reload;
 mod serve;

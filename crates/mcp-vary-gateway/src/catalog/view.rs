@@ -182,6 +182,25 @@ impl View {
         })
     }
 
+    /// Every tool that the view lists: its server, its name there, and its name here.
+    pub(crate) fn tool_names(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        let tools = self.tools.iter();
+        tools.map(|(name, tool)| {
+            let server = &*self.servers[tool.place.server];
+            (server, &*tool.place.own, &**name)
+        })
+    }
+
+    /// The definition of every tool that the view lists, as legacy clients get it.
+    pub(crate) fn tool_texts(&self) -> impl Iterator<Item = &str> {
+        let listed = self
+            .contents
+            .items
+            .iter()
+            .filter_map(|it| it.listed.as_ref());
+        listed.map(|listed| &**listed.text(Era::Legacy))
+    }
+
     /// The prompt that the view lists as `name`.
     pub(crate) fn prompt(&self, name: &str) -> Option<&Arc<Prompt>> {
         self.prompts.get(name)

@@ -16,7 +16,7 @@ use super::ranking::{self, Weighted};
 use super::reader::{Field, MOST, Reader};
 use super::require::{self, Required};
 use super::schema::Schema;
-use super::server::{self, Servers};
+use super::server::{self, LeftOut, Servers};
 use super::setting::{Setting, Takes};
 use super::told::prompts::{self, PromptRules};
 use super::told::resources::{self, ResourceRules};
@@ -63,6 +63,8 @@ pub struct File {
     pub servers: Vec<UpstreamConfig>,
     /// The names of the servers that are switched off.
     pub disabled: Vec<String>,
+    /// The servers of a client's file whose entries cannot be used.
+    pub left_out: Vec<LeftOut>,
     /// How names tell which server they belong to.
     pub naming: Naming,
     /// Where to serve: `HOST:PORT`, or a port.
@@ -112,9 +114,20 @@ pub struct File {
 }
 
 impl File {
+    /// Whether the file declares variants.
+    #[must_use]
+    pub fn declares_variants(&self) -> bool {
+        self.faces.is_some()
+    }
+
     /// What a gateway is started with.
     #[must_use]
     pub fn into_config(self, outside: Outside) -> Config {
+        let left_out = self.left_out.iter().map(|server| {
+            let mistakes: Vec<_> = server.mistakes.iter().map(ToString::to_string).collect();
+            (server.name.clone(), mistakes.join("; "))
+        });
+        let left_out = left_out.collect();
         let mut config = Config::of_servers(self.servers, outside)
             .with_naming(self.naming)
             .with_variants(self.variants)
@@ -131,6 +144,7 @@ impl File {
             config.previous_keys = previous.to_vec();
         }
         config.named_keys = self.keys;
+        config.left_out = left_out;
         config.required = self.required;
         config.always_both = self.json_content == JsonContent::Both;
         config.lift_json_text = self.lift_json_text;
@@ -294,6 +308,7 @@ impl Default for Draft {
             file: File {
                 servers: Vec::new(),
                 disabled: Vec::new(),
+                left_out: Vec::new(),
                 naming: Naming::default(),
                 listen: None,
                 admin: None,
@@ -327,6 +342,7 @@ impl Draft {
         File {
             servers: self.servers.enabled,
             disabled: self.servers.disabled,
+            left_out: self.servers.left_out,
             variants: self.variants.on,
             faces: self.variants.faces,
             places: self.variants.places,

@@ -33,6 +33,7 @@ pub(crate) use self::keys::Keys;
 pub use self::limits::Limits;
 pub use self::mistake::{Mistake, Mistakes, Position};
 pub use self::schema::schema;
+pub use self::server::LeftOut;
 pub use self::told::prompts::PromptRules;
 pub use self::told::resources::ResourceRules;
 pub use self::told::results::ResultRules;
@@ -65,6 +66,8 @@ use crate::upstream::UpstreamConfig;
 pub struct Config {
     /// The servers that the gateway stands in front of; of two that offer the same the first is reached.
     pub servers: Vec<UpstreamConfig>,
+    /// Servers that are left out since their entries cannot be used, and why; the status shows them.
+    pub left_out: Vec<(String, String)>,
     /// How names tell which server they belong to.
     pub naming: Naming,
     /// Whether the gateway starts although it cannot connect to any server yet; off by default.
@@ -138,6 +141,7 @@ impl Config {
             previous_keys: Vec::new(),
             named_keys: Keys::default(),
             servers,
+            left_out: Vec::new(),
             naming: Naming::default(),
             start_without_servers: false,
             start_patience: Duration::from_secs(60),

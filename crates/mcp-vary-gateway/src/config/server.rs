@@ -21,6 +21,18 @@ pub(super) struct Servers {
     pub(super) enabled: Vec<UpstreamConfig>,
     /// The names of those that the file has and switches off.
     pub(super) disabled: Vec<String>,
+    /// Those of a client's file whose entries cannot be used.
+    pub(super) left_out: Vec<LeftOut>,
+}
+
+/// A server of a client's file whose entry cannot be used: the others are served without it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct LeftOut {
+    /// Its name in the file.
+    pub name: String,
+    /// What is wrong with its entry.
+    pub mistakes: Vec<Mistake>,
 }
 
 /// Reads the table of servers, or the one that is wanted.
@@ -46,6 +58,11 @@ pub(super) fn read_all(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Se
         reader.wrong(field, "is empty", "name at least one server");
     } else if entries.len() == into.disabled.len() {
         reader.wrong(field, "has only disabled servers", "enable one of them");
+    } else if into.enabled.is_empty() {
+        // Nothing is left to serve.
+        let left_out = std::mem::take(&mut into.left_out);
+        let mistakes = left_out.into_iter().flat_map(|it| it.mistakes);
+        reader.mistakes.extend(mistakes);
     }
 }
 
@@ -71,7 +88,15 @@ fn read_one<'t>(
         let what = format!("would be called `{name}` like another one");
         reader.wrong(&field, what, "rename one of them");
     }
-    if let Some(config) = draft.finish(reader, &field, name) {
+    let config = draft.finish(reader, &field, name);
+    // A client's file is not written for Vary: what one program cannot use, another one may.
+    if reader.foreign && reader.only.is_none() && reader.mistakes.len() > before.0 {
+        return into.left_out.push(LeftOut {
+            name: entry.key.clone(),
+            mistakes: reader.mistakes.split_off(before.0),
+        });
+    }
+    if let Some(config) = config {
         into.enabled.push(config);
     }
 }
