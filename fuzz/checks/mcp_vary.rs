@@ -12,8 +12,8 @@ use mcp_vary::json::{Json, MAX_DEPTH, Members, elements, skip};
 use mcp_vary::predicate::Predicate;
 use mcp_vary::rank::{Weights, rank};
 use mcp_vary::render::{
-    Contract, Limits, compact, compact_columns, compact_markdown, compact_structured, compact_text,
-    notice, read,
+    Contract, Limits, Part, compact, compact_columns, compact_markdown, compact_structured,
+    compact_text, notice, read,
 };
 use mcp_vary::shape::{
     Compaction, Policy, PromptAlternative, Rendering, Report, Representation, Representations,
@@ -21,8 +21,8 @@ use mcp_vary::shape::{
 };
 use mcp_vary::variant::{ServerVariant, Status, VariantId};
 use mcp_vary::view::{
-    Candidate, Dialect, Pattern, PreparedPrompt, PreparedTool, PromptOverride, Rule, Selection,
-    Style, ToolOverride, UriMap, UriTemplate, check_uri, normal_uri, uri_identity,
+    Candidate, Dialect, Fault, Pattern, PreparedPrompt, PreparedTool, PromptOverride, Rule,
+    Selection, Style, ToolOverride, UriMap, UriTemplate, check_uri, normal_uri, uri_identity,
 };
 use mcp_vary::visibility::{Experience, Forward, MAX_NAMED, compare, forward};
 use serde_json::Value;
@@ -33,6 +33,8 @@ type Check = (&'static str, fn(&[u8]));
 
 /// Every check.
 pub(crate) const CHECKS: &[Check] = &[
+    ("check", check),
+    ("part", part),
     ("tags", tags),
     ("settings", settings),
     ("predicate", predicate),
@@ -43,6 +45,79 @@ pub(crate) const CHECKS: &[Check] = &[
     ("view", view),
     ("uri", uri),
 ];
+
+/// What a schema of arguments is checked against gives the same verdict each time, refuses nothing where the schema asks for
+/// nothing, and sends what was given.
+///
+/// The first line is a schema, the rest are arguments.
+pub(crate) fn check(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let (schema, arguments) = text.split_once('\n').unwrap_or((text, "{}"));
+    let style = Style {
+        dialect: Some(Dialect::Gemini),
+        ..Style::default()
+    };
+    let prepared = |schema: &str| {
+        let tool = format!(r#"{{"name":"t","inputSchema":{schema}}}"#);
+        PreparedTool::new(&tool, &ToolOverride::default(), style)
+    };
+    let Ok((tool, _)) = prepared(schema) else {
+        return;
+    };
+    let verdict = tool.arguments(arguments);
+    assert_eq!(tool.arguments(arguments), verdict);
+    let is_readable = Members::parse(arguments).is_ok();
+    match verdict {
+        Ok(sent) => assert_eq!(sent, arguments),
+        Err(faults) => {
+            assert!(!faults.is_empty());
+            let is_bounded = |fault: &Fault| fault.to_string().chars().count() <= 800;
+            assert!(faults.iter().all(is_bounded), "{faults:?}");
+        }
+    }
+    let (open, _) = prepared(r#"{"type":"object"}"#).expect("a tool");
+    assert_eq!(
+        open.arguments(arguments).is_ok(),
+        is_readable,
+        "{arguments}"
+    );
+}
+
+/// A part is asked for as it was read, and reading part after part comes to an end.
+pub(crate) fn part(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let (query, value) = text
+        .split_once('\n')
+        .unwrap_or((text, r#"{"rows":["a",{"b":"é é"}]}"#));
+    let Ok(part) = Part::parse(query) else {
+        return;
+    };
+    assert_eq!(Part::parse(&part.to_query()).as_ref(), Ok(&part));
+    let Ok(value) = Json::parse(value) else {
+        return;
+    };
+    let mut next = Some(part);
+    for _ in 0..64 {
+        let Some(part) = next.take() else {
+            break;
+        };
+        let Ok(page) = read(&value, &part) else {
+            break;
+        };
+        assert!(page.offset <= page.total);
+        if let Some(offset) = page.next {
+            assert!(
+                offset > part.offset && offset <= page.total,
+                "{part:?} {offset}"
+            );
+            next = Some(part.from(offset));
+        }
+    }
+}
 
 /// A tag prints as it was read, and is made of its parts.
 pub(crate) fn tags(data: &[u8]) {

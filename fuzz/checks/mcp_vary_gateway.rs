@@ -11,6 +11,15 @@ use mcp_vary_gateway::upstream::Answer;
 use mcp_vary_gateway::upstream::sse::{self, Parser};
 use mcp_vary_gateway::wire::{self, Message};
 
+pub(crate) use self::http_front::http_front;
+pub(crate) use self::private::{event_id, headers, lines, session_id, splice};
+pub(crate) use self::readers::members;
+
+mod http_front;
+mod paths;
+mod private;
+mod readers;
+
 /// A check, after the name of its target and corpus.
 type Check = (&'static str, fn(&[u8]));
 
@@ -19,7 +28,14 @@ pub(crate) const CHECKS: &[Check] = &[
     ("answer", answer),
     ("configuration", configuration),
     ("envelope", envelope),
+    ("event_id", event_id),
     ("events", events),
+    ("headers", headers),
+    ("http_front", http_front),
+    ("lines", lines),
+    ("members", members),
+    ("session_id", session_id),
+    ("splice", splice),
     ("tool", tool),
 ];
 

@@ -16,6 +16,8 @@ pub mod config;
 mod counters;
 mod deprecation;
 mod front;
+#[doc(hidden)]
+pub mod fuzzing;
 mod gateway;
 mod handshake;
 mod kept;

@@ -135,7 +135,7 @@ pub(crate) async fn dispatch(gateway: &Arc<Setup>, client: &Client, asked: Asked
     outcome.unwrap_or_else(|failure| Outcome::Done(failure.reply(Some(id), client.era())))
 }
 
-fn action(method: &str, era: Era) -> Result<Action, Failure> {
+pub(crate) fn action(method: &str, era: Era) -> Result<Action, Failure> {
     let row = METHODS.iter().find(|(name, _, _)| *name == method);
     match row {
         Some((_, In::Both, action)) => Ok(*action),

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use mcp_vary::view::derive::compact_tool;
 use mcp_vary_gateway::config::Source;
+use mcp_vary_gateway::fuzzing;
 use mcp_vary_gateway::upstream::{Answer, sse};
 use mcp_vary_gateway::wire::Message;
+use proptest::prelude::*;
 
 #[path = "../../../fuzz/checks/mcp_vary_gateway.rs"]
 mod checks;
@@ -61,12 +63,96 @@ fn the_corpora_reach_both_outcomes() {
         Source::new("x.yaml", &text).read(&|_| None).is_ok()
     });
     parsed("envelope", |data| Message::read(data).is_ok());
+    parsed("members", |data| {
+        let text = String::from_utf8_lossy(data);
+        let (method, params) = text.split_once('\n').expect("two lines");
+        fuzzing::check_params(method, params).is_some()
+    });
+    parsed("event_id", |data| {
+        fuzzing::event_id(&String::from_utf8_lossy(data)).is_some()
+    });
+    parsed("headers", |data| {
+        let text = String::from_utf8_lossy(data);
+        let schema = text.lines().next().unwrap_or_default();
+        fuzzing::headers_agree(schema, &[], "{}").is_ok()
+    });
     parsed("tool", |data| {
         std::str::from_utf8(data).is_ok_and(|text| compact_tool(text).is_ok())
     });
     parsed("events", |data| {
         !sse::parse(data, 256).is_ok_and(|all| all.is_empty())
     });
+}
+
+/// A key that the gateway knows, as it is or in another spelling, or one of no meaning.
+fn key() -> impl Strategy<Value = String> {
+    let known = prop::sample::select(vec![
+        "name",
+        "arguments",
+        "uri",
+        "ref",
+        "argument",
+        "context",
+        "cursor",
+        "task",
+        "taskId",
+        "requestState",
+        "_meta",
+        "inputResponses",
+        "type",
+        "value",
+        "ttl",
+        "limit",
+        "query",
+        "progressToken",
+        "io.modelcontextprotocol/server-variant",
+    ]);
+    let spelled = (known, 0..9_u8).prop_map(|(known, how)| match how {
+        0..=2 => known.to_owned(),
+        3 => known.to_uppercase(),
+        4 => format!("{}{}", known[..1].to_uppercase(), &known[1..]),
+        5 => format!("{known}\\u0000"),
+        6 => known
+            .replacen('s', "\u{17f}", 1)
+            .replacen('k', "\u{212a}", 1),
+        7 => format!("\\u{:04x}{}", known.as_bytes()[0], &known[1..]),
+        _ => known
+            .replacen('i', "\u{131}", 1)
+            .replacen("st", "\u{fb06}", 1),
+    });
+    prop_oneof![9 => spelled, 1 => "[a-z]{1,3}"]
+}
+
+/// The text of an object whose keys may repeat, on up to two levels.
+fn object() -> impl Strategy<Value = String> {
+    let written = |members: Vec<(String, String)>| {
+        let members = members
+            .iter()
+            .map(|(key, value)| format!("\"{key}\":{value}"));
+        format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+    };
+    let plain = prop_oneof![
+        Just("1.0".to_owned()),
+        Just("\"ref/prompt\"".to_owned()),
+        Just("[]".to_owned())
+    ];
+    let inner = prop::collection::vec((key(), plain.clone()), 0..4).prop_map(written);
+    prop::collection::vec((key(), prop_oneof![plain, inner]), 0..6).prop_map(written)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
+
+    /// SV-12: what the gateway checked is what readers see that take the first key, the last key, or any case.
+    #[test]
+    fn what_was_checked_is_what_every_reader_sees(
+        method in prop::sample::select(vec![
+            "tools/call", "tools/list", "prompts/get", "resources/read", "completion/complete", "tasks/get", "ledger/x",
+        ]),
+        params in object(),
+    ) {
+        checks::members(format!("{method}\n{params}").as_bytes());
+    }
 }
 
 fn fuzz() -> PathBuf {

@@ -82,6 +82,14 @@ fn the_corpora_reach_both_outcomes() {
         let definition = text.lines().next().unwrap_or_default();
         mcp_vary::view::Dialect::Gemini.rewrite(definition).is_ok()
     });
+    parsed("part", |text| {
+        let query = text.lines().next().unwrap_or_default();
+        mcp_vary::render::Part::parse(query).is_ok()
+    });
+    parsed("check", |text| {
+        let schema = text.lines().next().unwrap_or_default();
+        mcp_vary::json::Json::parse(schema).is_ok()
+    });
     parsed("cursor", |text| {
         let variant = "compact".parse().expect("a valid identifier");
         let binding = mcp_vary::cursor::Binding {

@@ -44,6 +44,8 @@ use self::message::Purpose;
 pub(crate) use self::message::TASK_STATUS;
 pub use self::message::{Answer, Event, Kind, Message, Owner, Request, header_value};
 pub(crate) use self::message::{Beside, Hears};
+#[doc(hidden)]
+pub use self::stdio::read_lines;
 use crate::revision::Era;
 
 /// A connection to a server that is ready.

@@ -27,32 +27,22 @@ pub fn is_lookalike(key: &str, known: &str) -> bool {
 
 /// The characters of `key` as a reader compares them that ignores case and ends a text at its first NUL.
 ///
-/// Beside ASCII these are the characters that Unicode pairs with an ASCII letter (U+017F, U+212A), those that Java
-/// does (U+0130, U+0131), and simple case mappings of others.
+/// Two keys fold to the same if they are equal in upper case, which takes U+017F for `S` and U+FB06 for `ST`, or in lower
+/// case, which takes U+212A for `k`. U+0130 and U+0131 are an `i`, as in Java's `equalsIgnoreCase`.
 pub fn folded(key: &str) -> impl Iterator<Item = char> + '_ {
-    key.chars().take_while(|c| *c != '\0').map(fold)
+    key.chars().take_while(|c| *c != '\0').flat_map(fold)
 }
 
-fn fold(c: char) -> char {
-    match c {
-        _ if c.is_ascii() => c.to_ascii_lowercase(),
-        '\u{17f}' => 's',
-        '\u{212a}' => 'k',
-        '\u{130}' | '\u{131}' => 'i',
-        _ => {
-            let upper = only(c, c.to_uppercase());
-            only(upper, upper.to_lowercase())
-        }
-    }
-}
-
-/// The one character that `c` is mapped to; itself where it is mapped to several.
-fn only(c: char, mapped: impl Iterator<Item = char>) -> char {
-    let mut mapped = mapped;
-    match (mapped.next(), mapped.next()) {
-        (Some(one), None) => one,
-        _ => c,
-    }
+fn fold(c: char) -> impl Iterator<Item = char> {
+    let one = match c {
+        _ if c.is_ascii() => Some(c.to_ascii_lowercase()),
+        '\u{130}' | '\u{131}' => Some('i'),
+        _ => None,
+    };
+    let mapped = one
+        .is_none()
+        .then(|| c.to_uppercase().flat_map(char::to_lowercase));
+    one.into_iter().chain(mapped.into_iter().flatten())
 }
 
 #[cfg(test)]
@@ -75,6 +65,7 @@ mod tests {
         imitates("_META", "_meta", true);
         imitates("GRÖẞE", "größe", true);
         imitates("ΣΟΦΟΣ", "σοφος", true);
+        imitates("reque\u{fb06}State", "requestState", true);
     }
 
     #[test]

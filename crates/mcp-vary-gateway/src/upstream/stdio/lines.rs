@@ -1,11 +1,13 @@
 //! A stream of bytes → its lines, none longer than allowed.
 
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::oversize::Ends;
 use bytes::{Bytes, BytesMut};
-use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 
 /// One step of reading.
 #[derive(Debug, Eq, PartialEq)]
@@ -150,6 +152,44 @@ const KEPT: usize = 200;
 const PATIENCE: usize = 8;
 /// How long nothing may come before the end of a line is no longer waited for.
 const SILENCE: Duration = Duration::from_secs(1);
+
+/// Bytes that are read in pieces.
+struct Pieces<'a> {
+    data: &'a [u8],
+    piece: usize,
+}
+
+impl AsyncRead for Pieces<'_> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let length = self
+            .piece
+            .max(1)
+            .min(self.data.len())
+            .min(buffer.remaining());
+        let (now, later) = self.data.split_at(length);
+        buffer.put_slice(now);
+        self.data = later;
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// The lines of `data` as they are read in pieces of `piece` bytes: each line, or nothing in the place of one that is
+/// longer than `limit`.
+pub async fn read_lines(data: &[u8], limit: usize, piece: usize) -> Vec<Option<Bytes>> {
+    let mut lines = Lines::new(Pieces { data, piece }, limit);
+    let mut read = Vec::new();
+    loop {
+        match lines.next().await {
+            Ok(Line::Text(line)) => read.push(Some(line)),
+            Ok(Line::TooLong(_)) => read.push(None),
+            Ok(Line::End) | Err(_) => return read,
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

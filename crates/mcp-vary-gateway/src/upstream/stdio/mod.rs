@@ -7,6 +7,8 @@ mod oversize;
 mod process;
 mod tasks;
 
+pub use self::lines::read_lines;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

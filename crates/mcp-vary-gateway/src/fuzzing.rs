@@ -1,0 +1,139 @@
+//! The parsers behind private modules, for the fuzz targets and for property tests. Not part of the API.
+
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::bridge::{self, Upward};
+use crate::config::{Config, Outside};
+use crate::deprecation::ClientName;
+use crate::mcp_header;
+use crate::member_check;
+use crate::params::Params;
+use crate::resume::EventId;
+use crate::revision::{Era, Revision};
+use crate::route;
+use crate::session::{Fixed, NO_CLASS, Sessions};
+use crate::upstream::{Target, UpstreamConfig};
+
+pub use crate::upstream::read_lines;
+
+/// What a `Last-Event-ID` says, written again; `None` when the gateway never sends such an id.
+#[must_use]
+pub fn event_id(text: &str) -> Option<String> {
+    EventId::parse(text).map(|id| id.to_text())
+}
+
+/// The sessions of one gateway, whose keys are always the same.
+#[derive(Debug)]
+pub struct SessionIds(Sessions);
+
+impl Default for SessionIds {
+    fn default() -> Self {
+        let outside = Outside::new(|| 1_000, |bytes| bytes.fill(7));
+        let server = UpstreamConfig::new("server", Target::command("server", []));
+        Self(Sessions::new(
+            &Config::new(server, outside),
+            vec![[1; 32], [2; 32]],
+        ))
+    }
+}
+
+impl SessionIds {
+    /// The id of a new session whose client calls itself `name`.
+    #[must_use]
+    pub fn seal(&self, name: &str) -> String {
+        let fixed = Fixed {
+            revision: Revision::LATEST_LEGACY,
+            features: None,
+            order: vec!["standard".to_owned()],
+            class: NO_CLASS.into(),
+            client: ClientName {
+                name: name.to_owned(),
+                version: String::new(),
+            },
+        };
+        self.0.open(fixed, Duration::from_secs(3_600)).0
+    }
+
+    /// Whether `id` is the id of a session.
+    #[must_use]
+    pub fn opens(&self, id: &str) -> bool {
+        self.0.find(id).is_some()
+    }
+}
+
+/// The value of `key` in `object`.
+#[must_use]
+pub fn splice_get<'a>(object: &'a str, key: &str) -> Option<&'a str> {
+    crate::splice::get(object, key)
+}
+
+/// `object` with another value of `key`.
+#[must_use]
+pub fn splice_set(object: &str, key: &str, value: &str) -> String {
+    crate::splice::set(object, key, value).into_owned()
+}
+
+/// `object` without `key`.
+#[must_use]
+pub fn splice_cut(object: &str, key: &str) -> String {
+    crate::splice::cut(object, key).into_owned()
+}
+
+/// `object` with another name for the member `from`.
+#[must_use]
+pub fn splice_rename(object: &str, from: &str, to: &str) -> String {
+    crate::splice::rename(object, from, to).into_owned()
+}
+
+/// Whether the headers of a call say what its arguments say, by the tool's input schema; an error where the schema
+/// breaks the rules for headers.
+///
+/// # Errors
+///
+/// What is wrong with the schema.
+pub fn headers_agree(
+    input_schema: &str,
+    headers: &[(HeaderName, HeaderValue)],
+    arguments: &str,
+) -> Result<bool, String> {
+    let expected = mcp_header::param_headers(input_schema)?;
+    let headers: HeaderMap = headers.iter().cloned().collect();
+    Ok(mcp_header::check_params(&expected, &headers, arguments).is_ok())
+}
+
+/// What the gateway read of a request that it does not refuse, and what it sends on.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Checked {
+    /// The members of `params` that it decides by, as it read them.
+    pub read: Vec<(String, String)>,
+    /// The params that a server gets, of either era.
+    pub sent: [String; 2],
+}
+
+/// The params of `method` as a server gets them; `None` when the request is refused.
+#[must_use]
+pub fn check_params(method: &str, params: &str) -> Option<Checked> {
+    let action = [Era::Legacy, Era::Modern]
+        .into_iter()
+        .find_map(|era| route::action(method, era).ok())?;
+    let params = Params::read(Some(params)).ok()?;
+    member_check::check(action, &params).ok()?;
+    let members = params.members.iter();
+    let read = members.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let sent = [Revision::V2025_11_25, Revision::V2026_07_28].map(|revision| {
+        let upward = Upward {
+            revision,
+            capabilities: "{}",
+            progress_token: None,
+            log_level: None,
+        };
+        bridge::params_upward(&mut params.clone(), &upward)
+    });
+    Some(Checked {
+        read: read.collect(),
+        sent,
+    })
+}
