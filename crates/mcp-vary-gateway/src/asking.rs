@@ -3,7 +3,9 @@
 //! Source: MCP 2025-11-25, client/elicitation, client/sampling and client/roots; 2026-07-28 has the same requests
 //! as parts of results.
 
-use mcp_vary::json::Members;
+use std::borrow::Cow;
+
+use mcp_vary::json::{self, Members, elements};
 use serde_json::{Map, Value, json};
 
 use crate::reply::Failure;
@@ -101,6 +103,55 @@ fn brings_tools(params: &str) -> bool {
     members.contains("tools") || members.contains("toolChoice")
 }
 
+/// The params of what `asker` asks, with its name before the words that a person reads: with several servers the
+/// person has to know which one asks. Forms, addresses and all other members stay as the server wrote them.
+pub(crate) fn naming<'a>(asker: Option<&str>, method: &str, params: &'a str) -> Cow<'a, str> {
+    let Some(asker) = asker else {
+        return Cow::Borrowed(params);
+    };
+    let named = match method {
+        ELICIT => named_text(asker, params, "message"),
+        SAMPLE => named_sampling(asker, params),
+        _ => None,
+    };
+    named.map_or(Cow::Borrowed(params), Cow::Owned)
+}
+
+/// `object` with the name before the text of `key`, if it has one.
+fn named_text(asker: &str, object: &str, key: &str) -> Option<String> {
+    let text: String = serde_json::from_str(splice::get(object, key)?).ok()?;
+    let text = json::string(&format!("[{asker}] {text}"));
+    Some(splice::set(object, key, &text).into_owned())
+}
+
+/// The name stands before the first text of the messages.
+fn named_sampling(asker: &str, params: &str) -> Option<String> {
+    let written = splice::get(params, "messages")?;
+    let messages = elements(written).ok()?;
+    let named = messages.iter().enumerate().find_map(|(at, message)| {
+        let content = splice::get(message, "content")?;
+        let content = match elements(content) {
+            Ok(blocks) => {
+                let mut blocks = blocks.iter().enumerate();
+                let (at, block) =
+                    blocks.find_map(|(at, block)| Some((at, named_text(asker, block, "text")?)))?;
+                with_element(content, at, &block)?
+            }
+            Err(_) => named_text(asker, content, "text")?,
+        };
+        let message = splice::set(message, "content", &content);
+        with_element(written, at, &message)
+    });
+    Some(splice::set(params, "messages", &named?).into_owned())
+}
+
+/// The array `written` with `element` in the place of one.
+fn with_element(written: &str, at: usize, element: &str) -> Option<String> {
+    let mut all = elements(written).ok()?;
+    *all.get_mut(at)? = element;
+    Some(format!("[{}]", all.join(",")))
+}
+
 /// What servers are told of what a client can be asked, in one spelling of many: what tells kinds of requests
 /// apart, and nothing else.
 pub(crate) fn mirrored(capabilities: &Value) -> Map<String, Value> {
@@ -173,6 +224,33 @@ mod tests {
         may_ask(&plain, SAMPLE, &json!({"messages": []}), Ok(()));
         may_ask(&plain, SAMPLE, &json!({"tools": []}), Err(-32602));
         may_ask(&plain, SAMPLE, &json!({"toolChoice": {}}), Err(-32602));
+    }
+
+    #[test]
+    fn a_question_names_its_server_and_changes_nothing_else() {
+        for (method, params, named) in [
+            (
+                ELICIT,
+                r#"{"x":1.0, "message":"Who?","requestedSchema":{"type": "object"}}"#,
+                r#"{"x":1.0, "message":"[files] Who?","requestedSchema":{"type": "object"}}"#,
+            ),
+            (ELICIT, r#"{"message":7}"#, r#"{"message":7}"#),
+            (
+                SAMPLE,
+                r#"{"messages":[{"role":"user","content":{"type":"text","text":"Hi","y":1e2}},{"content":{"text":"b"}}]}"#,
+                r#"{"messages":[{"role":"user","content":{"type":"text","text":"[files] Hi","y":1e2}},{"content":{"text":"b"}}]}"#,
+            ),
+            (
+                SAMPLE,
+                r#"{"messages":[{"content":[{"type":"image"},{"type":"text","text":"Hi"}]}]}"#,
+                r#"{"messages":[{"content":[{"type":"image"},{"type":"text","text":"[files] Hi"}]}]}"#,
+            ),
+            (SAMPLE, r#"{"messages":[]}"#, r#"{"messages":[]}"#),
+            (LIST_ROOTS, "{}", "{}"),
+        ] {
+            assert_eq!(naming(Some("files"), method, params), named);
+            assert_eq!(naming(None, method, params), params);
+        }
     }
 
     #[track_caller]

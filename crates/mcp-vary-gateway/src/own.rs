@@ -598,7 +598,8 @@ impl Listener {
         };
         let passed = {
             let names = self.made.names(&self.server, session.client);
-            self.questions.pass_on(&session, &request, &names)
+            self.questions
+                .pass_on(&session, (&self.server, &request), &names)
         };
         if let Some((question, message)) = passed
             && session.tell(message)

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
-use crate::asking::Askable;
+use crate::asking::{self, Askable};
 use crate::bridge::PROGRESS_TOKEN;
 use crate::config::Outside;
 use crate::log_backoff::LogBackoff;
@@ -35,6 +35,8 @@ pub(crate) struct Questions {
     outside: Outside,
     /// Responses to what this gateway has not asked.
     strays: LogBackoff,
+    /// Whether there are several servers, so that each question has to name its own.
+    are_named: AtomicBool,
 }
 
 /// A question that waits for the client.
@@ -76,12 +78,23 @@ impl Questions {
             patience,
             outside,
             strays: LogBackoff::default(),
+            are_named: AtomicBool::new(false),
         }
     }
 
     /// How many are open.
     pub(crate) fn count(&self) -> usize {
         self.lock().len()
+    }
+
+    /// From now on questions name their server, or do not.
+    pub(crate) fn name_servers(&self, are_named: bool) {
+        self.are_named.store(are_named, Ordering::Relaxed);
+    }
+
+    /// The name of `server`, where its questions have to name it.
+    pub(crate) fn asker<'a>(&self, server: &'a str) -> Option<&'a str> {
+        self.are_named.load(Ordering::Relaxed).then_some(server)
     }
 
     /// How long a client may take to answer.
@@ -97,12 +110,12 @@ impl Questions {
     pub(crate) fn pass_on(
         self: &Arc<Self>,
         session: &Session,
-        request: &ServerRequest,
+        (server, request): (&str, &ServerRequest),
         names: &dyn Fn(&str) -> Option<String>,
     ) -> Option<(Question, Bytes)> {
         let passed = Askable::of(&session.fixed.class)
             .check(request.method(), request.params().unwrap_or("{}"))
-            .and_then(|()| self.note(session, request, names));
+            .and_then(|()| self.note(session, (server, request), names));
         match passed {
             Ok(passed) => Some(passed),
             Err(why) => {
@@ -115,13 +128,14 @@ impl Questions {
     fn note(
         self: &Arc<Self>,
         session: &Session,
-        request: &ServerRequest,
+        (server, request): (&str, &ServerRequest),
         names: &dyn Fn(&str) -> Option<String>,
     ) -> Result<(Question, Bytes), Failure> {
         let id = self.ids.next();
         let token = request.params().and_then(progress_token);
         let params = request.params().map(|params| {
-            let params = without_wish(params);
+            let params = asking::naming(self.asker(server), request.method(), params);
+            let params = without_wish(&params);
             let params = tasks::related(&params, names);
             match token {
                 Some(_) => with_token(&params, id),

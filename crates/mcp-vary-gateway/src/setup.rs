@@ -109,6 +109,7 @@ impl Setup {
                 false => Caching::AsTold,
             },
         };
+        lasting.questions.name_servers(config.servers.len() > 1);
         let classes = Classes::new(
             config.servers.clone(),
             (layout, config.limits.classes),

@@ -221,3 +221,27 @@ fn every_text_is_read_as_it_was() {
     };
     assert_eq!(args, &texts);
 }
+
+/// What a reader does not see may be a trap: it is shown as an escape, and stays the text that it was.
+#[test]
+fn what_nobody_sees_is_escaped_and_reads_as_before() {
+    let odd = "a\u{7f}\u{9b}\u{ad}\u{200b}\u{202e}\u{3164}\u{fe0f}\u{e0041}b";
+    let text = serde_json::json!({"mcpServers": {"x": {
+        "command": "run", "args": [odd], "env": {"NAME": odd}, "description": odd, "title": odd,
+    }}});
+    let text = text.to_string();
+    let imported = import(&[Foreign::new("x.json", &text)]).unwrap();
+    let is_seen = |c: char| c == '\n' || !mcp_vary::text::is_invisible(c);
+    assert!(
+        imported.yaml.chars().all(is_seen),
+        "{}",
+        imported.yaml.escape_debug()
+    );
+    let file = Source::new("vary.yaml", &imported.yaml)
+        .read(&|_: &str| None)
+        .unwrap();
+    let mcp_vary_gateway::Target::Command { args, env, .. } = &file.servers[0].target else {
+        panic!("it is a command");
+    };
+    assert_eq!((args[0].as_str(), env["NAME"].as_str()), (odd, odd));
+}

@@ -57,6 +57,7 @@ pub mod render;
 pub mod shape;
 pub mod state;
 pub mod task;
+pub mod text;
 pub mod variant;
 #[cfg(feature = "view")]
 pub mod view;

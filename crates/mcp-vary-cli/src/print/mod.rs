@@ -11,6 +11,7 @@ pub(crate) mod wrap;
 
 use std::io::{self, IsTerminal as _, Write as _};
 
+use mcp_vary::text::is_invisible;
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -95,7 +96,7 @@ pub(crate) fn harmless(text: &str) -> String {
             '\n' => out.push('\n'),
             '\t' => out.push_str("    "),
             '\r' => {}
-            c if is_unseen(c) => out.extend(c.escape_default()),
+            c if is_invisible(c) => out.extend(c.escape_default()),
             c => out.push(c),
         }
     }
@@ -109,7 +110,7 @@ pub(crate) fn harmless_json(text: &str) -> String {
     for c in text.chars() {
         match c {
             '\n' | '\t' | '\r' => out.push(c),
-            c if is_unseen(c) => {
+            c if is_invisible(c) => {
                 for unit in c.encode_utf16(&mut [0; 2]) {
                     out.push_str(&format!("\\u{unit:04x}"));
                 }
@@ -118,20 +119,6 @@ pub(crate) fn harmless_json(text: &str) -> String {
         }
     }
     out
-}
-
-/// Whether `c` drives a terminal, turns the direction of what follows, or takes no room: what a reader
-/// does not see but is deceived by.
-fn is_unseen(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{61c}'
-                | '\u{200b}'..='\u{200f}'
-                | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}'
-                | '\u{feff}'
-        )
 }
 
 #[cfg(test)]
@@ -151,8 +138,9 @@ mod tests {
     fn is_escaped(c: char) {
         let text = format!("[\"a{c}b\",\n\t\"ü世\"]");
         let shown = harmless_json(&text);
-        let escaped = format!("[\"a\\u{:04x}b\",\n\t\"ü世\"]", u32::from(c));
-        assert_eq!(shown, escaped);
+        let units = c.encode_utf16(&mut [0; 2]).to_vec().into_iter();
+        let units: String = units.map(|unit| format!("\\u{unit:04x}")).collect();
+        assert_eq!(shown, format!("[\"a{units}b\",\n\t\"ü世\"]"));
         let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
         assert_eq!(read(&shown), read(&text));
         let shown = harmless(&format!("a{c}b"));
@@ -161,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_peer_cannot_deceive_a_reader_of_text_or_json() {
-        for c in "\u{7f}\u{80}\u{9b}\u{9f}\u{61c}\u{200b}\u{200d}\u{200f}\u{2028}\u{2029}\u{202e}\u{2060}\u{2069}\u{feff}".chars() {
+        for c in "\u{7f}\u{80}\u{9b}\u{9f}\u{61c}\u{200b}\u{200d}\u{200f}\u{2028}\u{2029}\u{202e}\u{2060}\u{2069}\u{feff}\u{ad}\u{34f}\u{115f}\u{180e}\u{3164}\u{fe0f}\u{fff9}\u{e0041}\u{e01ef}".chars() {
             is_escaped(c);
         }
     }

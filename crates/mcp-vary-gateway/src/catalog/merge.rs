@@ -229,6 +229,7 @@ impl<'a> Known<'a> {
 /// Which names of a list are prefixed.
 struct Renaming<'a> {
     all: bool,
+    servers: Vec<&'a str>,
     /// The names that several servers have.
     shared: BTreeSet<&'a str>,
     /// All names as the servers have them, where some keep theirs.
@@ -256,10 +257,23 @@ impl<'a> Renaming<'a> {
         };
         Self {
             all: all && is_named,
+            servers: parts.iter().map(|part| &*part.server).collect(),
             shared,
             kept,
             assigned,
         }
+    }
+
+    /// Whether `server_name` begins with the name of another server: `git` and `hub_delete` where there is a `git_hub`.
+    /// The server with the longest name has its names to itself.
+    fn is_shadowing(&self, server: &str, name: &str) -> bool {
+        let begins_with = |other: &str| {
+            let rest = other.strip_prefix(server);
+            let rest = rest.and_then(|rest| rest.strip_prefix('_'));
+            let after = rest.and_then(|rest| name.strip_prefix(rest));
+            after.is_some_and(|after| after.starts_with('_'))
+        };
+        self.servers.iter().any(|other| begins_with(other))
     }
 
     /// What clients call `item`.
@@ -270,7 +284,14 @@ impl<'a> Renaming<'a> {
         if is_bare && !is_of_another(&item.id) {
             return Arc::clone(&item.id);
         }
-        let name = prefixed(&part.server, &item.id);
+        let name = match self.is_shadowing(&part.server, &item.id) {
+            false => prefixed(&part.server, &item.id),
+            // A name of its own, whether the other server has such an item now or not.
+            true => {
+                let whole = format!("{}\0{}", part.server, item.id);
+                with_mark(prefixed(&part.server, &item.id), &whole)
+            }
+        };
         // A name that a server gave itself stays its own, unless clients know it as this one's.
         let is_listed = assignee(&name).is_some_and(|server| *server == part.server);
         let is_taken = self.kept.contains(name.as_str()) && !is_listed;
@@ -395,11 +416,28 @@ mod tests {
         are_called(Naming::Always, &two[..1], &["git_log", "git_show"]);
     }
 
+    /// Whichever is configured first, and whether the other lists such a tool or not.
     #[test]
-    fn a_server_that_is_called_like_a_prefix_takes_nothing_away() {
-        let two = [part("a", &["b_c"]), part("a_b", &["c", "d"])];
-        let hidden = are_called(Naming::Always, &two, &["a_b_c", "a_b_d"]);
-        assert_eq!((hidden[0].kept_by.as_str(), hidden.len()), ("a", 1));
+    fn a_prefix_makes_no_tool_of_another_server() {
+        let (short, long) = (part("a", &["b_c", "d"]), part("a_b", &["c", "d"]));
+        let marked = "a_b_c_662f0b";
+        let both = [short.clone(), long.clone()];
+        assert_eq!(
+            are_called(Naming::Always, &both, &[marked, "a_d", "a_b_c", "a_b_d"]),
+            []
+        );
+        let both = [long, short.clone()];
+        assert_eq!(
+            are_called(Naming::Always, &both, &["a_b_c", "a_b_d", marked, "a_d"]),
+            []
+        );
+        let other = [short.clone(), part("a_b", &["x"])];
+        are_called(Naming::Always, &other, &[marked, "a_d", "a_b_x"]);
+        are_called(
+            Naming::Always,
+            &[short, part("a_bc", &["x"])],
+            &["a_b_c", "a_d", "a_bc_x"],
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@
 mod entry;
 mod format;
 mod print;
-mod secret;
+pub(crate) mod secret;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};

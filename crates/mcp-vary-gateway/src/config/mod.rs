@@ -28,6 +28,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::file::{File, Source};
+pub(crate) use self::import::secret::is_secret;
 pub use self::import::{Foreign, Format, Imported, Note, UnknownFormat, import};
 pub(crate) use self::keys::Keys;
 pub use self::limits::Limits;

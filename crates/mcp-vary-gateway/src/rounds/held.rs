@@ -8,6 +8,7 @@ use mcp_vary::json::{self, Members};
 use tracing::debug;
 
 use super::required::without_elicitation_id;
+use crate::asking;
 use crate::config::Limits;
 use crate::lasting::Lasting;
 use crate::reply::Failure;
@@ -160,12 +161,14 @@ impl InputRequests {
         self.open.retain(|(_, request)| !request.is_settled());
     }
 
-    /// As the client gets them.
-    pub(crate) fn to_json(&self) -> String {
+    /// As the client gets them, with the name of the `asker` where that has to be said.
+    pub(crate) fn to_json(&self, asker: Option<&str>) -> String {
         let mut requests = Members::default();
         for (key, request) in &self.open {
             let method = json::string(request.method());
             let params = without_elicitation_id(request.method(), request.params());
+            let params = params.as_deref();
+            let params = params.map(|params| asking::naming(asker, request.method(), params));
             let params = params.map(|params| format!(r#","params":{params}"#));
             let request = format!(r#"{{"method":{method}{}}}"#, params.unwrap_or_default());
             requests.set(key.clone(), request);

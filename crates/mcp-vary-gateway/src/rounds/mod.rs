@@ -11,9 +11,11 @@ mod relay;
 mod required;
 mod state;
 
+use std::borrow::Cow;
+
 use mcp_vary::json::{self, Members};
 
-use crate::asking::{Askable, ELICIT};
+use crate::asking::{self, Askable, ELICIT};
 use crate::call::Call;
 use crate::lasting::Lasting;
 use crate::member_check::Refusal;
@@ -248,15 +250,35 @@ pub(crate) fn passed_on(
     let faulty = |why: String| Failure::internal(format!("server `{}` {why}", seal.server));
     let required = Required::read(result).map_err(faulty)?;
     required.check(askable).map_err(faulty)?;
+    let named = named(result, &required, lasting.questions.asker(&seal.server));
     let Some(state) = required.state else {
-        return Ok(result.to_owned());
+        return Ok(named.into_owned());
     };
     let state = State::Told {
         server: seal.server.to_string(),
         state,
     };
     let sealed = json::string(&seal.seal(lasting, &state));
-    Ok(splice::set(result, REQUEST_STATE, &sealed).into_owned())
+    Ok(splice::set(&named, REQUEST_STATE, &sealed).into_owned())
+}
+
+/// A result that asks for input, with the name of its server in each request.
+fn named<'a>(result: &'a str, required: &Required, asker: Option<&str>) -> Cow<'a, str> {
+    if asker.is_none() {
+        return Cow::Borrowed(result);
+    }
+    let mut result = Cow::Borrowed(result);
+    for (key, asked) in &required.requests {
+        let Cow::Owned(params) = asking::naming(asker, &asked.method, &asked.params) else {
+            continue;
+        };
+        let requests = splice::get(&result, INPUT_REQUESTS).unwrap_or("{}");
+        let request = splice::get(requests, key).unwrap_or("{}");
+        let request = splice::set(request, "params", &params);
+        let requests = splice::set(requests, key, &request).into_owned();
+        result = Cow::Owned(splice::set(&result, INPUT_REQUESTS, &requests).into_owned());
+    }
+    result
 }
 
 /// The result that asks a modern client to visit what a legacy server wants visited, by the data of its error;
@@ -275,6 +297,7 @@ pub(crate) fn to_visit(
     for (at, params) in elicitations.iter().enumerate() {
         let params = splice::set(params, "mode", r#""url""#);
         let params = without_elicitation_id(ELICIT, Some(&params))?;
+        let params = asking::naming(lasting.questions.asker(&seal.server), ELICIT, &params);
         askable.check(ELICIT, &params).ok()?;
         let request = format!(r#"{{"method":"{ELICIT}","params":{params}}}"#);
         requests.set((at + 1).to_string(), request);
@@ -304,7 +327,10 @@ pub(crate) fn hold(
     seal: &Seal,
     lasting: &std::sync::Arc<Lasting>,
 ) -> Result<String, Failure> {
-    let (gateway, asked) = (lasting.number, call.input.to_json());
+    let (gateway, asked) = (lasting.number, {
+        let asker = lasting.questions.asker(&seal.server);
+        call.input.to_json(asker)
+    });
     let call = lasting.held.put(call, seal.whose, seal.bounds, lasting)?;
     let state = seal.seal(lasting, &State::Held { gateway, call });
     let state = json::string(&state);

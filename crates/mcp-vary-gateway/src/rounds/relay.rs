@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::required::{Required, with_elicitation_id};
 use super::{INPUT_RESPONSES, REQUEST_STATE};
-use crate::asking::Askable;
+use crate::asking::{self, Askable};
 use crate::lasting::Lasting;
 use crate::questions::{Answered, Question};
 use crate::reply::Failure;
@@ -109,6 +109,8 @@ impl Relay {
         }
         for (key, asked) in required.requests {
             let params = with_elicitation_id(&asked, || lasting.new_name());
+            let asker = lasting.questions.asker(server);
+            let params = asking::naming(asker, &asked.method, &params);
             let ask = (asked.method.as_str(), Some(&*params));
             let (question, message, answer) = lasting.questions.ask(session, ask)?;
             round.unsent.push_back(message);

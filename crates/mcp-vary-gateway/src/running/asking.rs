@@ -21,7 +21,7 @@ impl Running {
             let (made, server) = (&self.lasting.made, &self.finish.server);
             let names = made.names(server, session.client);
             let questions = &self.lasting.questions;
-            let (question, message) = questions.pass_on(session, &request, &names)?;
+            let (question, message) = questions.pass_on(session, (server, &request), &names)?;
             self.questions.push(question);
             return Some(Step::Message(message));
         }

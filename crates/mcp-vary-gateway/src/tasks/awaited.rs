@@ -18,6 +18,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::claims::Claim;
 use super::inquiry::{Inquiry, Said, Unanswered, status};
 use super::{Key, RELATED, RESULT, related};
+use crate::asking;
 use crate::client::Client;
 use crate::lasting::Lasting;
 use crate::reply::Failure;
@@ -227,7 +228,9 @@ impl Awaited {
             };
             let params = with_elicitation_id(&asked, || lasting.new_name());
             let params = related_to(&params, &self.sealed);
-            let ask = (asked.method.as_str(), Some(params.as_str()));
+            let asker = lasting.questions.asker(server);
+            let params = asking::naming(asker, &asked.method, &params);
+            let ask = (asked.method.as_str(), Some(&*params));
             let (question, message, answer) = lasting.questions.ask(session, ask)?;
             self.unsent.push_back(message);
             self.waiting.push(Waiting {

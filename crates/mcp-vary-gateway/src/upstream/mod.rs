@@ -19,6 +19,7 @@ mod line;
 mod listen;
 mod mailbox;
 mod message;
+mod secrets;
 pub mod sse;
 mod stdio;
 pub(crate) mod text;

@@ -1,8 +1,10 @@
 //! What a peer said, made fit for a log line or an error.
 
+use mcp_vary::text::is_invisible;
+
 /// The start of `bytes` as one printable line of at most `limit` characters.
 ///
-/// Control and direction characters are escaped, invalid UTF-8 is replaced, and a cut is shown as `…`.
+/// Characters that nobody sees are escaped, invalid UTF-8 is replaced, and a cut is shown as `…`.
 pub(crate) fn excerpt(bytes: &[u8], limit: usize) -> String {
     let head = &bytes[..bytes.len().min(limit.saturating_mul(4).saturating_add(4))];
     let text = String::from_utf8_lossy(head);
@@ -13,7 +15,7 @@ pub(crate) fn excerpt(bytes: &[u8], limit: usize) -> String {
             out.push('…');
             return out;
         }
-        if is_hazardous(c) {
+        if is_invisible(c) {
             out.extend(c.escape_default());
         } else {
             out.push(c);
@@ -23,12 +25,6 @@ pub(crate) fn excerpt(bytes: &[u8], limit: usize) -> String {
         out.push('…');
     }
     out
-}
-
-/// Characters that move the cursor, hide themselves or turn the direction of what follows.
-fn is_hazardous(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 #[cfg(test)]

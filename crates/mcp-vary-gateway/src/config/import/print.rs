@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use mcp_vary::text::is_invisible;
+
 use super::entry::{Out, Server};
 
 /// The whole file.
@@ -136,13 +138,23 @@ fn scalar(text: &str) -> String {
     if plain && !TAKEN.contains(&lower.as_str()) {
         return text.to_owned();
     }
-    serde_json::Value::from(text).to_string()
+    let quoted = serde_json::Value::from(text).to_string();
+    let mut out = String::with_capacity(quoted.len());
+    for c in quoted.chars() {
+        // Of YAML's escapes the one that takes every character.
+        if is_invisible(c) {
+            let _ = write!(out, "\\U{:08x}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    out
 }
 
 /// Text for a comment: one line.
 fn commented(text: &str) -> String {
     text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
+        .map(|c| if is_invisible(c) { ' ' } else { c })
         .collect()
 }
 

@@ -1,7 +1,7 @@
 //! What looks like a secret.
 
 /// Whether a value that is called `name` is likely one that nobody should read.
-pub(super) fn is_secret(name: &str, value: &str) -> bool {
+pub(crate) fn is_secret(name: &str, value: &str) -> bool {
     let value = value.trim();
     let value = ["Bearer ", "Basic ", "Token "]
         .iter()

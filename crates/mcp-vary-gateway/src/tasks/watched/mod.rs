@@ -285,7 +285,7 @@ impl Watched {
                 Err(why) => return Err(why),
             }
         }
-        Ok(self.to_json())
+        Ok(self.to_json(lasting))
     }
 
     /// Whether what it asks, or what it came to, is known already.
@@ -321,7 +321,8 @@ impl Watched {
     }
 
     /// As `tasks/get` of the extension says it.
-    fn to_json(&self) -> String {
+    fn to_json(&self, lasting: &Lasting) -> String {
+        let asker = lasting.questions.asker(&self.key.0);
         let standing = self.lock();
         let told = CROSSED.told(&standing.task).into_owned();
         let told = [RESULT, "error", INPUT_REQUESTS]
@@ -342,7 +343,7 @@ impl Watched {
             None if standing.input.is_empty() => set("working", None),
             None => set(
                 "input_required",
-                Some((INPUT_REQUESTS, &standing.input.to_json())),
+                Some((INPUT_REQUESTS, &standing.input.to_json(asker))),
             ),
         }
     }
@@ -471,7 +472,7 @@ impl Watched {
     fn tell(&self, lasting: &Lasting) {
         self.changed.notify_waiters();
         let _in_order = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = self.to_json();
+        let told = self.to_json(lasting);
         if let Some((session, teller)) = &self.session
             && let Some(session) = lasting
                 .audience

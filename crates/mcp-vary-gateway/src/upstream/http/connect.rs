@@ -24,6 +24,7 @@ use crate::upstream::hello::Hello;
 use crate::upstream::life::Life;
 use crate::upstream::mailbox::Budget;
 use crate::upstream::message::{Answer, Event, Purpose};
+use crate::upstream::secrets::{Secrets, without_user};
 
 /// Makes the acquaintance of the server at `url`.
 pub(in crate::upstream) async fn connect(
@@ -37,7 +38,9 @@ pub(in crate::upstream) async fn connect(
         let server = Arc::clone(&server);
         ConnectError::Handshake { server, what }
     })?;
-    let mut configured = secret(headers);
+    let secrets = Secrets::of(&config.target);
+    let (url, headers) = without_user(url, headers);
+    let mut configured = secret(&headers);
     if let Some(via) = config.chain.via() {
         configured.append(VIA, via);
     }
@@ -49,9 +52,10 @@ pub(in crate::upstream) async fn connect(
         is_held: config.is_held,
         by_turns: config.by_turns,
         counters: Arc::clone(&config.counters),
+        secrets,
         behind: config.chain.connection(),
         asking: Arc::default(),
-        uri: url.clone(),
+        uri: url,
         pool: Pool::new(connector),
         next_id: AtomicU64::new(1),
         session: ArcSwap::from_pointee(blank),
@@ -77,7 +81,7 @@ pub(in crate::upstream) async fn connect(
     });
     let limit = config.limits.handshake;
     let hello = match tokio::time::timeout(limit, connection.greet(opening)).await {
-        Ok(hello) => hello?,
+        Ok(hello) => hello.map_err(|error| without_secrets(error, &connection.secrets))?,
         Err(_elapsed) => {
             return Err(ConnectError::Timeout {
                 server: Arc::clone(&connection.server),
@@ -88,6 +92,17 @@ pub(in crate::upstream) async fn connect(
     };
     let _ = connection.hello.set(hello.clone());
     Ok((connection, hello))
+}
+
+/// `error` without the secrets that the server may have repeated.
+fn without_secrets(error: ConnectError, secrets: &Secrets) -> ConnectError {
+    match error {
+        ConnectError::Handshake { server, what } => ConnectError::Handshake {
+            server,
+            what: secrets.hide(&what),
+        },
+        other => other,
+    }
 }
 
 /// `headers` with values that are not shown by `Debug`: each may hold credentials.

@@ -29,7 +29,6 @@ use crate::upstream::error::UpstreamError;
 use crate::upstream::frame::{self, Frame};
 use crate::upstream::handshake::is_modern_error;
 use crate::upstream::message::{Answer, Event, Kind, Message, Purpose, RESOURCE_UPDATED};
-use crate::upstream::text::excerpt;
 
 /// What is asked; kept to ask again where the server did not run it.
 #[derive(Debug)]
@@ -312,7 +311,7 @@ impl Exchange {
             }
         }
         if !self.is_answered() {
-            let said = excerpt(body, 200);
+            let said = self.connection.secrets.excerpt(body, 200);
             let what = format!("its reply is no answer, since {why}; it said `{said}`");
             return Err(self.connection.misbehaved(what));
         }

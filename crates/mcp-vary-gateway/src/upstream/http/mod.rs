@@ -32,7 +32,7 @@ use super::level::UpstreamLevel;
 use super::life::Life;
 use super::mailbox::Budget;
 use super::message::{Beside, Event, Purpose, Request, header_value};
-use super::text::excerpt;
+use super::secrets::Secrets;
 use crate::chain::BehindConnection;
 use crate::counters::Counters;
 use crate::log_backoff::LogBackoff;
@@ -58,6 +58,7 @@ pub(super) struct Connection {
     /// Whether one request after the other has it.
     by_turns: bool,
     counters: Arc<Counters>,
+    secrets: Secrets,
     /// The gateways behind it.
     behind: BehindConnection,
     asking: Arc<Asking>,
@@ -267,7 +268,7 @@ impl Connection {
     fn skip(&self, why: &str, event: &[u8]) {
         let count = self.strays.fetch_add(1, Ordering::Relaxed) + 1;
         if count <= 8 || count.is_power_of_two() {
-            let event = excerpt(event, 200);
+            let event = self.secrets.excerpt(event, 200);
             tracing::warn!(server = %self.server, count, event, why, "event skipped");
         }
     }

@@ -162,7 +162,7 @@ impl Connection {
         let refused = UpstreamError::Status {
             server: Arc::clone(&self.server),
             status,
-            excerpt: excerpt(body, EXCERPT),
+            excerpt: self.secrets.excerpt(body, EXCERPT),
         };
         // It has learned that this gateway is behind it.
         if status == StatusCode::LOOP_DETECTED {

@@ -21,6 +21,7 @@ use crate::upstream::hello::Hello;
 use crate::upstream::life::Life;
 use crate::upstream::mailbox::Budget;
 use crate::upstream::message::{Answer, Event, Message, Purpose, Request};
+use crate::upstream::secrets::Secrets;
 
 /// Starts the command of `config` and makes the acquaintance of the server, unless `stop` comes first.
 ///
@@ -180,6 +181,7 @@ fn start(
         is_held: config.is_held,
         by_turns: config.by_turns,
         counters: Arc::clone(&config.counters),
+        secrets: Secrets::of(&config.target),
         asking: Arc::default(),
         next_id: AtomicU64::new(1),
         flights: Mutex::new(Flights::default()),

@@ -30,6 +30,7 @@ use super::message::{
     Answer, Event, Kind, LOG_MESSAGE, Message, Purpose, RESOURCE_UPDATED, Request, TASK_STATUS,
     cancel_params,
 };
+use super::secrets::Secrets;
 use super::text::excerpt;
 use crate::counters::{Counter, Counters};
 use crate::log_backoff::LogBackoff;
@@ -56,6 +57,7 @@ pub(super) struct Shared {
     /// Whether one request after the other has it.
     by_turns: bool,
     counters: Arc<Counters>,
+    secrets: Secrets,
     asking: Arc<Asking>,
     next_id: AtomicU64,
     flights: Mutex<Flights>,
@@ -269,7 +271,7 @@ impl Shared {
                 self.receive_answer(id, || Answer::too_deep(&self.server, id));
             }
             Ok(Frame::Answer { id: None, .. }) => {
-                let said = excerpt(&message, 200);
+                let said = self.secrets.excerpt(&message, 200);
                 tracing::debug!(server = %self.server, said, "answer without id dropped");
             }
             Ok(Frame::Request { id, method, params }) => {
@@ -361,7 +363,7 @@ impl Shared {
     fn skip(&self, why: &str, line: &[u8]) {
         let count = self.strays.fetch_add(1, Ordering::Relaxed) + 1;
         if count <= 8 || count.is_power_of_two() {
-            let line = excerpt(line, 200);
+            let line = self.secrets.excerpt(line, 200);
             tracing::warn!(server = %self.server, count, line, why, "line on standard output skipped");
             *self
                 .last_stray

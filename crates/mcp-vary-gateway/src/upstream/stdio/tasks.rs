@@ -17,7 +17,6 @@ use super::process::Process;
 use super::{Outgoing, Shared};
 use crate::upstream::error::UpstreamError;
 use crate::upstream::message::Event;
-use crate::upstream::text::excerpt;
 
 /// Writes what is queued, until writing fails or the task shall end; both close the input.
 pub(super) async fn write(
@@ -94,7 +93,7 @@ pub(super) async fn log(stderr: ChildStderr, shared: Arc<Shared>) {
             },
         };
         let line = match line {
-            Ok(Line::Text(line)) => excerpt(&line, LOG_CHARACTERS),
+            Ok(Line::Text(line)) => shared.secrets.excerpt(&line, LOG_CHARACTERS),
             Ok(Line::TooLong(_)) => format!("a line of over {LOG_LINE} bytes"),
             Ok(Line::End) | Err(_) => return rate.begin(),
         };
