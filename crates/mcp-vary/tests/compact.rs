@@ -613,21 +613,62 @@ fn an_object_of_many_members_is_a_list_of_them() {
     let whole = Json::parse(&written).unwrap();
     let short = compact(&whole, &Limits::default());
     let left: Value = serde_json::from_str(&short.value.to_json()).unwrap();
-    assert_eq!(left["by_key"].as_object().unwrap().len(), 64);
+    assert_eq!(left["by_key"].as_object().unwrap().len(), 500);
+    assert_eq!(left["by_key"]["k63"], json!({"n": 63}));
+    assert_eq!(left["by_key"]["k499"], "…", "its key stays");
     assert_eq!(left["total"], 1000, "it stands beside the list");
     let said: Vec<_> = short.left_out.iter().map(ToString::to_string).collect();
     assert_eq!(
         said,
-        ["/by_key: 64 of 1000 members", "/by_key/*/none: 64 empty"]
+        [
+            "/by_key: 500 of 1000 members",
+            "/by_key/*/none: 64 empty",
+            "/by_key/*: 64 of 500 in full, the others by their key",
+        ]
     );
-    let cut = short.left_out.iter().find(|one| one.rule == Rule::Members);
-    let page = read(&whole, &cut.unwrap().part()).unwrap();
-    assert!(page.value.to_json().starts_with(r#"{"k64":{"n":64,"#));
+    for (rule, first) in [(Rule::Members, "k500"), (Rule::Details, "k64")] {
+        let cut = short.left_out.iter().find(|one| one.rule == rule);
+        let page = read(&whole, &cut.unwrap().part()).unwrap();
+        let begins = format!(r#"{{"{first}":{{"n":"#);
+        assert!(page.value.to_json().starts_with(&begins), "{rule:?}");
+    }
     // A record is none, however long.
     let record = (0..64).map(|at| (format!("k{at}"), json!([at])));
     let record = Value::Object(record.collect()).to_string();
     let record = Json::parse(&record).unwrap();
     assert_eq!(compact(&record, &Limits::default()).value, record);
+}
+
+/// CN-13: every row keeps what tells it apart, be it several members together, or the one that differs most.
+#[test]
+fn rows_that_no_member_tells_apart_keep_several() {
+    let of = |row: fn(usize) -> Value, text: fn(&Json<'_>, &Limits) -> String| {
+        let rows: Vec<_> = (0..60).map(row).collect();
+        let written = json!({"rows": rows, "total": 60}).to_string();
+        text(
+            &Json::parse(&written).unwrap(),
+            &Limits::default().with_detailed(1),
+        )
+    };
+    let as_json =
+        |value: &Json<'_>, limits: &Limits| compact_columns(value, limits).value.to_json();
+    let stops =
+        |at: usize| json!({"line": at / 10, "stop": at % 10, "note": "x".repeat(90), "at": [at]});
+    let json = of(stops, as_json);
+    assert!(
+        json.contains(r#""others":{"columns":["line","stop"],"rows":[[0,1],"#),
+        "{json}"
+    );
+    assert!(json.contains("[5,9]]"), "{json}");
+    let page = of(stops, |value, limits| compact_markdown(value, limits).0);
+    assert!(
+        page.contains("- **others**: line, stop: \\[0, 1], "),
+        "{page}"
+    );
+    // A log says many things twice.
+    let log = |at: usize| json!({"level": "info", "time": at / 2, "text": "y".repeat(90)});
+    let json = of(log, as_json);
+    assert!(json.contains(r#""others":{"time":[0,1,1,2,2,"#), "{json}");
 }
 
 /// How much is cut, and only cut.

@@ -273,10 +273,42 @@ fn a_url_within_a_text_is_a_link_where_it_would_be_markup() {
     }
 }
 
+/// CN-10: what an SDK wraps for its schema's sake stands alone, and objects of one shape are rows.
+#[test]
+fn a_wrapper_has_no_heading_and_like_objects_are_a_table() {
+    reads(
+        r#"{"result": [{"n": 1}, {"n": 2}]}"#,
+        "| n |\n| ---: |\n| 1 |\n| 2 |",
+    );
+    reads(
+        r#"{"entities": [{"n": 1}]}"#,
+        "## entities\n\n| n |\n| ---: |\n| 1 |",
+    );
+    reads(
+        r#"{"Bern": {"c": 8, "rain": 0.3}, "Thun": {"c": 9, "rain": 0.1}}"#,
+        "|  | c | rain |\n| --- | ---: | ---: |\n| Bern | 8 | 0.3 |\n| Thun | 9 | 0.1 |",
+    );
+    // Of another shape: sections.
+    reads(
+        r#"{"Bern": {"c": 8}, "Thun": {"f": 48}}"#,
+        "## Bern\n\n- **c**: 8\n\n## Thun\n\n- **f**: 48",
+    );
+}
+
+/// CN-10: a comma within an element is no end of it.
+#[test]
+fn a_list_in_a_cell_tells_its_elements_apart() {
+    reads(
+        r#"[{"id": 1, "tags": ["a, b", "c"]}, {"id": 2, "tags": ["d", "e"]}]"#,
+        "| id | tags |\n| ---: | --- |\n| 1 | \"a, b\", \"c\" |\n| 2 | d, e |",
+    );
+}
+
 #[test]
 fn edges_and_ends_keep_their_meaning() {
     reads(r#"{"a": " edge"}"#, "- **a**: ` edge`");
-    reads(r#"{"a": "edge "}"#, "- **a**: `edge `");
+    reads(r#"{"a": "edge "}"#, "- **a**: edge");
+    reads(r#"{"a": " "}"#, "- **a**: ` `");
     reads(r#"{"a": "snake_"}"#, r"- **a**: snake\_");
     reads(r#"{"a": "_snake"}"#, r"- **a**: \_snake");
     reads(r#"{"a": "&;"}"#, "- **a**: &;");

@@ -61,22 +61,35 @@ pub(super) struct Columns<'a> {
     pub(super) labels: Vec<String>,
     /// A cell for each label.
     pub(super) rows: Vec<Vec<Option<Json<'a>>>>,
-    /// The key of the rows that have nothing else, under its name.
-    pub(super) others: Option<(Cow<'a, str>, Vec<Json<'a>>)>,
+    /// The rows that have their key and nothing else.
+    pub(super) others: Option<Others<'a>>,
+}
+
+/// Rows that have their key and nothing else.
+pub(super) struct Others<'a> {
+    /// The names of its members.
+    pub(super) keys: Vec<Cow<'a, str>>,
+    /// A cell for each.
+    pub(super) rows: Vec<Vec<Json<'a>>>,
 }
 
 impl<'a> Columns<'a> {
     /// `rows`, which were made from the first of `origins`, in columns; those at the end that have their
     /// key only apart from the others.
     pub(super) fn of(rows: &[Json<'a>], origins: &[Json<'_>]) -> Option<Self> {
-        let only = |row: &Json<'a>| match row.as_object() {
-            Some([(key, value)]) => Some((key.clone(), value.clone())),
-            _ => None,
+        let keys = rows.last().and_then(keys_alone);
+        let has_lost = |row: &Json<'a>, origin: Option<&Json<'_>>| {
+            let members = |row: &Json<'_>| row.as_object().map(<[_]>::len);
+            origin.is_some_and(|origin| members(row) < members(origin))
         };
-        let key = rows.last().and_then(only).map(|(key, _)| key);
-        let is_other = |row: &Json<'a>| only(row).map(|(name, _)| name) == key;
-        let others = match key {
-            Some(_) => rows.iter().rev().take_while(|row| is_other(row)).count(),
+        // Rows of several members may be like that from the start.
+        let is_other = |(at, row): &(usize, &Json<'a>)| {
+            let alone = keys_alone(row);
+            let is_one = alone.as_ref().is_some_and(|keys| keys.len() == 1);
+            alone == keys && (is_one || has_lost(row, origins.get(*at)))
+        };
+        let others = match keys {
+            Some(_) => rows.iter().enumerate().rev().take_while(is_other).count(),
             None => 0,
         };
         let (whole, others) = rows.split_at(rows.len() - others);
@@ -94,9 +107,15 @@ impl<'a> Columns<'a> {
             origins.iter().take(1).chain(lost).map(Some).collect()
         };
         let mut columns = Table::of(whole, &hidden)?.into_columns(whole.len());
-        columns.others = key.filter(|_| !others.is_empty()).map(|key| {
-            let keys = others.iter().filter_map(only).map(|(_, value)| value);
-            (key, keys.collect())
+        columns.others = keys.filter(|_| !others.is_empty()).map(|keys| {
+            let members = others.iter().filter_map(Json::as_object);
+            let cells = |row: &[(Cow<'a, str>, Json<'a>)]| {
+                row.iter().map(|(_, value)| value.clone()).collect()
+            };
+            Others {
+                keys: keys.into_iter().cloned().collect(),
+                rows: members.map(cells).collect(),
+            }
         });
         Some(columns)
     }
@@ -117,13 +136,51 @@ impl<'a> Columns<'a> {
         let rows = self.rows.into_iter().map(cells).collect();
         members.push(("columns".into(), Json::Array(labels)));
         members.push(("rows".into(), Json::Array(rows)));
-        if let Some((key, keys)) = self.others {
-            let keys = Json::Object(vec![(key, Json::Array(keys))]);
-            members.push(("others".into(), keys));
+        if let Some(others) = self.others {
+            members.push(("others".into(), others.into_json()));
         }
         Json::Object(members)
     }
 }
+
+impl<'a> Others<'a> {
+    /// One key with its values, several as columns.
+    fn into_json(self) -> Json<'a> {
+        let cells = self.cells();
+        let mut keys = self.keys;
+        if keys.len() == 1
+            && let Some(key) = keys.pop()
+        {
+            let values = self.rows.into_iter().flatten().collect();
+            return Json::Object(vec![(key, Json::Array(values))]);
+        }
+        let names = keys.into_iter().map(Json::String).collect();
+        Json::Object(vec![
+            ("columns".into(), Json::Array(names)),
+            ("rows".into(), Json::Array(cells)),
+        ])
+    }
+
+    /// A list for each row.
+    pub(super) fn cells(&self) -> Vec<Json<'a>> {
+        self.rows.iter().cloned().map(Json::Array).collect()
+    }
+}
+
+/// The keys of a row that has its key and nothing else: one member, or a few that are texts and numbers.
+fn keys_alone<'r, 'a>(row: &'r Json<'a>) -> Option<Vec<&'r Cow<'a, str>>> {
+    let members = row.as_object()?;
+    let is_plain = |(_, value): &(_, Json<'a>)| plain(value).is_some();
+    let is_key = match members.len() {
+        1 => true,
+        2..=LONGEST_KEY_ALONE => members.iter().all(is_plain),
+        _ => false,
+    };
+    is_key.then(|| members.iter().map(|(key, _)| key).collect())
+}
+
+/// A key has at most so many members.
+const LONGEST_KEY_ALONE: usize = 3;
 
 type Cells<'v, 'a> = Vec<Option<&'v Json<'a>>>;
 

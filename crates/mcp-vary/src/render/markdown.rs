@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::{
-    LeftOut, Limits, Line, Table, Uniform, are_lines, compact, fits_line, is_multiline, lines,
-    member, on_one_line,
+    Keyed, LeftOut, Limits, Line, Table, Uniform, are_lines, compact, fits_line, is_multiline,
+    lines, member, on_one_line, unwrapped,
 };
 use crate::json::Json;
 
@@ -108,6 +108,7 @@ impl Writer {
     /// Writes `value`; with the `whole` that it was made from, uniform rows as one table, with what
     /// they share above it.
     fn run(mut self, value: &Json<'_>, whole: Option<&Json<'_>>) -> String {
+        let (value, whole) = unwrapped(value, whole);
         self.block(value, whole, FIRST_LEVEL);
         self.out.truncate(self.out.trim_end_matches('\n').len());
         self.out
@@ -116,10 +117,27 @@ impl Writer {
     fn block(&mut self, value: &Json<'_>, whole: Option<&Json<'_>>, level: usize) {
         self.gap();
         match value {
-            Json::Object(members) if !members.is_empty() => self.members(members, whole, level),
+            Json::Object(members) if !members.is_empty() => match Keyed::of(members, &CELL) {
+                Some(keyed) => self.keyed(&keyed),
+                None => self.members(members, whole, level),
+            },
             Json::Array(elements) if !elements.is_empty() => self.elements(elements, whole, level),
             Json::String(text) if is_multiline(text) => self.fence(text, ""),
             line => self.line(line),
+        }
+    }
+
+    /// Objects of one shape as rows, and the keys of those that are not shown.
+    fn keyed(&mut self, keyed: &Keyed<'_, '_>) {
+        self.table(&keyed.table);
+        if !keyed.others.is_empty() {
+            self.gap();
+            self.out.push_str("- **others**: ");
+            for (at, key) in keyed.others.iter().enumerate() {
+                self.out.push_str(if at > 0 { ", " } else { "" });
+                (LINE.key)(&mut self.out, key);
+            }
+            self.out.push('\n');
         }
     }
 
@@ -178,12 +196,10 @@ impl Writer {
         }
         self.gap();
         self.table(&uniform.table);
-        if let Some((key, keys)) = &uniform.others {
+        if let Some(others) = &uniform.others {
             self.gap();
             self.out.push_str("- **others**: ");
-            (LINE.key)(&mut self.out, key);
-            self.out.push_str(": ");
-            LINE.list(&mut self.out, keys, usize::MAX);
+            LINE.others(&mut self.out, others);
             self.out.push('\n');
         }
     }
@@ -297,17 +313,19 @@ fn escaped(out: &mut String, text: &str, place: Place) {
         out.push_str("\"\"");
         return;
     }
-    let has_edge = text.starts_with(char::is_whitespace) || text.ends_with(char::is_whitespace);
     // A border ends a cell even within code.
     let may_be_code = place == Place::Line || !text.contains('|');
-    if may_be_code && has_edge {
+    let is_blank = text.trim_end().is_empty();
+    if may_be_code && (is_blank || text.starts_with(char::is_whitespace)) {
         return code(out, &text);
     }
+    // Nobody sees a space at the end, and code for its sake reads worse.
+    let text = if is_blank { &*text } else { text.trim_end() };
     let start = out.len();
-    let count = escape(out, &text, place);
+    let count = escape(out, text, place);
     if may_be_code && count > 1 && text.chars().count() <= LONGEST_CODE {
         out.truncate(start);
-        code(out, &text);
+        code(out, text);
     }
 }
 

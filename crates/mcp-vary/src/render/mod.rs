@@ -37,7 +37,7 @@ pub use self::tokens::tokens;
 
 use std::borrow::Cow;
 
-use self::columns::Columns;
+use self::columns::{Columns, Others};
 use crate::json::Json;
 
 /// A table with more columns than this becomes sections.
@@ -111,13 +111,45 @@ impl Line {
     }
 
     fn list(&self, out: &mut String, elements: &[Json<'_>], end: usize) -> bool {
+        // A comma within an element is told apart from those between them.
+        let has_comma = |element: &Json<'_>| element.as_str().is_some_and(|it| it.contains(','));
+        let quote = if elements.iter().any(has_comma) {
+            "\""
+        } else {
+            ""
+        };
         for (at, element) in elements.iter().enumerate() {
             out.push_str(if at > 0 { ", " } else { "" });
+            let quote = if element.as_str().is_some() {
+                quote
+            } else {
+                ""
+            };
+            out.push_str(quote);
             if !self.nested(out, element, end) {
                 return false;
             }
+            out.push_str(quote);
         }
         true
+    }
+
+    /// The keys of rows that have nothing else: a list, or a list of each of them where there are several.
+    fn others(&self, out: &mut String, others: &Others<'_>) {
+        for (at, key) in others.keys.iter().enumerate() {
+            out.push_str(if at > 0 { ", " } else { "" });
+            (self.key)(out, key);
+        }
+        out.push_str(": ");
+        let rows = others.rows.iter();
+        match others.keys.len() {
+            1 => self.list(
+                out,
+                &rows.flatten().cloned().collect::<Vec<_>>(),
+                usize::MAX,
+            ),
+            _ => self.list(out, &others.cells(), usize::MAX),
+        };
     }
 
     fn nested(&self, out: &mut String, value: &Json<'_>, end: usize) -> bool {
@@ -243,14 +275,73 @@ impl Table {
     }
 }
 
+/// An object of objects of one shape: a row for each, under its key.
+struct Keyed<'v, 'a> {
+    table: Table,
+    /// The keys at the end of which the objects are left out.
+    others: Vec<&'v Cow<'a, str>>,
+}
+
+impl<'v, 'a> Keyed<'v, 'a> {
+    /// `members` as such a table; none where they are fewer than two, differ in what they have, or have no readable
+    /// table.
+    fn of(members: &'v [(Cow<'a, str>, Json<'a>)], line: &Line) -> Option<Self> {
+        let is_left_out = |(_, value): &&(_, Json<'a>)| value.as_str() == Some(ELLIPSIS);
+        let others = members.iter().rev().take_while(is_left_out).count();
+        let (shown, others) = members.split_at(members.len() - others);
+        let (_, first) = shown.first()?;
+        let are_alike = |value: &Json<'a>| {
+            let (one, other) = (value.as_object()?, first.as_object()?);
+            let mut keys = one.iter().zip(other);
+            Some(one.len() == other.len() && keys.all(|((one, _), (other, _))| one == other))
+        };
+        let has_shape = first.as_object().is_some_and(|first| !first.is_empty());
+        let are_rows = shown
+            .iter()
+            .all(|(_, value)| are_alike(value) == Some(true));
+        if shown.len() < 2 || !has_shape || !are_rows {
+            return None;
+        }
+        let rows: Vec<_> = shown.iter().map(|(_, value)| value.clone()).collect();
+        let mut table = Table::of(&rows, line)?;
+        let key = |(key, _): &(Cow<'a, str>, Json<'a>)| {
+            let mut cell = String::new();
+            (line.key)(&mut cell, key);
+            cell
+        };
+        let keys = Column {
+            label: String::new(),
+            numeric: false,
+            cells: shown.iter().map(key).collect(),
+        };
+        table.columns.insert(0, keys);
+        let others = others.iter().map(|(key, _)| key).collect();
+        Some(Self { table, others })
+    }
+}
+
+/// What `value` wraps for the sake of a schema that must be an object: SDKs call it `result`. A heading over it
+/// would say nothing.
+fn unwrapped<'v, 'w, 'a, 'b>(
+    value: &'v Json<'a>,
+    whole: Option<&'w Json<'b>>,
+) -> (&'v Json<'a>, Option<&'w Json<'b>>) {
+    match value.as_object() {
+        Some([(key, only)]) if key == "result" && is_container(only) && !fits_line(only) => {
+            (only, member(whole, key))
+        }
+        _ => (value, whole),
+    }
+}
+
 /// Uniform rows of a value in few words: what they share, and a table of what they do not.
 struct Uniform<'a> {
     /// Members of all rows, and how texts are made from another column: under the names that they
     /// have as JSON.
     shared: Vec<(&'static str, Json<'a>)>,
     table: Table,
-    /// The key of the rows that have nothing else, under its name.
-    others: Option<(Cow<'a, str>, Vec<Json<'a>>)>,
+    /// The rows that have their key and nothing else.
+    others: Option<Others<'a>>,
 }
 
 impl<'a> Uniform<'a> {

@@ -1,10 +1,12 @@
 //! JSON as plain text, without any markup.
 
+use std::borrow::Cow;
+
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{
-    Column, LeftOut, Limits, Line, Table, Uniform, are_lines, compact, fits_line, is_multiline,
-    is_short_list, lines, member, on_one_line,
+    Column, Keyed, LeftOut, Limits, Line, Table, Uniform, are_lines, compact, fits_line,
+    is_multiline, is_short_list, lines, member, on_one_line, unwrapped,
 };
 use crate::json::Json;
 
@@ -90,6 +92,7 @@ impl Writer {
     /// Writes `value`; with the `whole` that it was made from, uniform rows as one table, with what
     /// they share above it.
     fn run(mut self, value: &Json<'_>, whole: Option<&Json<'_>>) -> String {
+        let (value, whole) = unwrapped(value, whole);
         self.block(value, whole, 0);
         if self.out.ends_with('\n') {
             self.out.pop();
@@ -100,6 +103,9 @@ impl Writer {
     fn block(&mut self, value: &Json<'_>, whole: Option<&Json<'_>>, depth: usize) {
         match value {
             Json::Object(members) if !members.is_empty() => {
+                if self.keyed(members, depth) {
+                    return;
+                }
                 for (key, value) in members {
                     self.indent(depth);
                     plain(&mut self.out, key);
@@ -116,6 +122,27 @@ impl Writer {
             }
             line => self.line(line, depth),
         }
+    }
+
+    /// Objects of one shape as rows, and the keys of those that are not shown; false where `members` are none.
+    fn keyed(&mut self, members: &[(Cow<'_, str>, Json<'_>)], depth: usize) -> bool {
+        let Some(Keyed { table, others }) = Keyed::of(members, &LINE) else {
+            return false;
+        };
+        let Some(table) = Aligned::narrow(table) else {
+            return false;
+        };
+        self.table(&table, depth);
+        if !others.is_empty() {
+            self.indent(depth);
+            self.out.push_str("others: ");
+            for (at, key) in others.iter().enumerate() {
+                self.out.push_str(if at > 0 { ", " } else { "" });
+                plain(&mut self.out, key);
+            }
+            self.out.push('\n');
+        }
+        true
     }
 
     /// What follows a label: its value on the same line, or indented below.
@@ -160,12 +187,10 @@ impl Writer {
             self.line(members, 0);
         }
         self.table(&Aligned::new(uniform.table), depth);
-        if let Some((key, keys)) = &uniform.others {
+        if let Some(others) = &uniform.others {
             self.indent(depth);
             self.out.push_str("others: ");
-            plain(&mut self.out, key);
-            self.out.push_str(": ");
-            LINE.list(&mut self.out, keys, usize::MAX);
+            LINE.others(&mut self.out, others);
             self.out.push('\n');
         }
     }

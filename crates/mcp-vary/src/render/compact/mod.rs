@@ -49,7 +49,9 @@ impl<'a> Compact<'a> {
 /// # Properties
 ///
 /// Of many rows, the first stay whole and the others keep their key: the first member that differs
-/// in all of them. Rows without a key end after those. A text in an array of five has a fifth of the room that a
+/// in all of them, else two or three that do together, else the one that differs most. Rows without such a member end
+/// after those. Of an object that is a list of its members the others keep their names, with [`ELLIPSIS`] or nothing
+/// for what they had. A text in an array of five has a fifth of the room that a
 /// text elsewhere has, within the limits. What stays is as it was: members and elements in order, numbers as they are spelled, texts from
 /// their beginning up to the end of a line, sentence or word, and [`ELLIPSIS`] where they go on. Cuts fall
 /// between whole elements. An element of an array is never dropped for being empty, since those after it would
@@ -260,24 +262,35 @@ impl<'v, 'l> Compacting<'v, 'l> {
     ) -> Json<'a> {
         let budget = self.budget;
         let (count, share) = self.shares(members, bound);
-        let mut kept = Vec::with_capacity(count);
+        let named = self.members_named(members).max(count);
+        let mut kept = Vec::with_capacity(named);
         let stays = |(at, (key, _)): &(usize, &(Cow<'a, str>, Json<'a>))| {
-            *at < count || !bound.admits_without(key)
+            *at < named || !bound.admits_without(key)
         };
         let staying: Vec<_> = members.iter().enumerate().filter(stays).collect();
         if staying.len() < members.len() {
             self.trail
-                .leave_out(Rule::Members, path, count, members.len());
+                .leave_out(Rule::Members, path, named, members.len());
         }
         let is_list = members.len() > self.limits.members;
-        for (_, (key, value)) in staying {
+        let mut has_less = false;
+        for (at, (key, value)) in staying {
             let step = if is_list {
                 Step::Entry(key)
             } else {
                 Step::Member(key)
             };
             let path = self.trail.step(path, step);
-            if self.limits.is_terse && is_empty(value) && bound.admits_without(key) {
+            let sign = (at >= count && is_container(value))
+                .then(|| self.sign_of(value, bound.member(key)))
+                .flatten();
+            if let Some(sign) = sign {
+                if !has_less {
+                    self.trail.leave_out(Rule::Details, path, at, named);
+                    has_less = true;
+                }
+                kept.push((key.clone(), sign));
+            } else if self.limits.is_terse && is_empty(value) && bound.admits_without(key) {
                 self.trail.leave_out(Rule::Empty, path, 0, 1);
             } else {
                 let own = key.len() + 4;
@@ -351,6 +364,16 @@ impl<'v, 'l> Compacting<'v, 'l> {
         detailed.take_while(fits).count().max(1)
     }
 
+    /// How many of `members`, a list of values that nest, keep their key at the least.
+    fn members_named(&self, members: &[(Cow<'_, str>, Json<'_>)]) -> usize {
+        let is_list = members.len() > self.limits.members;
+        let has_room = self.budget == usize::MAX && !self.trail.is_in_array();
+        if !is_list || !has_room || !self.limits.is_terse {
+            return 0;
+        }
+        members.len().min(self.limits.rows)
+    }
+
     /// How many elements an array at hand keeps, and whether it is within another.
     fn limit(&self) -> (usize, bool) {
         let is_inner = self.trail.is_in_array();
@@ -386,7 +409,7 @@ impl<'v, 'l> Compacting<'v, 'l> {
         for (at, element) in elements[..count].iter().enumerate() {
             let path = self.trail.step(path, Step::Element(at));
             let bound = bound.item(at);
-            let short = match key {
+            let short = match &key {
                 Some(key) if at >= whole => self.only_key(element, key, path, bound),
                 _ => self.value(element, path, bound),
             };
@@ -416,12 +439,12 @@ impl<'v, 'l> Compacting<'v, 'l> {
         let key = (whole < count && !is_inner && self.limits.is_terse)
             .then(|| key_of(&elements[..count]))
             .flatten();
-        match key {
+        match &key {
             // Keys and details share the room.
-            Some(_) if self.budget != usize::MAX => {
+            Some(key) if self.budget != usize::MAX => {
                 let half = self.budget / 2;
                 whole = whole.min(self.limits.fitting(&elements[..count], half).max(1));
-                let most = whole + half / LONGEST_KEY;
+                let most = whole + half / LONGEST_KEY / key.len();
                 count = elements.len().min(bound.items(count.min(most)));
             }
             Some(_) => {}
@@ -442,13 +465,13 @@ impl<'v, 'l> Compacting<'v, 'l> {
     fn only_key<'a>(
         &mut self,
         row: &'v Json<'a>,
-        key: &str,
+        key: &[&str],
         path: usize,
         bound: Bound<'_>,
     ) -> Json<'a> {
         let mut kept = Vec::new();
         for (name, value) in row.as_object().unwrap_or_default() {
-            if name == key || !bound.admits_without(name) {
+            if key.contains(&name.as_ref()) || !bound.admits_without(name) {
                 let path = self.trail.step(path, Step::Member(name));
                 kept.push((name.clone(), self.value(value, path, bound.member(name))));
                 self.trail.back();
@@ -464,7 +487,7 @@ struct Rows<'e> {
     /// How many of them stay whole.
     whole: usize,
     /// What the others keep.
-    key: Option<&'e str>,
+    key: Option<Vec<&'e str>>,
 }
 
 /// A member that has no more bytes than this says little.

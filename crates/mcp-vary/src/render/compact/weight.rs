@@ -96,17 +96,50 @@ pub(super) fn size(value: &Json<'_>) -> usize {
     }
 }
 
-/// The first member that every one of `rows` has, and no two alike: what tells them apart.
-pub(super) fn key_of<'v>(rows: &'v [Json<'_>]) -> Option<&'v str> {
-    let candidates = rows.first()?.as_object()?.iter().take(MOST_KEYS);
-    candidates.map(|(key, _)| key.as_ref()).find(|key| {
-        let mut seen = BTreeSet::new();
-        rows.iter().all(|row| match row.get(key) {
-            Some(Json::String(text)) => text.len() <= LONGEST_KEY && seen.insert(text.as_ref()),
-            Some(Json::Number(spelling)) => seen.insert(spelling.as_ref()),
-            _ => false,
-        })
-    })
+/// What tells `rows` apart: the first member that no two have alike; else the first two or three that no two rows
+/// have alike together; else the member that differs most, which with the row's place is as good. None where no
+/// member of the first row is a short text or number in all of them, or it is the same in all.
+pub(super) fn key_of<'v>(rows: &'v [Json<'_>]) -> Option<Vec<&'v str>> {
+    let names = rows.first()?.as_object()?.iter().take(MOST_KEYS);
+    let columns: Vec<(&str, Vec<&str>)> = names
+        .filter_map(|(key, _)| Some((key.as_ref(), column(rows, key)?)))
+        .collect();
+    let count = |at: &[usize]| {
+        let cells = |row| -> Vec<&str> { at.iter().map(|at| columns[*at].1[row]).collect() };
+        (0..rows.len()).map(cells).collect::<BTreeSet<_>>().len()
+    };
+    let distinct: Vec<_> = (0..columns.len()).map(|at| count(&[at])).collect();
+    let single = distinct.iter().position(|count| *count == rows.len());
+    let most = || {
+        let best = (0..columns.len()).rev().max_by_key(|at| distinct[*at])?;
+        (distinct[best] > 1).then_some(vec![best])
+    };
+    let key = match single {
+        Some(at) => vec![at],
+        None => combinations(columns.len())
+            .find(|at| count(at) == rows.len())
+            .or_else(most)?,
+    };
+    Some(key.into_iter().map(|at| columns[at].0).collect())
+}
+
+/// The member `key` of all rows, each as it is spelled; none where one has no short text or number there.
+fn column<'v>(rows: &'v [Json<'_>], key: &str) -> Option<Vec<&'v str>> {
+    let cell = |row: &'v Json<'_>| match row.get(key)? {
+        Json::String(text) => (text.len() <= LONGEST_KEY).then_some(text.as_ref()),
+        Json::Number(spelling) => Some(spelling.as_ref()),
+        _ => None,
+    };
+    rows.iter().map(cell).collect()
+}
+
+/// Every two, then every three of so many.
+fn combinations(count: usize) -> impl Iterator<Item = Vec<usize>> {
+    let pairs = (0..count).flat_map(move |a| (a + 1..count).map(move |b| vec![a, b]));
+    let triples = (0..count).flat_map(move |a| {
+        (a + 1..count).flat_map(move |b| (b + 1..count).map(move |c| vec![a, b, c]))
+    });
+    pairs.chain(triples)
 }
 
 /// Whether `value` carries nothing: `null`, `""`, `[]`, `{}`, or an object of nothing else.
