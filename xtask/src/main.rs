@@ -4,6 +4,7 @@
     reason = "automation talks to whoever started it"
 )]
 
+mod amplify;
 mod behind;
 mod bench;
 mod cargo;
@@ -82,6 +83,18 @@ enum Task {
         #[arg(long, conflicts_with = "only")]
         write: bool,
     },
+    /// Send small messages that would make the gateway hold much, and print what they make it hold
+    Amplify {
+        /// Only the cases whose names hold this
+        #[arg(default_value = "")]
+        only: String,
+        /// Another `vary` than that of the workspace
+        #[arg(long)]
+        vary: Option<std::path::PathBuf>,
+        /// Bring the table in docs/bounds.md up to date
+        #[arg(long, conflicts_with_all = ["only", "vary"])]
+        write: bool,
+    },
     /// Run what takes long, by hand before a release: all of it, or the named phases
     #[command(after_help = extra::help())]
     TestExtra {
@@ -113,6 +126,9 @@ fn main() -> ExitCode {
         } => {
             let crowd = Crowd { clients, only };
             said(soak::soak(&workspace, &crowd, write))
+        }
+        Task::Amplify { only, vary, write } => {
+            said(amplify::amplify(&workspace, vary, &only, write))
         }
         Task::TestExtra { phases, options } => said(extra::run(&workspace, &phases, &options)),
         Task::Tokens { check } => said(tokens::tokens(&workspace, check)),

@@ -7,7 +7,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::workspace::Workspace;
-use crate::{cargo, conformance, faults, guide, interop, layout, requirements, soak, tokens};
+use crate::{
+    amplify, cargo, conformance, faults, guide, interop, layout, requirements, soak, tokens,
+};
 
 /// One part of the tests that can be run alone.
 struct Phase {
@@ -77,6 +79,11 @@ const PHASES: &[Phase] = &[
         name: "soak",
         about: "some hundred clients that come and go in every way leave nothing in the gateway",
         run: |workspace| soak::phase(workspace, soak::SOME),
+    },
+    Phase {
+        name: "amplify",
+        about: "small messages make the gateway hold no more than three times their bounds",
+        run: amplify::phase,
     },
     Phase {
         name: "packages",

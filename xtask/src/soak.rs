@@ -1,5 +1,6 @@
 //! What clients leave in the gateway that come and go in every way there is.
 
+use std::env;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -61,14 +62,16 @@ fn ran(workspace: &Workspace, crowd: &Crowd) -> Result<faults::Soak, String> {
 }
 
 /// A binary of a package, built without the rest of the workspace.
-fn binary(workspace: &Workspace, package: &str, name: &str) -> Result<PathBuf, String> {
+pub(crate) fn binary(workspace: &Workspace, package: &str, name: &str) -> Result<PathBuf, String> {
     let log = workspace.scratch("soak.log")?;
     process::run(
         cargo(workspace).args(["build", "--package", package]),
         &log,
         LIMIT,
     )?;
-    Ok(workspace.path("target/debug").join(name))
+    // All binaries end up beside this one, wherever the target directory is.
+    let this = env::current_exe().map_err(|error| error.to_string())?;
+    Ok(this.with_file_name(name))
 }
 
 /// More than a build takes on a slow machine; it only ends what hangs.

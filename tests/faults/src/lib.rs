@@ -4,6 +4,7 @@
 //! that dies, stops, talks nonsense or comes back as another on command, and asks as clients of both eras.
 //! What they were told and how long it took is the [`Report`].
 
+mod amplify;
 mod case;
 mod client;
 mod gateway;
@@ -15,6 +16,7 @@ pub mod script;
 mod server;
 mod soak;
 
+pub use amplify::{Amplified, AmplifyPrograms, amplify};
 pub use report::{Report, Row, Seen};
 pub use run::{Programs, run, titles};
 pub use soak::{Crowd, Soak, SoakPrograms, soak};

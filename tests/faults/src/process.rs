@@ -70,11 +70,26 @@ pub(crate) fn marked(mark: &str) -> Result<Vec<u32>, String> {
 
 /// KiB of a process that are resident.
 pub(crate) fn memory(process: u32) -> Result<usize, String> {
+    in_status(process, "VmRSS:")
+}
+
+/// KiB of a process that were resident at most since it was told to [forget](forget_peak) that.
+pub(crate) fn peak(process: u32) -> Result<usize, String> {
+    in_status(process, "VmHWM:")
+}
+
+/// Has the kernel begin anew to note how much of a process is resident at most.
+pub(crate) fn forget_peak(process: u32) -> Result<(), String> {
+    let path = format!("/proc/{process}/clear_refs");
+    fs::write(&path, "5").map_err(|error| format!("{path}: {error}"))
+}
+
+fn in_status(process: u32, field: &str) -> Result<usize, String> {
     let path = format!("/proc/{process}/status");
     let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = text.lines().find_map(|line| line.strip_prefix(field));
     let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-    number.ok_or_else(|| format!("{path} says no VmRSS"))
+    number.ok_or_else(|| format!("{path} says no {field}"))
 }
 
 /// The fourth field of `/proc/PID/stat`; the second, the name, may hold anything but ends with `)`.

@@ -5,7 +5,7 @@
 
 mod library;
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::time::Duration;
 
 use jaq_core::data::HasLut;
@@ -100,13 +100,32 @@ impl Projection {
         if values.next().is_some() {
             return Err("it makes more than one value; put it in [ ]".to_owned());
         }
-        let text = first.to_string();
-        if text.len() > LARGEST {
-            return Err(format!("it makes a value of more than {LARGEST} bytes"));
-        }
+        let text = text_of(&first)
+            .ok_or_else(|| format!("it makes a value of more than {LARGEST} bytes"))?;
         // Not every value of jq is one of JSON: `nan`, bytes, keys that are no strings.
         Json::parse(&text).map_err(|error| format!("it makes no JSON: {error}"))?;
         Ok(text)
+    }
+}
+
+/// The value as JSON; none where that is too long. A value may hold another many times, at the cost of one.
+fn text_of(value: &Val) -> Option<String> {
+    let mut text = Text::default();
+    write!(text, "{value}").ok()?;
+    Some(text.0)
+}
+
+/// A text as long as there is room.
+#[derive(Default)]
+struct Text(String);
+
+impl Write for Text {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        if self.0.len() + more.len() > LARGEST {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(more);
+        Ok(())
     }
 }
 
@@ -205,6 +224,13 @@ mod tests {
             (". as {a: $x} | $x", r#"{"a":5}"#, "5"),
             ("\"n: \\(.n)\"", r#"{"n":5}"#, r#""n: 5""#),
             (
+                "[\"\\(1, 2)-\\(3, 4)\"]",
+                "1",
+                r#"["1-3","1-4","2-3","2-4"]"#,
+            ),
+            ("@json \"n: \\(.n)!\"", r#"{"n":["5"]}"#, r#""n: [\"5\"]!""#),
+            ("\"\"", "1", "\"\""),
+            (
                 "def f: ., (. + 1 | f); [limit(1000; f)] | length",
                 "1",
                 "1000",
@@ -257,6 +283,38 @@ mod tests {
             ("10000000000000 * \"x\"", "too large"),
             ("reduce range(60) as $i (\"x\"; . + .)", "too large"),
             ("reduce range(60) as $i ([1]; . += .)", "too large"),
+            (
+                "(\"x\" * 8000000) as $x | [$x, $x]",
+                "more than 8388608 bytes",
+            ),
+            (
+                "(\"x\" * 8000000) as $x | [$x, $x] | tojson | length",
+                "too large",
+            ),
+            (
+                "(\"x\" * 8000000) as $x | [$x, $x] | tostring | length",
+                "too large",
+            ),
+            (
+                "(\"x\" * 8000000) as $x | \"\\([$x, $x])\" | length",
+                "too large",
+            ),
+            (
+                "(\"x\" * 8000000) as $x | \"\\($x)\\($x)\" | length",
+                "too large",
+            ),
+            (
+                "(\"x\" * 8000000) as $x | @json \"\\($x)\\($x)\" | length",
+                "too large",
+            ),
+            (
+                "(\"x\" * 8000000) as $x | [$x, $x] | @json | length",
+                "too large",
+            ),
+            (
+                "(\"x\" * 8000000) as $x | [$x, $x] | join(\",\") | length",
+                "too large",
+            ),
             ("{a: \"x\"} | .a *= 10000000000000", "too large"),
         ] {
             let error = makes(filter, "[1,2]").unwrap_err();

@@ -1,25 +1,34 @@
 //! Templates: a value in the operator's words.
 
+mod filters;
+
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use indexmap::IndexMap;
 use mcp_vary::json::Json;
 use mcp_vary::render;
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value};
+use minijinja::{
+    AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value, escape_formatter,
+};
 
 use super::LARGEST;
 
 /// A template of Jinja's language that makes a text of a value.
 ///
 /// Strict: a name that nothing stands for is an error. It reads nothing but what it is given, runs for so
-/// many steps, and makes a text of so many bytes.
+/// many steps, and makes a text of so many bytes. Nor do its filters and the parts of it that are not written yet make
+/// more. What its operators make is bounded by the language alone, at 100 MB for `*`: templates that use them run one
+/// at a time.
 #[derive(Clone)]
 pub(crate) struct Template {
     environment: Arc<Environment<'static>>,
+    /// Whether an operator may make a long text.
+    has_operators: bool,
 }
 
 impl fmt::Debug for Template {
@@ -90,10 +99,22 @@ impl Template {
             rendered(&value, render::markdown)
         });
         environment.add_filter("plain", |value: Value| rendered(&value, render::text));
+        filters::bound(&mut environment);
+        environment.set_formatter(|out, state, value| {
+            let more = value.as_str().map_or(0, str::len);
+            let made = MADE.get().saturating_add(more);
+            MADE.set(made);
+            if made > MOST_MADE {
+                let why = format!("it makes a text of more than {LARGEST} bytes");
+                return Err(Error::new(ErrorKind::InvalidOperation, why));
+            }
+            escape_formatter(out, state, value)
+        });
         let added = environment.add_template_owned(NAME, source.to_owned());
         added.map_err(|error| format!("is no template: {}", told(&error)))?;
         Ok(Self {
             environment: Arc::new(environment),
+            has_operators: has_operators(source),
         })
     }
 
@@ -105,6 +126,11 @@ impl Template {
     pub(crate) fn render(&self, scope: &Scope) -> Result<String, String> {
         let template = self.environment.get_template(NAME);
         let template = template.map_err(|error| told(&error))?;
+        let _turn = self.has_operators.then(|| {
+            let turn = ONE_AT_A_TIME.lock();
+            turn.unwrap_or_else(PoisonError::into_inner)
+        });
+        MADE.set(0);
         let mut text = Text::default();
         let rendered = template.render_captured_to(scope.names.clone(), &mut text);
         match rendered {
@@ -117,6 +143,36 @@ impl Template {
         }
     }
 }
+
+/// Whether a tag of the template holds what may join or repeat texts.
+fn has_operators(source: &str) -> bool {
+    let mut rest = source;
+    while let Some((_, tag)) = rest.split_once('{') {
+        rest = tag;
+        if !tag.starts_with(['{', '%']) {
+            continue;
+        }
+        let ends = ["}}", "%}"].map(|end| tag.find(end).unwrap_or(tag.len()));
+        let inside = &tag[1..ends[0].min(ends[1]).max(1)];
+        // Where a tag with braces of its own ends takes more to know.
+        let inside = if inside.contains('{') { tag } else { inside };
+        if inside.contains(['*', '+', '~']) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Held by templates that may make a long text in one step.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    /// How many bytes of texts the template that is rendered on this thread has written so far, be it into a variable.
+    static MADE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// What a template may write on its way to its text.
+const MOST_MADE: usize = 2 * LARGEST;
 
 /// What is made, as long as there is room.
 #[derive(Default)]
@@ -281,6 +337,55 @@ mod tests {
             error.starts_with("is no template: ") && error.ends_with("(line 2)"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn filters_make_no_more_than_a_template_may() {
+        let text = format!(r#"{{"t":"{}"}}"#, "x\\n".repeat(1 << 20));
+        for template in [
+            "{{ t | replace('x', 'twenty or so letters') | length }}",
+            "{{ t | replace('', 'twenty or so letters') | length }}",
+            "{{ t | list | length }}",
+            "{{ [t, t, t, t, t] | join('') | length }}",
+            "{{ range(90000) | join('a hundred letters, or as many as it takes to make it too long for a template, which are these') | length }}",
+            "{{ t | indent(100) | length }}",
+            "{{ t | indent(width=100) | length }}",
+            "{{ '%100000000d' | format(1) | length }}",
+            "{{ '%*d' | format(100000000, 1) | length }}",
+            "{{ '%s%s%s%s%s' | format(t, t, t, t, t) | length }}",
+            "{{ range(10000) | list | tojson(indent=1000) | length }}",
+            "{{ [1] | batch(100000000, 0) | list | length }}",
+            "{% set a %}{% for i in range(100) %}{{ t }}{% endfor %}{% endset %}{{ a | length }}",
+        ] {
+            let error = made(template, &text).unwrap_err();
+            assert!(error.contains("bytes"), "{template}: {error}");
+        }
+        for (template, expected) in [
+            ("{{ 'a,b' | replace(',', ';') }}", "a;b"),
+            ("{{ ['a', 1] | join(', ') }}", "a, 1"),
+            ("{{ 'a\\nb' | indent(2, true) }}", "a\n  b"),
+            ("{{ '%5.1f' | format(2.25) }}", "  2.2"),
+            ("{{ {'a': [1]} | tojson }}", r#"{"a": [1]}"#),
+            ("{{ [1, 2, 3] | batch(2) | list | length }}", "2"),
+            ("{{ 'ab' | list | length }}", "2"),
+            ("{{ [{'n': 'x'}] | join(', ', attribute='n') }}", "x"),
+        ] {
+            let made = made(template, "{}").unwrap();
+            assert_eq!(made.trim(), expected.trim(), "{template}");
+        }
+    }
+
+    #[test]
+    fn a_template_with_operators_is_known() {
+        for (source, expected) in [
+            ("**{{ a }}** {%if a%}+{%endif%}", false),
+            ("{{ a ~ b }}", true),
+            ("{% set x = a * 2 %}", true),
+            ("{{ {'a': 1} ~ b }}", true),
+            ("{ a * b }", false),
+        ] {
+            assert_eq!(has_operators(source), expected, "{source}");
+        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use jaq_core::{Cv, Error, Native, ValR, ValXs};
 use jaq_json::{Val, read};
 use jaq_std::ValT as _;
 
-use super::{Kind, LARGEST};
+use super::{Kind, LARGEST, text_of};
 
 /// What the operator's filter is called.
 pub(super) const NAME: &str = "vary_projection";
@@ -25,13 +25,14 @@ const STEP: &str = "vary_step";
 const STEP_VARIABLE: &str = "$vary_step";
 const TIMES: &str = "vary_times";
 const PLUS: &str = "vary_plus";
+const TEXT: &str = "vary_text";
 const OPERAND: &str = "$vary_operand";
 
 /// What would end the process, tell of it, or write to its streams.
 const REFUSED: [&str; 5] = ["halt", "halt_error", "env", "stderr", "debug"];
 const REFUSED_FUNCTIONS: [&str; 4] = ["halt", "env", "stderr_empty", "debug_empty"];
 /// What is done here.
-const REPLACED: [&str; 2] = ["range", "fromjson"];
+const REPLACED: [&str; 3] = ["range", "fromjson", "tojson"];
 
 /// `range` in steps: its own would go on without one.
 const RANGE: &str = "def range($from; $to; $by):
@@ -119,13 +120,22 @@ pub(super) fn functions() -> impl Iterator<Item = Fun<Kind>> {
         [].into(),
         Native::new(|cv| bome(from_json(&cv.1).map_err(Error::str))),
     );
+    let to_json: Fun<Kind> = (
+        "tojson",
+        [].into(),
+        Native::new(|cv| {
+            let text = text_of(&cv.1).ok_or(TOO_LARGE);
+            bome(text.map(Val::utf8_str).map_err(Error::str))
+        }),
+    );
+    let text: Fun<Kind> = (TEXT, [].into(), Native::new(|cv| bome(as_text(cv.1))));
     let times: Fun<Kind> = (TIMES, v(2), Native::new(|cv| calculate(cv, times)));
     let plus: Fun<Kind> = (PLUS, v(2), Native::new(|cv| calculate(cv, plus)));
     jaq_core::funs()
         .chain(jaq_std::funs())
         .chain(jaq_json::funs())
         .filter(|(name, ..)| !REFUSED_FUNCTIONS.contains(name) && !REPLACED.contains(name))
-        .chain([step, from_json, times, plus])
+        .chain([step, from_json, to_json, text, times, plus])
 }
 
 /// What `operate` makes of the two arguments.
@@ -160,6 +170,15 @@ fn plus(left: Val, right: Val) -> ValR<Val> {
         return Err(Error::str(TOO_LARGE));
     }
     left + right
+}
+
+/// The text that a value becomes inside of another, where that is not too long.
+fn as_text(value: Val) -> ValR<Val> {
+    if value.as_bytes().is_some() {
+        return Ok(value);
+    }
+    let text = text_of(&value).ok_or(TOO_LARGE);
+    text.map(Val::utf8_str).map_err(Error::str)
 }
 
 const TOO_LARGE: &str = "it makes a value that is too large";
@@ -218,13 +237,7 @@ fn operation<'s>(
 fn inside(term: Term<&str>) -> Term<&str> {
     match term {
         Term::Def(defs, body) => Term::Def(defs.into_iter().map(in_steps).collect(), boxed(body)),
-        Term::Str(format, parts) => {
-            let parts = parts.into_iter().map(|part| match part {
-                StrPart::Term(term) => StrPart::Term(inside(term)),
-                part => part,
-            });
-            Term::Str(format, parts.collect())
-        }
+        Term::Str(format, parts) => joined(format.unwrap_or(TEXT), parts),
         Term::Arr(term) => Term::Arr(term.map(boxed)),
         Term::Obj(members) => Term::Obj(pairs(members, |value| value.map(inside))),
         Term::Neg(term) => Term::Neg(boxed(term)),
@@ -255,6 +268,20 @@ fn inside(term: Term<&str>) -> Term<&str> {
         Term::Recurse => after_step(Term::Recurse),
         term @ (Term::Id | Term::Num(_) | Term::Break(_) | Term::Var(_)) => term,
     }
+}
+
+/// A text of parts, each made by the filter `format`, and joined by what looks at what it would make.
+fn joined<'s>(format: &'s str, parts: Vec<StrPart<&'s str, Term<&'s str>>>) -> Term<&'s str> {
+    let text = |part: StrPart<&'s str, Term<&'s str>>| match part {
+        StrPart::Term(term) => {
+            let text = Box::new(Term::Call(format, Vec::new()));
+            Term::BinOp(boxed(Box::new(term)), BinaryOp::Pipe(None), text)
+        }
+        part => Term::Str(None, vec![part]),
+    };
+    let joined = parts.into_iter().map(text);
+    let joined = joined.reduce(|left, right| Term::Call(PLUS, vec![left, right]));
+    joined.unwrap_or_else(|| Term::Str(None, Vec::new()))
 }
 
 #[expect(clippy::boxed_local, reason = "terms are boxed in terms")]

@@ -1,0 +1,377 @@
+//! The ways in which little becomes much, each with its bound.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::client::{Client, at_once, initialize};
+use super::server::{Kind, Server};
+
+/// One way.
+pub(super) struct Case {
+    /// What is sent.
+    pub(super) name: &'static str,
+    /// The bound, in bytes.
+    pub(super) bound: usize,
+    /// What bounds it.
+    pub(super) what: &'static str,
+    /// How many MiB it took, in full size, when nothing bounded it.
+    pub(super) before: &'static str,
+    pub(super) config: Value,
+    pub(super) server: Kind,
+    pub(super) run: Run,
+}
+
+/// Sends what is sent, and says what is answered.
+type Run = Box<dyn Fn(&Client, &Server) -> Result<String, String>>;
+
+/// How much is sent.
+pub(super) struct Cases {
+    is_reduced: bool,
+}
+
+impl Cases {
+    pub(super) const fn new(is_reduced: bool) -> Self {
+        Self { is_reduced }
+    }
+
+    pub(super) fn all(&self) -> Vec<Case> {
+        let mut all = vec![
+            self.bodies(),
+            self.capabilities(),
+            self.arguments_beside_a_state(),
+            self.subscriptions(),
+        ];
+        all.extend(self.choices());
+        all.extend([self.list(), self.classes(), self.depth()]);
+        all.extend(self.templates());
+        all
+    }
+
+    /// Of two numbers the one for this size.
+    const fn of(&self, full: usize, reduced: usize) -> usize {
+        if self.is_reduced { reduced } else { full }
+    }
+
+    fn memory(&self) -> usize {
+        self.of(256 * MIB, 32 * MIB)
+    }
+
+    /// The defaults in full size, so that a build of before can be measured, too.
+    fn config(&self) -> Value {
+        match self.is_reduced {
+            true => json!({"limits": {"memory": format!("{} MiB", self.memory() / MIB)}}),
+            false => json!({}),
+        }
+    }
+
+    fn bodies(&self) -> Case {
+        let connections = self.of(200, 24);
+        Case {
+            name: "bodies of 4 MiB whose last byte does not come",
+            bound: self.memory(),
+            what: MEMORY,
+            before: "854",
+            config: self.config(),
+            server: Kind::default(),
+            run: Box::new(move |client, _| client.unfinished(connections, 4 * MIB)),
+        }
+    }
+
+    fn capabilities(&self) -> Case {
+        let clients = self.of(32, 4);
+        Case {
+            name: "capabilities of 4 MiB, `[]` in `[]`, at once",
+            bound: self.memory(),
+            what: MEMORY,
+            before: "835",
+            config: self.config(),
+            server: Kind::default(),
+            run: Box::new(move |client, _| {
+                let body = initialize(&format!(r#"{{"x":{}}}"#, arrays(4 * MIB - 1024)));
+                let answers = at_once(clients, |_| client.post("", &body));
+                Ok(in_short(
+                    &answers?.iter().map(|it| it.in_short()).collect::<Vec<_>>(),
+                ))
+            }),
+        }
+    }
+
+    fn arguments_beside_a_state(&self) -> Case {
+        let clients = self.of(8, 2);
+        Case {
+            name: "arguments of 4 MiB beside a `requestState`, at once",
+            bound: self.memory(),
+            what: MEMORY,
+            before: "735",
+            config: self.config(),
+            server: Kind::default(),
+            run: Box::new(move |client, _| {
+                let params = format!(
+                    r#"{{"name":"text","requestState":"x","arguments":{{"a":{}}}}}"#,
+                    arrays(4 * MIB - 1024)
+                );
+                let answers = at_once(clients, |_| client.modern_text("", "tools/call", &params));
+                Ok(in_short(
+                    &answers?.iter().map(|it| it.in_short()).collect::<Vec<_>>(),
+                ))
+            }),
+        }
+    }
+
+    fn subscriptions(&self) -> Case {
+        let (long, sessions, short) = (self.of(180, 10), self.of(4, 1), self.of(1000, 100));
+        Case {
+            name: "subscriptions to URIs of 4 MiB, and many to URIs of 8 KiB",
+            bound: self.memory(),
+            what: "`limits.memory`, a quarter of it for subscriptions",
+            before: "",
+            config: self.config(),
+            server: Kind::default(),
+            run: Box::new(move |client, _| {
+                let subscribe = |session: &str, bytes: usize, at: usize| {
+                    let uri = format!("a:{at}{}", "x".repeat(bytes));
+                    let params = json!({"uri": uri});
+                    let body = json!({"jsonrpc": "2.0", "id": 2, "method": "resources/subscribe", "params": params});
+                    let answer = client.post(session, &body.to_string())?;
+                    Ok::<_, String>(answer.in_short())
+                };
+                let session = client.session(&json!({}))?;
+                let mut answers = (0..long)
+                    .map(|at| subscribe(&session, 4 * MIB - 1024, at))
+                    .collect::<Result<Vec<_>, _>>()?;
+                for _ in 0..sessions {
+                    let session = client.session(&json!({}))?;
+                    for at in 0..short {
+                        answers.push(subscribe(&session, 8000, at)?);
+                    }
+                }
+                Ok(in_short(&answers))
+            }),
+        }
+    }
+
+    /// Arguments that none of so many branches take.
+    fn choices(&self) -> Vec<Case> {
+        let mut cases = Vec::new();
+        for (name, branches, bytes) in [
+            (
+                "an argument of 4 MB that none of 200 branches takes",
+                200,
+                4_000_000,
+            ),
+            ("one of 1 MB that none of 2,000 takes", 2_000, 1_000_000),
+            ("one of 0.1 MB that none of 20,000 takes", 20_000, 100_000),
+        ] {
+            if self.is_reduced && branches != 2_000 {
+                continue;
+            }
+            let mut config = self.config();
+            config["variants"] = json!({"v": {"dialect": "gemini"}});
+            cases.push(Case {
+                name,
+                bound: self.memory(),
+                what: "`limits.memory`, 100,000 values, and 16 MiB of copies in errors",
+                before: "",
+                config,
+                server: Kind {
+                    branches,
+                    ..Kind::default()
+                },
+                run: Box::new(move |client, _| {
+                    let array = format!("[0{}]", ",0".repeat(bytes / 2));
+                    let params = format!(r#"{{"name":"choose","arguments":{{"a":{array}}}}}"#);
+                    let answers = at_once(2, |_| client.modern_text("", "tools/call", &params));
+                    Ok(in_short(
+                        &answers?.iter().map(|it| it.in_short()).collect::<Vec<_>>(),
+                    ))
+                }),
+            });
+        }
+        cases
+    }
+
+    fn list(&self) -> Case {
+        let tools = self.of(1_000_000, 150_000);
+        Case {
+            name: self.or(
+                "a list of 1,000,000 tools on one page",
+                "a list of 150,000 tools on one page",
+            ),
+            bound: 128 * MIB,
+            what: "what a list may take",
+            before: "",
+            config: self.config(),
+            server: Kind {
+                tools,
+                ..Kind::default()
+            },
+            run: Box::new(|client, server| {
+                reread(client, server)?;
+                let answer = client.list()?;
+                Ok(match answer.body.len() {
+                    0..10_000 => "the list before".to_owned(),
+                    bytes => format!("{} MB", bytes / 1_000_000),
+                })
+            }),
+        }
+    }
+
+    /// Clients that can do different things before a list that is long, but not too long.
+    fn classes(&self) -> Case {
+        let tools = self.of(25_000, 3_000);
+        Case {
+            name: self.or(
+                "seven odd combinations of capabilities, before 25,000 tools",
+                "seven odd combinations of capabilities, before 3,000 tools",
+            ),
+            bound: self.of(64 * MIB, 12 * MIB),
+            what: "what one list takes",
+            before: "",
+            config: self.config(),
+            server: Kind {
+                tools,
+                ..Kind::default()
+            },
+            run: Box::new(|client, server| {
+                reread(client, server)?;
+                let listed = client.list()?.body.len();
+                for odd in [
+                    json!({"roots": {}}),
+                    json!({"roots": {"listChanged": true}}),
+                    json!({"sampling": {}}),
+                    json!({"sampling": {"tools": {}}}),
+                    json!({"sampling": {"context": {}}}),
+                    json!({"sampling": {"context": {}, "tools": {}}}),
+                    json!({"elicitation": {"url": {}}}),
+                ] {
+                    let session = client.session(&odd)?;
+                    let list = r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#;
+                    client.post(&session, list)?;
+                }
+                Ok(format!("{} KB each", listed / 1000))
+            }),
+        }
+    }
+
+    fn depth(&self) -> Case {
+        Case {
+            name: "an answer that nests 100,000 deep, to six at once",
+            bound: 8 * MIB,
+            what: "128 levels",
+            before: "",
+            config: self.config(),
+            server: Kind::default(),
+            run: Box::new(|client, _| {
+                let params = json!({"name": "deep", "arguments": {}});
+                let answers = at_once(6, |_| client.modern("", "tools/call", &params));
+                Ok(in_short(
+                    &answers?.iter().map(|it| it.in_short()).collect::<Vec<_>>(),
+                ))
+            }),
+        }
+    }
+
+    /// Filters of templates that make much of a text, for six at once.
+    fn templates(&self) -> Vec<Case> {
+        let mut cases = Vec::new();
+        for (name, template) in [
+            (
+                "a template with `replace`, of a text of 1 MB, to six at once",
+                format!("{{{{ text | replace('x', '{}') }}}}", "long ".repeat(300)),
+            ),
+            (
+                "the same with `indent`",
+                "{{ text | indent(1000, true, true) }}".to_owned(),
+            ),
+            (
+                "the same with `join`",
+                format!("{{{{ text | list | join('{}') }}}}", "long ".repeat(100)),
+            ),
+            ("the same with `*`", "{{ text * 90 }}".to_owned()),
+        ] {
+            if self.is_reduced && !name.contains("replace") {
+                continue;
+            }
+            let mut config = self.config();
+            config["results"] = json!([{"tools": ["text"], "markdown": template}]);
+            let (bound, what) = match name.contains('*') {
+                true => (96 * MIB, "what the language allows for `*`, one at a time"),
+                false => (6 * 8 * MIB, "8 MiB for each"),
+            };
+            cases.push(Case {
+                name,
+                bound,
+                what,
+                before: "",
+                config,
+                server: Kind {
+                    text: 1_000_000,
+                    ..Kind::default()
+                },
+                run: Box::new(|client, _| {
+                    let params = json!({"name": "text", "arguments": {}});
+                    let answers = at_once(6, |_| {
+                        client.modern("format=markdown", "tools/call", &params)
+                    });
+                    Ok(in_short(
+                        &answers?.iter().map(|it| it.in_short()).collect::<Vec<_>>(),
+                    ))
+                }),
+            });
+        }
+        cases
+    }
+
+    const fn or(&self, full: &'static str, reduced: &'static str) -> &'static str {
+        if self.is_reduced { reduced } else { full }
+    }
+}
+
+/// Has the list of tools read once more: one that is not listed may be new.
+fn reread(client: &Client, server: &Server) -> Result<(), String> {
+    let (before, begun) = (server.listed(), Instant::now());
+    while server.listed() == before {
+        if begun.elapsed() > Duration::from_secs(60) {
+            return Err("the list is not read again".to_owned());
+        }
+        client.modern(
+            "",
+            "tools/call",
+            &json!({"name": "unknown", "arguments": {}}),
+        )?;
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    // Whoever asks now waits for what is being read.
+    for _ in 0..5 {
+        client.list()?;
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
+
+/// Each answer once, with how often it came where there are several.
+fn in_short(answers: &[String]) -> String {
+    let mut counts: Vec<(&String, usize)> = Vec::new();
+    for answer in answers {
+        match counts.iter_mut().find(|(known, _)| *known == answer) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((answer, 1)),
+        }
+    }
+    if let [(answer, _)] = counts[..] {
+        return answer.clone();
+    }
+    let counts = counts
+        .iter()
+        .map(|(answer, count)| format!("{count} × {answer}"));
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+/// About so many bytes of arrays in an array.
+fn arrays(bytes: usize) -> String {
+    format!("[[]{}]", ",[]".repeat(bytes / 3 - 1))
+}
+
+const MIB: usize = 1 << 20;
+const MEMORY: &str = "`limits.memory`";

@@ -1,0 +1,172 @@
+//! Small messages that make the gateway hold much: each way that was found, its bound, and what it comes to.
+//!
+//! The real `vary serve` stands in front of a server that answers as the case needs it. Its memory is read before the
+//! case, at its highest during it, and some seconds after it. More than three times the bound is a failure: an allocator
+//! keeps pages, and a message is copied on its way.
+
+mod cases;
+mod client;
+mod server;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::json;
+
+use self::cases::{Case, Cases};
+use self::client::Client;
+use self::server::Server;
+use crate::gateway::Gateway;
+use crate::process;
+
+/// Where things are, and how much is done.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "whoever runs the amplifications names all of them"
+)]
+pub struct AmplifyPrograms {
+    /// The binary `vary`.
+    pub vary: PathBuf,
+    /// A directory for configurations.
+    pub scratch: PathBuf,
+    /// Whether each case is as small as shows it.
+    pub is_reduced: bool,
+    /// Only the cases whose names hold this; empty: all.
+    pub only: String,
+}
+
+/// What the amplifications came to.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Amplified {
+    /// The table of the page.
+    pub table: String,
+    /// How many cases stayed within their bounds.
+    pub passed: usize,
+    /// What went beyond its bound, and why.
+    pub failed: Vec<String>,
+}
+
+/// The memory of a gateway in a case, in KiB.
+struct Measured {
+    idle: usize,
+    peak: usize,
+    after: usize,
+    /// What clients were answered.
+    answer: String,
+}
+
+/// Runs the cases one after the other.
+///
+/// # Errors
+///
+/// When the gateway cannot be started or looked at.
+pub fn amplify(programs: &AmplifyPrograms) -> Result<Amplified, String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
+    let mut amplified = Amplified {
+        table: HEAD.to_owned(),
+        passed: 0,
+        failed: Vec::new(),
+    };
+    let cases = Cases::new(programs.is_reduced);
+    for case in cases.all() {
+        if !case.name.contains(&programs.only) {
+            continue;
+        }
+        let measured = runtime.block_on(measured(programs, &case));
+        let measured = measured.map_err(|error| format!("{}: {error}", case.name))?;
+        amplified.table.push_str(&row(&case, &measured));
+        let grown = measured.peak.saturating_sub(measured.idle);
+        let most = MOST * case.bound / 1024;
+        match grown <= most {
+            true => amplified.passed += 1,
+            false => amplified.failed.push(format!(
+                "{}: {} MiB more than before it, of {} MiB that are allowed",
+                case.name,
+                mebibytes(grown),
+                mebibytes(most)
+            )),
+        }
+    }
+    Ok(amplified)
+}
+
+async fn measured(programs: &AmplifyPrograms, case: &Case) -> Result<Measured, String> {
+    let server = Server::start(case.server)?;
+    fs::create_dir_all(&programs.scratch).map_err(|error| error.to_string())?;
+    let path = programs.scratch.join("amplify.json");
+    let mut config = case.config.clone();
+    config["servers"] = json!({"s": {"url": server.url()}});
+    fs::write(&path, config.to_string()).map_err(|error| error.to_string())?;
+    let arguments = ["--config".to_owned(), path.display().to_string()];
+    let mut gateway = Gateway::on_http(&programs.vary, &arguments)?;
+    let url = gateway.url().await?;
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+    let client = Client::new(address);
+    let process = gateway.process();
+    tokio::task::block_in_place(|| {
+        // What is made once has been made.
+        client.list()?;
+        let idle = settled(process)?;
+        process::forget_peak(process)?;
+        let answer = (case.run)(&client, &server)?;
+        let peak = process::peak(process)?;
+        if !programs.is_reduced {
+            std::thread::sleep(CALM);
+        }
+        Ok(Measured {
+            idle,
+            peak,
+            after: process::memory(process)?,
+            answer,
+        })
+    })
+}
+
+/// What a process has when it does not grow any more.
+fn settled(process: u32) -> Result<usize, String> {
+    let mut last = process::memory(process)?;
+    for _ in 0..20 {
+        std::thread::sleep(Duration::from_millis(100));
+        let now = process::memory(process)?;
+        if now <= last {
+            return Ok(now);
+        }
+        last = now;
+    }
+    Ok(last)
+}
+
+fn row(case: &Case, measured: &Measured) -> String {
+    let grown = measured.peak.saturating_sub(measured.idle);
+    format!(
+        "| {} | {} | {} MiB: {} | {} | {} | {} | {} | {} |\n",
+        case.name,
+        measured.answer,
+        case.bound >> 20,
+        case.what,
+        case.before,
+        mebibytes(grown),
+        mebibytes(measured.idle),
+        mebibytes(measured.peak),
+        mebibytes(measured.after),
+    )
+}
+
+fn mebibytes(kibibytes: usize) -> usize {
+    kibibytes.div_ceil(1024)
+}
+
+/// So many times its bound a case may take, as resident memory.
+const MOST: usize = 3;
+/// How long after a case it is looked again.
+const CALM: Duration = Duration::from_secs(1);
+
+const HEAD: &str = "| what is sent | what is answered | bound | more at the peak, before there was one (MiB) \
+| more at the peak (MiB) | idle | peak | after |\n|---|---|---|--:|--:|--:|--:|--:|\n";

@@ -1,0 +1,161 @@
+//! A server behind the gateway whose answers are as large as a case needs them.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use serde_json::{Value, json};
+
+/// What the server lists and answers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Kind {
+    /// How many tools it lists from its second list on.
+    pub(super) tools: usize,
+    /// How many branches the argument of `choose` has.
+    pub(super) branches: usize,
+    /// How many bytes the text of a result has.
+    pub(super) text: usize,
+}
+
+/// A server that runs until this process ends.
+#[derive(Debug)]
+pub(super) struct Server {
+    address: String,
+    state: Arc<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    kind: Kind,
+    /// How often the tools were listed.
+    listed: AtomicUsize,
+}
+
+impl Server {
+    pub(super) fn start(kind: Kind) -> Result<Self, String> {
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
+        let address = listener.local_addr().map_err(|error| error.to_string())?;
+        let state = Arc::new(State {
+            kind,
+            listed: AtomicUsize::new(0),
+        });
+        let shared = Arc::clone(&state);
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let state = Arc::clone(&shared);
+                thread::spawn(move || state.serve(stream));
+            }
+        });
+        Ok(Self {
+            address: address.to_string(),
+            state,
+        })
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    /// How often the tools were listed.
+    pub(super) fn listed(&self) -> usize {
+        self.state.listed.load(Ordering::Relaxed)
+    }
+}
+
+impl State {
+    fn serve(&self, stream: TcpStream) -> Option<()> {
+        let mut reader = BufReader::new(stream);
+        loop {
+            let mut length = 0;
+            let mut verb = String::new();
+            loop {
+                let mut line = String::new();
+                if reader.read_line(&mut line).ok()? == 0 {
+                    return None;
+                }
+                let line = line.trim_end();
+                if verb.is_empty() {
+                    verb = line.split(' ').next()?.to_owned();
+                }
+                if line.is_empty() {
+                    break;
+                }
+                let (name, value) = line.split_once(':').unwrap_or((line, ""));
+                if name.eq_ignore_ascii_case("content-length") {
+                    length = value.trim().parse().ok()?;
+                }
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).ok()?;
+            let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+            let reply = match (&*verb, &message["id"]) {
+                ("POST", Value::Null) => reply("202 Accepted", ""),
+                ("POST", id) => reply("200 OK", &self.answer(id, &message)),
+                _ => reply("405 Method Not Allowed", ""),
+            };
+            reader.get_mut().write_all(reply.as_bytes()).ok()?;
+        }
+    }
+
+    fn answer(&self, id: &Value, message: &Value) -> String {
+        let result = match message["method"].as_str().unwrap_or_default() {
+            "initialize" => json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": {"tools": {}, "resources": {"subscribe": true}},
+                "serverInfo": {"name": "s", "version": "1"},
+            })
+            .to_string(),
+            "tools/list" => self.tools(),
+            "resources/list" => r#"{"resources":[]}"#.to_owned(),
+            "resources/templates/list" => r#"{"resourceTemplates":[]}"#.to_owned(),
+            "tools/call" => self.call(message),
+            "ping" | "resources/subscribe" | "resources/unsubscribe" => "{}".to_owned(),
+            _ => {
+                return format!(
+                    r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32601,"message":"unknown"}}}}"#
+                );
+            }
+        };
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+    }
+
+    /// Few tools at first, so that what the others take can be seen.
+    fn tools(&self) -> String {
+        let branches = vec![r#"{"type":"integer"}"#; self.kind.branches.max(1)].join(",");
+        let mut tools = format!(
+            r#"{{"tools":[{{"name":"text","inputSchema":{{"type":"object"}}}},{{"name":"deep","inputSchema":{{"type":"object"}}}},{{"name":"choose","inputSchema":{{"type":"object","properties":{{"a":{{"anyOf":[{branches}]}}}}}}}}"#
+        );
+        if self.listed.fetch_add(1, Ordering::Relaxed) > 0 {
+            for at in 0..self.kind.tools {
+                tools.push_str(&format!(r#",{{"name":"t{at}"}}"#));
+            }
+        }
+        tools.push_str("]}");
+        tools
+    }
+
+    fn call(&self, message: &Value) -> String {
+        match message["params"]["name"].as_str() {
+            Some("deep") => {
+                let (open, close) = ("[".repeat(DEPTH), "]".repeat(DEPTH));
+                format!(r#"{{"content":[],"structuredContent":{{"a":{open}{close}}}}}"#)
+            }
+            _ => {
+                let text = "x y\\n".repeat(self.kind.text / 4);
+                format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#)
+            }
+        }
+    }
+}
+
+fn reply(status: &str, body: &str) -> String {
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// How many arrays `deep` answers in each other.
+const DEPTH: usize = 100_000;
