@@ -39,9 +39,11 @@ fn fold(c: char) -> impl Iterator<Item = char> {
         '\u{130}' | '\u{131}' => Some('i'),
         _ => None,
     };
-    let mapped = one
-        .is_none()
-        .then(|| c.to_uppercase().flat_map(char::to_lowercase));
+    // Lower case first, for the capital sharp s, which is its own upper case.
+    let mapped = one.is_none().then(|| {
+        let upper = c.to_lowercase().flat_map(char::to_uppercase);
+        upper.flat_map(char::to_lowercase)
+    });
     one.into_iter().chain(mapped.into_iter().flatten())
 }
 
