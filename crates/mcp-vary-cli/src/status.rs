@@ -164,7 +164,7 @@ pub(crate) fn known_variants(status: &Value) -> Vec<ServerVariant> {
 
 fn servers(servers: &[Value]) -> String {
     let mut rows = vec![
-        ["server", "state", "for", "tools", "eras"]
+        ["server", "state", "for", "eras", "tools"]
             .map(str::to_owned)
             .to_vec(),
     ];
@@ -175,11 +175,11 @@ fn servers(servers: &[Value]) -> String {
             text(&server["name"]).to_owned(),
             text(&server["state"]).to_owned(),
             lasting(&server["since"]),
-            tools.map_or_else(|| "-".to_owned(), |tools| tools.to_string()),
             eras.join(", "),
+            tools.map_or_else(|| "-".to_owned(), |tools| tools.to_string()),
         ]);
     }
-    let mut out = table(&rows, 3);
+    let mut out = table(&rows, 4);
     let reasons = servers.iter().flat_map(|it| {
         let unread = it["unread"].as_object().into_iter().flatten();
         let unread = unread.map(|(_, why)| format!("{}: {}", text(&it["name"]), text(why)));
@@ -294,9 +294,9 @@ mod tests {
         insta::assert_snapshot!(shown(&status), @r#"
         vary 1.2.3, up for 1d 1h, 1 session
 
-        server  state  for  tools  eras
-        git     up     59s      7  2025-11-25, 2026-07-28
-        far     down   1h       -
+        server  state  for  eras                    tools
+        git     up     59s  2025-11-25, 2026-07-28      7
+        far     down   1h                               -
 
         server `far` cannot be reached
 

@@ -152,12 +152,14 @@ fn typed(result: &str) -> (&'static str, &str) {
 /// cached, and what servers of 2026-07-28 put into `_meta` of every result.
 pub(crate) fn without_modern_members(result: &str) -> Cow<'_, str> {
     let mut out = Cow::Borrowed(result);
-    // Other types of results are those of extensions that the client declared.
-    let is_complete = splice::get(result, RESULT_TYPE) == Some(r#""complete""#);
-    let keys = [RESULT_TYPE, "ttlMs", "cacheScope"].into_iter();
-    for key in keys.skip(usize::from(!is_complete)) {
-        if splice::get(&out, key).is_some() {
-            out = Cow::Owned(splice::cut(&out, key).into_owned());
+    // Other types of results are those of extensions that the client declared, and `ttlMs` of a task is the task's.
+    let kind = splice::get(result, RESULT_TYPE);
+    let is_other = kind.is_some_and(|kind| kind != r#""complete""#);
+    if !is_other && splice::get(result, "taskId").is_none() {
+        for key in [RESULT_TYPE, "ttlMs", "cacheScope"] {
+            if splice::get(&out, key).is_some() {
+                out = Cow::Owned(splice::cut(&out, key).into_owned());
+            }
         }
     }
     let meta = splice::get(&out, "_meta").unwrap_or("{}");
@@ -360,6 +362,14 @@ mod tests {
             (
                 r#"{"content":[],"structuredContent":{"resultType":1},"_meta":{ }}"#,
                 r#"{"content":[],"structuredContent":{"resultType":1},"_meta":{ }}"#,
+            ),
+            (
+                r#"{"resultType":"task","taskId":"1","ttlMs":1.5}"#,
+                r#"{"resultType":"task","taskId":"1","ttlMs":1.5}"#,
+            ),
+            (
+                r#"{"resultType":"complete","taskId":"1","status":"working","ttlMs":null}"#,
+                r#"{"resultType":"complete","taskId":"1","status":"working","ttlMs":null}"#,
             ),
         ] {
             assert_eq!(without_modern_members(told), expected);

@@ -85,7 +85,7 @@ async fn results_of_a_modern_server_lose_what_legacy_clients_cannot_read() {
         (
             "tools/call",
             r#"{ "resultType" : "complete", "structuredContent":[1.0], "content" : [ ] }"#,
-            r#"{ "resultType" : "complete", "content" : [{"type":"text","text":"[1.0]"}] }"#,
+            r#"{ "content" : [{"type":"text","text":"[1.0]"}] }"#,
         ),
         (
             "tools/call",
