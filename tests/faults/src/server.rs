@@ -126,15 +126,17 @@ impl Server {
         format!("http://{}:{}/mcp", self.host, self.port)
     }
 
-    /// Sends a signal to the process that was started last.
+    /// Sends a signal to the process that was started last, of those that run: one that was only asked whether it knows
+    /// sessions ends by itself.
     pub(crate) fn signal(&self, signal: Signal) -> Result<(), String> {
         let processes = self.processes();
         let last = processes.last().ok_or("the server was never started")?;
         // The number of one that is gone may be somebody else's by now.
-        if !process::is_running(*last, &self.mark()) {
-            return Err(format!("the server's process {last} has ended"));
-        }
-        process::signal(*last, signal)
+        let mark = self.mark();
+        let mut running = processes.iter().rev();
+        let running = running.find(|process| process::is_running(**process, &mark));
+        let running = running.ok_or_else(|| format!("the server's process {last} has ended"))?;
+        process::signal(*running, signal)
     }
 
     /// Kills it; over HTTP, waits until it is gone.

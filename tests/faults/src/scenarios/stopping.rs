@@ -116,13 +116,14 @@ pub(crate) async fn twice(case: &mut Case) -> Result<(), String> {
 /// Asked to end while the server is down, and an attempt to start it may be under way.
 pub(crate) async fn while_down(case: &mut Case) -> Result<(), String> {
     let mut house = case.open_warm().await?;
+    let before = case.server.processes().len();
     case.server
         .rewrite(|script| script.start = Start::Silence)?;
     case.server.kill().await?;
     if case.is_stdio() {
         until(|| {
             let started = case.server.processes().len();
-            holds(started > 1, "the server was not started again")
+            holds(started > before, "the server was not started again")
         })
         .await?;
     }
