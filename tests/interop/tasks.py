@@ -196,7 +196,9 @@ async def of_none(cores, extensions):
 
 async def main():
     cores = ["everything", "everything-http"] if JOB["way"] == "http" else ["everything"]
-    extensions = ["fixture", "modern"]
+    # In a session the fixture is served in 2025-11-25, in which its SDK knows no tasks; `modern` is the same server
+    # without sessions.
+    extensions = ["modern"] if IS_LEGACY else ["fixture", "modern"]
     if IS_LEGACY and not IS_FIRST:
         await of_none(cores, extensions)
         return

@@ -212,10 +212,10 @@ impl DedicatedLists {
     async fn follow(self: &Arc<Self>) {
         let mut events = self.line.events();
         let mut pause = Instant::now();
+        let Some(mut kinds) = announced(&mut events).await else {
+            return;
+        };
         let source = loop {
-            let Some(mut kinds) = announced(&mut events).await else {
-                return;
-            };
             self.pending.send_replace(true);
             let client = *lock(&self.client);
             if let Some(client) = client {
@@ -228,11 +228,20 @@ impl DedicatedLists {
             }
             pause = Instant::now() + PAUSE;
             *lock(&self.compared) = Some(Instant::now());
-            self.pending
-                .send_modify(|pending| *pending = !events.is_empty());
-            if events.is_empty() {
+            // Inside of the lock, as in `suspect`. Events of other kinds are no reason to let requests wait.
+            let mut more = BTreeSet::new();
+            self.pending.send_modify(|pending| {
+                more = also_announced(&mut events);
+                *pending = !more.is_empty();
+            });
+            if more.is_empty() {
                 self.all.remove(self);
+                let Some(next) = announced(&mut events).await else {
+                    return;
+                };
+                more = next;
             }
+            kinds = more;
         };
         let server = source.name();
         info!(server, "a dedicated connection has lists of its own");

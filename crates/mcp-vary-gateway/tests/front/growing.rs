@@ -141,7 +141,12 @@ impl Growing {
                     .push(tool),
             }
             if self.said == Said::Get {
-                let _ = state.streams[session].send(grown.clone().into());
+                let stream = &state.streams[session];
+                let _ = stream.send(grown.clone().into());
+                if arguments["asks"] == true {
+                    let roots = json!({"jsonrpc": "2.0", "id": "roots", "method": "roots/list"});
+                    let _ = stream.send(event(&roots).into());
+                }
             }
         });
         match self.said {
@@ -664,4 +669,27 @@ async fn until_it_lists(client: &mut Ear, name: &str) {
         }
     })
     .await;
+}
+
+/// Whatever else the server says on the connection keeps nobody waiting: official servers ask for roots at the same time.
+#[tokio::test]
+async fn a_question_beside_an_announcement_holds_no_request_up() {
+    let growing = Growing::new(Said::Get);
+    let server = growing.clone();
+    let peer = Peer::start(move |seen| server.answer(seen)).await;
+    let house = House::behind_one(peer, |mut config| {
+        // Longer than any test.
+        config.servers[0].limits.patience = Duration::from_secs(3600);
+        config
+    })
+    .await;
+    let mut client = listening(&house, Way::HttpLegacy).await;
+    for number in 0..3 {
+        let arguments = json!({"tool": format!("more-{number}"), "everywhere": true, "asks": true});
+        let enable = json!({"name": "enable", "arguments": arguments});
+        let answer = soon(client.ask("tools/call", enable)).await;
+        assert!(answer["result"].is_object(), "{answer}");
+    }
+    let list = soon(client.ask("tools/list", json!({}))).await;
+    assert!(list["result"]["tools"].is_array(), "{list}");
 }
