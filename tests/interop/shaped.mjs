@@ -94,9 +94,10 @@ function* wrong(tool, got, tags) {
   if (said.structuredContent === undefined && want.lifts && may) {
     if (!isDeepStrictEqual(got.structuredContent, whole)) yield "the document is no value";
   }
+  // Words that the author wrote beside the value follow it.
   if (want.alone && may) {
-    if (texts.length > 0) yield "text stands beside the bare value";
-  } else if (texts.length !== 1 || !isDeepStrictEqual(JSON.parse(texts[0]), whole)) {
+    if (texts.some((text) => !author.includes(text))) yield "text stands beside the bare value";
+  } else if (texts.length === 0 || !isDeepStrictEqual(JSON.parse(texts[0]), whole) || texts.slice(1).some((text) => !author.includes(text))) {
     yield "the text is not the value";
   }
   if (value !== undefined && got._meta?.[APPLIED]?.format !== "json") yield "it is not told the form";

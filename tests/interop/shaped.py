@@ -134,10 +134,11 @@ def wrong_form(said, want, texts, served, structured, value, stays, modern, appl
     may = modern or isinstance(whole, dict)
     if "structuredContent" not in said and want.lifts and may and structured != whole:
         yield "the document is no value"
+    # Words that the author wrote beside the value follow it.
     if want.alone and may:
-        if texts:
+        if any(text not in author for text in texts):
             yield "text stands beside the bare value"
-    elif len(texts) != 1 or json.loads(texts[0]) != whole:
+    elif not texts or json.loads(texts[0]) != whole or any(text not in author for text in texts[1:]):
         yield "the text is not the value"
     if value is not None and (applied or {}).get("format") != "json":
         yield "it is not told the form"
