@@ -196,12 +196,16 @@ async def of_none(cores, extensions):
 
 async def main():
     cores = ["everything", "everything-http"] if JOB["way"] == "http" else ["everything"]
-    # In a session the fixture is served in 2025-11-25, in which its SDK knows no tasks; `modern` is the same server
-    # without sessions.
-    extensions = ["modern"] if IS_LEGACY else ["fixture", "modern"]
+    extensions = ["fixture", "modern"]
     if IS_LEGACY and not IS_FIRST:
         await of_none(cores, extensions)
         return
+    if IS_LEGACY:
+        # In a session the fixture is served in 2025-11-25; `modern` is the same server without sessions.
+        extensions = ["modern"]
+        why = "the SDK of the server, rmcp 3.8.0, makes no tasks in a session"
+        for name in [LISTS, CANCELS, GETS, HEARS, IS_ASKED, IS_ASKED_BEFORE, FAILS]:
+            lacks(name, why, "fixture")
     await asyncio.gather(*map(of_the_core, cores), *map(of_the_extension, extensions), of_listening("tasks"))
 
 
