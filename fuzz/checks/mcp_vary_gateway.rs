@@ -16,6 +16,7 @@ pub(crate) use self::private::{event_id, headers, lines, session_id, splice};
 pub(crate) use self::readers::members;
 
 mod http_front;
+pub(crate) mod locations;
 mod paths;
 mod private;
 mod readers;

@@ -7,7 +7,10 @@ use mcp_vary::json::Json;
 use mcp_vary::view::{ArgumentOverride, PreparedTool, Style, ToolOverride};
 use mcp_vary_gateway::fuzzing::check_params;
 use serde::de::{Deserializer as _, MapAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
+
+use super::locations::located;
 
 /// Whether a reader takes the first key, which was written, for the second, which it knows.
 type Takes = fn(&str, &str) -> bool;
@@ -113,13 +116,17 @@ const META: [&str; 6] = [
 
 /// What the gateway checked is what every reader sees: of params that are sent on, and of arguments that are bound.
 ///
-/// The first line is a method, the rest its params, which are taken for arguments, too.
+/// So is where a reader of URIs finds what they name. The first line is a method, the rest its params, which are taken
+/// for arguments, too.
 pub(crate) fn members(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
     let (method, params) = text.split_once('\n').unwrap_or(("tools/call", text));
     bound_arguments(params);
+    for uri in uris_of(params) {
+        located(&uri);
+    }
     let Some(checked) = check_params(method, params) else {
         return;
     };
@@ -164,6 +171,17 @@ pub(crate) fn members(data: &[u8]) {
             }
         }
     }
+}
+
+/// The URIs by which params name a resource.
+fn uris_of(params: &str) -> Vec<String> {
+    let read: Value = serde_json::from_str(params).unwrap_or_default();
+    let named = [&read["uri"], &read["ref"]["uri"]];
+    named
+        .into_iter()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
 }
 
 /// No reader sees what a view hides, or another value of what it fixes.

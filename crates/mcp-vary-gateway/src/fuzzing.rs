@@ -16,6 +16,7 @@ use crate::route;
 use crate::session::{Fixed, NO_CLASS, Sessions};
 use crate::upstream::{Target, UpstreamConfig};
 
+pub use crate::catalog::selected::SelectedResources;
 pub use crate::upstream::read_lines;
 
 /// What a `Last-Event-ID` says, written again; `None` when the gateway never sends such an id.

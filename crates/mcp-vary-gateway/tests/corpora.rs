@@ -140,6 +140,91 @@ fn object() -> impl Strategy<Value = String> {
     prop::collection::vec((key(), prop_oneof![plain, inner]), 0..6).prop_map(written)
 }
 
+/// A URI of one of the servers of `checks::locations`, with odd parts and odd spellings of what variants hide.
+fn uri() -> impl Strategy<Value = String> {
+    let start = prop::sample::select(vec![
+        "file:///srv/docs/",
+        "file:///srv/docs/app/",
+        "file:///srv/docs/notes/",
+        "FILE:///srv/docs/app/",
+        "file://localhost/srv/docs/app/",
+        "file:/srv/docs/app/",
+        "file://",
+        "app:///",
+        "https://example.org/",
+        "HTTPS://Example.ORG/app/",
+        "https:",
+    ]);
+    let part = prop::sample::select(vec![
+        "/",
+        "//",
+        "\\",
+        "%2f",
+        "%2F",
+        "%5c",
+        ".",
+        "..",
+        "%2e",
+        ".%2E",
+        "%252e",
+        "secret",
+        "%73ecret",
+        "SECRET",
+        "app",
+        "notes",
+        "readme",
+        "a",
+        "my file",
+        "my%20file",
+        ".md",
+        "?",
+        "#",
+        ";",
+        "%3f",
+        "%00",
+        "%",
+        "\t",
+        " ",
+        "\u{e9}",
+        "%c3%a9",
+        "%ff",
+        "srv/docs/",
+    ]);
+    let parts = prop::collection::vec(part, 0..7);
+    (start, parts).prop_map(|(start, parts)| format!("{start}{}", parts.concat()))
+}
+
+/// The property about URIs is about some that are sent, and some that are refused.
+#[test]
+fn some_spellings_of_resources_are_sent() {
+    for (uri, variants) in [
+        ("file:///srv/docs/app/readme", 3),
+        ("FILE:///srv/docs/app/%72eadme", 3),
+        ("file:///srv/docs/app/my file", 3),
+        ("file:///srv/docs/app/a%2fb", 3),
+        ("https://EXAMPLE.org/app/index", 4),
+        ("file:///srv/docs/app/x", 3),
+        ("app:///x", 1),
+        ("file:///srv/docs/notes/x.md", 3),
+        ("file:///srv/docs/secret", 0),
+        ("file:///srv/docs/app/../secret", 0),
+        ("app:///../secret", 0),
+    ] {
+        assert_eq!(checks::locations::located(uri), variants, "{uri}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
+
+    /// SV-11, SV-12: what the gateway checked of a URI is what readers see that decode it, resolve its path, or compare
+    /// its scheme and host in any case.
+    #[test]
+    fn what_was_checked_of_a_uri_is_where_every_reader_finds_it(uri in prop_oneof![9 => uri(), 1 => "\\PC{0,30}"]) {
+        checks::locations::located(&uri);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
 

@@ -116,13 +116,12 @@ impl Call<'_> {
         // What is not listed must be selected by its own URI, too.
         let shows = |server: &usize| self.shows_unlisted(variant, own, *server);
         let fault = address.fault.as_ref();
-        let template = || catalog.by_template(variant, own).filter(shows);
         let interface = || {
             let view = catalog.view(ListKind::Tools, variant)?;
             view.server_of_interface(own, shows)
         };
         let linked = || self.linked(catalog, variant, own, shows);
-        let template = fault.is_none().then(template).flatten();
+        let template = catalog.by_checked_template(variant, address, shows);
         let known = template.or_else(interface);
         // A server that points to it may write it as it likes, as long as that says what it is.
         known.or_else(|| {

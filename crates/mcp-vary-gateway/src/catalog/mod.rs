@@ -9,6 +9,7 @@ pub(crate) mod merge;
 mod page;
 pub(crate) mod registry;
 pub(crate) mod resource;
+pub(crate) mod selected;
 pub(crate) mod shared;
 pub(crate) mod shown;
 mod slips;

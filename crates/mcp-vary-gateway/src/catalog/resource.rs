@@ -92,6 +92,20 @@ impl Catalog {
         checked.err()
     }
 
+    /// The server whose template stands for a resource that nobody lists, if that server's resource is shown and it is
+    /// certain which one the URI names.
+    pub(crate) fn by_checked_template(
+        &self,
+        variant: usize,
+        address: &Address<'_>,
+        shows: impl Fn(&usize) -> bool,
+    ) -> Option<usize> {
+        match address.fault {
+            None => self.by_template(variant, &address.own).filter(shows),
+            Some(_) => None,
+        }
+    }
+
     /// The server with a template that may stand for what it calls `own`.
     pub(crate) fn by_template(&self, variant: usize, own: &str) -> Option<usize> {
         self.template_for(variant, own)
