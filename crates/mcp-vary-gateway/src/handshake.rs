@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use mcp_vary::extension::{self, CONTENT_NEGOTIATION, Carrier, EXTENSIONS, SERVER_VARIANTS};
-use mcp_vary::feature::{Features, Verbosity};
 use mcp_vary::json::{self, Members};
 use mcp_vary::text::is_invisible;
 use serde_json::{Map, Value, json};
@@ -181,8 +180,8 @@ impl Setup {
         if era == Era::Legacy && self.gives_tasks(catalog, known) {
             offer_tasks(&mut offered);
         }
-        // What it gets in fewer words it can read whole.
-        if self.may_leave_out(known.features.as_deref()) {
+        // A client can read the whole of a result that it gets shortened.
+        if self.may_shorten(known.features.is_some()) {
             let resources = offered.entry("resources");
             resources.or_insert_with(|| json!({}));
         }
@@ -208,11 +207,12 @@ impl Setup {
         !tasks::has_extension(&known.mirrored) && hellos.any(tasks::gives_core_form)
     }
 
-    /// Whether a client with `features` may get less of a result than it can read, and so is offered resources
-    /// even where no server has any.
-    pub(crate) fn may_leave_out(&self, features: Option<&Features>) -> bool {
-        let asks = features.is_some_and(|it| it.verbosity() == Verbosity::Compact);
-        asks || self.config.results.cut_for(features)
+    /// Whether a client may get a shortened result, and so is offered resources even where no server has any.
+    ///
+    /// The client's tags do not decide this (CN-16). A client that `negotiates` declares the extension, with any tags or
+    /// none. Other clients are offered resources only where the operator shortens results for them.
+    pub(crate) fn may_shorten(&self, negotiates: bool) -> bool {
+        self.config.limits.kept_results > 0 && (negotiates || self.shortens_for_all)
     }
 
     /// The settings of the extension server-variants, ranked for this client (SV-2).

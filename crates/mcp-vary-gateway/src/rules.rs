@@ -219,6 +219,11 @@ impl Rules {
         self.all.is_empty()
     }
 
+    /// The features of all rules that have some.
+    pub(crate) fn features(&self) -> impl Iterator<Item = &Features> {
+        self.all.iter().filter_map(|rule| rule.features.as_deref())
+    }
+
     /// Every manner that they may ask for, but for that of the variants themselves.
     pub(crate) fn manners(&self) -> Vec<Manner> {
         // A rule adds to what those before it left open, so that a client may meet any of them and not the others.

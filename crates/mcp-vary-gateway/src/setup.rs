@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mcp_vary::error::Error;
 use mcp_vary::extension::{self, CONTENT_NEGOTIATION, ExtensionId, SERVER_VARIANTS};
-use mcp_vary::feature::Features;
+use mcp_vary::feature::{Features, Verbosity};
 use mcp_vary::variant::{VariantId, Variants};
 use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -40,6 +40,8 @@ pub(crate) struct Setup {
     pub(crate) rules: Rules,
     pub(crate) known: Memo<Known>,
     pub(crate) rankings: Rankings,
+    /// Whether the operator shortens results for clients that do not declare content negotiation.
+    pub(crate) shortens_for_all: bool,
     pub(crate) lasting: Arc<Lasting>,
     /// Where the gateway is among others.
     pub(crate) position: Position,
@@ -60,6 +62,16 @@ pub(crate) struct Known {
     pub(crate) mirrored: Arc<str>,
     /// The first required extension that they lack.
     lacks: Option<ExtensionId>,
+}
+
+/// Whether a rule for everyone limits results, or some variant or client rule has features that shorten them.
+fn shortens_for_all(config: &Config, faces: &Faces, rules: &Rules) -> bool {
+    let of_variants = faces.all.iter().filter_map(|face| face.features.as_deref());
+    let mut granted = of_variants.chain(rules.features());
+    let shortens = |features: &Features| {
+        features.verbosity() == Verbosity::Compact || config.results.cut_for(Some(features))
+    };
+    config.results.cut_for(None) || config.negotiation && granted.any(shortens)
 }
 
 impl Known {
@@ -126,6 +138,7 @@ impl Setup {
                 config.advertised,
             ),
             variants: faces.variants.clone(),
+            shortens_for_all: shortens_for_all(&config, &faces, &rules),
             faces,
             rules,
             known: Memo::new(REMEMBERED_CLIENTS),

@@ -35,8 +35,8 @@ impl Call<'_> {
 
     /// The list of a kind that no server has: for a client that was offered resources it is empty.
     fn nothing(&self, kind: ListKind) -> Result<Outcome, Failure> {
-        let features = self.client.features.as_deref();
-        let is_offered = kind.capability() == "resources" && self.gateway.may_leave_out(features);
+        let negotiates = self.client.features.is_some();
+        let is_offered = kind.capability() == "resources" && self.gateway.may_shorten(negotiates);
         if !is_offered {
             return Err(unknown(self.asked.method));
         }

@@ -13,8 +13,8 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::http_peer::{Peer, Reply, Seen, event};
 use crate::support::{
-    House, Http, Legacy, Pipe, Post, config, limits, modern, notification, request, serve, soon,
-    tool,
+    House, Http, Legacy, Pipe, Post, config, features, limits, modern, notification, request,
+    serve, soon, tool,
 };
 
 /// The configuration before the process that asks.
@@ -169,11 +169,14 @@ async fn a_question_goes_out_on_standard_output() {
 
 /// > Servers MUST NOT send requests with modes that are not supported by the client, and so for sampling with
 /// > tools. (MCP 2025-11-25, client/elicitation and client/sampling)
+///
+/// CN-16: a tag of the same name is no such capability.
 #[tokio::test]
 async fn nobody_is_asked_what_he_did_not_declare() {
     let (gateway, _) = before(asking()).await;
     let url =
         json!({"mode": "url", "url": "https://example.org", "elicitationId": "e", "message": "m"});
+    let tags = features(&["elicitation", "sampling", "roots", "interactive"]);
     for (capabilities, method, params, code) in [
         (json!({}), "elicitation/create", json!({}), -32601),
         (json!({}), "sampling/createMessage", json!({}), -32601),
@@ -196,6 +199,8 @@ async fn nobody_is_asked_what_he_did_not_declare() {
             -32602,
         ),
         (json!({"elicitation": {}}), "no/such", json!({}), -32601),
+        (tags.clone(), "elicitation/create", json!({}), -32601),
+        (tags, "sampling/createMessage", json!({}), -32601),
     ] {
         let mut pipe = Pipe::legacy(&gateway, "2025-11-25", &capabilities).await;
         let call = request(json!(7), "tools/call", asks("ask", method, params));

@@ -1,12 +1,17 @@
 //! Results in few words, and where the rest of them is read.
 
+use std::sync::Arc;
+
+use mcp_vary::feature::Features;
 use mcp_vary::variant::ServerVariant;
 use mcp_vary::view::ResultFields;
-use mcp_vary_gateway::{Config, VariantConfig};
+use mcp_vary_gateway::{ClientRule, Config, VariantConfig};
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
-use crate::support::{House, Legacy, Post, Way, features, introduced, link, modern, tool, under};
+use crate::support::{
+    House, Legacy, Pipe, Way, features, initialize, introduced, link, tool, under,
+};
 
 /// So many rows that not all of them go out.
 const ROWS: usize = 1_000;
@@ -169,31 +174,93 @@ async fn a_part_that_is_none_is_refused() {
     }
 }
 
-/// A client that asks for few words is offered resources, so that it may read what was left out; others see
-/// what the servers have.
+/// The capabilities that a gateway declares to a client of `declared`.
+async fn offered(house: &House, way: Way, declared: &Value) -> Value {
+    let result = match way {
+        Way::HttpModern | Way::StdioModern => {
+            let answer = way.ask(house, declared, "server/discover", json!({})).await;
+            answer["result"].clone()
+        }
+        Way::HttpLegacy => {
+            let client = Legacy::open(house, "2025-11-25", declared).await;
+            client.initialized
+        }
+        Way::StdioLegacy => {
+            let mut pipe = Pipe::open(&house.gateway);
+            let answer = pipe.ask(&initialize("2025-11-25", declared)).await;
+            answer["result"].clone()
+        }
+    };
+    assert!(result["capabilities"]["tools"].is_object(), "{result}");
+    result["capabilities"].clone()
+}
+
+/// The results of both lists of resources, or the codes of their errors.
+async fn resource_lists(house: &House, way: Way, declared: &Value) -> [Value; 2] {
+    let mut lists = [json!("resources"), json!("resourceTemplates")];
+    for (list, method) in lists
+        .iter_mut()
+        .zip(["resources/list", "resources/templates/list"])
+    {
+        let answer = way.ask(house, declared, method, json!({})).await;
+        let key = list.as_str().unwrap();
+        *list = match &answer["error"] {
+            Value::Null => answer["result"][key].clone(),
+            error => error["code"].clone(),
+        };
+    }
+    lists
+}
+
+/// CN-16, SV-11: a client may read what was left out of its results, whatever tags it declares; a client without the
+/// extension sees what the servers have.
 #[tokio::test]
-async fn who_asks_for_few_words_is_offered_resources() {
+async fn tags_change_no_capability() {
     let house = house(|config| config).await;
-    let mut http = house.connect().await;
-    for (declared, is_offered) in [
-        (features(&["verbosity=compact"]), true),
-        (features(&["agent"]), false),
-        (json!({}), false),
-    ] {
-        let discover = modern(json!(1), "server/discover", json!({}), &declared);
-        let answer = http.ask(&Post::modern(&discover)).await.json();
-        let offered = answer["result"]["capabilities"].get("resources").is_some();
-        assert_eq!(offered, is_offered, "{declared}");
-        for (method, key) in [
-            ("resources/list", "resources"),
-            ("resources/templates/list", "resourceTemplates"),
-        ] {
-            let list = modern(json!(1), method, json!({}), &declared);
-            let answer = http.ask(&Post::modern(&list)).await.json();
-            match is_offered {
-                true => assert_eq!(answer["result"][key], json!([])),
-                false => assert_eq!(answer["error"]["code"], -32601, "{answer}"),
+    for way in Way::ALL {
+        let usual = offered(&house, way, &features(&["agent"])).await;
+        assert_eq!(usual["resources"], json!({}), "{way:?}");
+        for tags in [&[][..], &["human", "!agent"], &["verbosity=compact"]] {
+            let declared = features(tags);
+            assert_eq!(
+                offered(&house, way, &declared).await,
+                usual,
+                "{way:?} {tags:?}"
+            );
+            let lists = resource_lists(&house, way, &declared).await;
+            assert_eq!(lists, [json!([]), json!([])], "{way:?} {tags:?}");
+        }
+        let mut without = usual;
+        without.as_object_mut().unwrap().remove("resources");
+        assert_eq!(offered(&house, way, &json!({})).await, without, "{way:?}");
+        let lists = resource_lists(&house, way, &json!({})).await;
+        assert_eq!(lists, [json!(-32601), json!(-32601)], "{way:?}");
+    }
+}
+
+/// SV-11: where a variant, or a rule about clients, asks for few words, every client is offered resources, before it
+/// has chosen a variant, too.
+#[tokio::test]
+async fn a_variant_that_shortens_results_offers_resources_to_all() {
+    let short = Arc::new(Features::from_tags(["verbosity=compact"]).0);
+    for by_rule in [true, false] {
+        let house = house(|mut config| {
+            if by_rule {
+                let mut rule = ClientRule::default();
+                rule.features = Some(Arc::clone(&short));
+                config.choosing.rules.push(rule);
+                return config;
             }
+            let mut face = VariantConfig::new(ServerVariant::new("short".parse().unwrap(), "Few."));
+            face.features = Some(Arc::clone(&short));
+            config.with_variants_of(vec![face]).unwrap()
+        })
+        .await;
+        for way in Way::ALL {
+            let capabilities = offered(&house, way, &json!({})).await;
+            assert_eq!(capabilities["resources"], json!({}), "{way:?} {by_rule}");
+            let lists = resource_lists(&house, way, &json!({})).await;
+            assert_eq!(lists, [json!([]), json!([])], "{way:?} {by_rule}");
         }
     }
 }

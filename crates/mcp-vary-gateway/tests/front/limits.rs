@@ -176,14 +176,14 @@ async fn a_template_says_the_rows_that_are_left() {
     assert_eq!(fails.gateway.failed_results(), 1);
 }
 
-/// Who may get less than there is is offered resources, so that it may read the rest.
+/// A client whose results a limit can shorten is offered resources, so that it can read the rest.
 #[tokio::test]
-async fn who_may_get_less_is_offered_resources() {
+async fn a_limit_for_everyone_offers_resources_to_all() {
     for (rule, tags, is_offered) in [
         ("{limits: {elements: 3}}", &[][..], false),
         ("{limits: {elements: 3}}", &["agent"], true),
         ("{limits: {elements: 3}, for: everyone}", &[], true),
-        ("{project: .}", &["agent"], false),
+        ("{project: ., for: everyone}", &[], false),
     ] {
         let house = house(&format!("- {rule}")).await;
         let answer = ask(&house, tags, "server/discover", json!({})).await;
