@@ -1,7 +1,7 @@
 //! Telling clients that a list or a resource has changed: sessions by a bare notification, subscriptions on their
 //! stream.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use rmcp::model::ResourceUpdatedNotificationParam;
@@ -35,14 +35,15 @@ struct Session {
     subscribed: Subscribed,
 }
 
-/// The URIs that one session is subscribed to.
-pub(crate) type Subscribed = Arc<Mutex<BTreeSet<String>>>;
+/// The URIs that one session is subscribed to, each with its number of changes at the time of the subscription.
+pub(crate) type Subscribed = Arc<Mutex<BTreeMap<String, u64>>>;
 
-/// How often each list has changed.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+/// How often each list and each resource has changed.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
     tools: u64,
     prompts: u64,
+    resources: BTreeMap<String, u64>,
 }
 
 /// A list that can change.
@@ -53,9 +54,14 @@ pub(crate) enum List {
 }
 
 impl Audience {
-    /// How often each list has changed so far.
+    /// How often each list and each resource has changed so far.
     pub(crate) fn changes(&self) -> Changes {
-        lock(&self.0).changes
+        lock(&self.0).changes.clone()
+    }
+
+    /// How often the resource `uri` has changed so far.
+    pub(crate) fn updates(&self, uri: &str) -> u64 {
+        lock(&self.0).changes.updates(uri)
     }
 
     /// Tells everybody that `list` is another one now.
@@ -78,9 +84,13 @@ impl Audience {
 
     /// Tells those who are subscribed to it that the resource `uri` has changed.
     pub(crate) async fn tell_updated(&self, uri: &str) {
-        let (sessions, sinks) = lock(&self.0).everybody();
+        let (sessions, sinks) = {
+            let mut members = lock(&self.0);
+            *members.changes.resources.entry(uri.to_owned()).or_default() += 1;
+            members.everybody()
+        };
         for session in &sessions {
-            let is_subscribed = lock(&session.subscribed).contains(uri);
+            let is_subscribed = lock(&session.subscribed).contains_key(uri);
             if is_subscribed {
                 let updated = ResourceUpdatedNotificationParam::new(uri);
                 let _ = session.peer.notify_resource_updated(updated).await;
@@ -101,12 +111,22 @@ impl Audience {
     ) {
         let now = {
             let mut members = lock(&self.0);
-            let peer = peer.clone();
-            members.sessions.push(Session { peer, subscribed });
-            members.changes
+            let session = Session {
+                peer: peer.clone(),
+                subscribed: Arc::clone(&subscribed),
+            };
+            members.sessions.push(session);
+            members.changes.clone()
         };
-        for list in now.since(known) {
+        for list in now.lists_since(&known) {
             tell_session(&peer, list).await;
+        }
+        // The first subscriptions may be answered before the session is here.
+        let mut subscribed = lock(&subscribed).clone();
+        subscribed.retain(|uri, seen| now.updates(uri) > *seen);
+        for uri in subscribed.into_keys() {
+            let updated = ResourceUpdatedNotificationParam::new(uri);
+            let _ = peer.notify_resource_updated(updated).await;
         }
     }
 
@@ -117,10 +137,13 @@ impl Audience {
             let number = members.next;
             members.next += 1;
             members.sinks.insert(number, sink.clone());
-            (number, members.changes)
+            (number, members.changes.clone())
         };
-        for list in now.since(known) {
+        for list in now.lists_since(&known) {
             tell_sink(sink, list).await;
+        }
+        for uri in now.resources_since(&known) {
+            let _ = sink.notify_resource_updated(uri).await;
         }
         number
     }
@@ -141,8 +164,18 @@ impl Members {
 }
 
 impl Changes {
+    fn updates(&self, uri: &str) -> u64 {
+        self.resources.get(uri).copied().unwrap_or_default()
+    }
+
+    /// The resources that have changed since `known`.
+    fn resources_since<'a>(&'a self, known: &'a Self) -> impl Iterator<Item = &'a str> {
+        let changed = |uri: &&str| self.updates(uri) > known.updates(uri);
+        self.resources.keys().map(String::as_str).filter(changed)
+    }
+
     /// The lists that have changed since `known`.
-    fn since(self, known: Self) -> impl Iterator<Item = List> {
+    fn lists_since(&self, known: &Self) -> impl Iterator<Item = List> + use<> {
         let tools = (self.tools != known.tools).then_some(List::Tools);
         let prompts = (self.prompts != known.prompts).then_some(List::Prompts);
         tools.into_iter().chain(prompts)

@@ -192,7 +192,8 @@ impl ServerHandler for Fixture {
         _context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         resources::read(&self.options.plain(&request.uri))?;
-        lock(&self.subscribed).insert(request.uri);
+        let updates = self.shared.audience().updates(&request.uri);
+        lock(&self.subscribed).insert(request.uri, updates);
         Ok(())
     }
 

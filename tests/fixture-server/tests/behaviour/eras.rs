@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::support::{Era, Told, WAYS, Wire, connect, finish, try_connect};
+use crate::support::{Era, Told, WAYS, Wire, connect, finish, try_connect, within};
 use rmcp::model::{ErrorCode, ProtocolVersion, SubscribeRequestParams, SubscriptionFilter};
 use rmcp::service::ClientInitializeError;
 use serde_json::{Value, json};
@@ -132,7 +132,7 @@ async fn an_added_tool_is_told_of_listed_and_called() {
             connection.call(change, json!({ "name": "extra" })).await;
             match &mut subscription {
                 None => assert_eq!(connection.hear(1).await, [Told::ToolsChanged]),
-                Some(subscription) => assert!(subscription.next().await.unwrap().is_some()),
+                Some(subscription) => assert!(within(subscription.next()).await.unwrap().is_some()),
             }
             let tools = connection.client.list_all_tools().await.unwrap();
             assert_eq!(tools.len(), length, "{era:?} {wire:?} {change}");
@@ -173,7 +173,7 @@ async fn a_resource_is_told_of_to_those_who_are_subscribed_to_it() {
                 assert_eq!(connection.hear(1).await, [told], "{wire:?}");
             }
             Some(subscription) => {
-                let told = subscription.next().await.unwrap().unwrap();
+                let told = within(subscription.next()).await.unwrap().unwrap();
                 let told = serde_json::to_value(told).unwrap();
                 assert_eq!(told["params"]["uri"], WATCHED, "{wire:?}");
             }

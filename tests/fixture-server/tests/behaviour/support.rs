@@ -1,6 +1,7 @@
 //! The fixture as a child process, and an rmcp client that writes down what it is told.
 
 use std::process::Stdio;
+use std::time::Duration;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ClientRequest, LoggingMessageNotificationParam,
@@ -170,7 +171,7 @@ impl Connection {
         tool: &'static str,
         arguments: Value,
     ) -> Result<CallToolResult, ServiceError> {
-        self.client.call_tool(params(tool, arguments)).await
+        within(self.client.call_tool(params(tool, arguments))).await
     }
 
     pub(crate) async fn call(&self, tool: &'static str, arguments: Value) -> Value {
@@ -210,15 +211,25 @@ impl Connection {
     pub(crate) async fn hear(&mut self, count: usize) -> Vec<Told> {
         let mut heard = Vec::new();
         while heard.len() < count {
-            heard.push(self.told.recv().await.expect("the connection lasts"));
+            let next = within(self.told.recv()).await;
+            heard.push(next.expect("the connection lasts"));
         }
         heard
     }
 }
 
+/// The longest that a test waits for one message.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// What `future` ends with; a message that does not come fails its test, and does not hold up the others.
+pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
+    let ended = tokio::time::timeout(LIMIT, future).await;
+    ended.unwrap_or_else(|_| panic!("nothing came within {LIMIT:?}"))
+}
+
 /// Waits for the end of a call.
 pub(crate) async fn finish(handle: RequestHandle<RoleClient>) -> CallToolResult {
-    match handle.await_response().await {
+    match within(handle.await_response()).await {
         Ok(ServerResult::CallToolResult(result)) => result,
         other => panic!("expected the result of a tool, got {other:?}"),
     }
