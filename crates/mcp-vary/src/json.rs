@@ -5,6 +5,7 @@
 //! through a number type, so `1.10`, `1e5` and a 30-digit integer come out as they went in.
 
 mod fold;
+mod minify;
 mod read;
 mod skip;
 mod tree;
@@ -16,6 +17,7 @@ use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 pub use self::fold::{folded, is_lookalike};
+pub use self::minify::minified;
 pub use self::read::compact;
 pub use self::skip::{Invalid, ObjectReader, skip, values};
 pub use self::tree::Json;

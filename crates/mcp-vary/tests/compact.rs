@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mcp_vary::feature::Features;
-use mcp_vary::json::Json;
+use mcp_vary::json::{Json, Members};
 use mcp_vary::render::{
     Contract, ELLIPSIS, LeftOut, Limits, META_LEFT_OUT, Rule, compact, compact_columns,
     compact_markdown, compact_structured, compact_text, notice, read,
@@ -420,7 +420,7 @@ proptest! {
         let compacted = shape(&result);
         let Shaped::Changed { result: short, .. } = compacted.shaped else { return Ok(()) };
         if let Shaped::Changed { result: plain, .. } = tool_result(&result, &features, tool, &policy) {
-            prop_assert!(short.len() <= plain.len());
+            prop_assert!(read_by_models(&short) <= read_by_models(&plain));
         }
         prop_assert_eq!(shape(&short).shaped, Shaped::Unchanged);
         let short: Value = serde_json::from_str(&short).unwrap();
@@ -435,6 +435,66 @@ proptest! {
             prop_assert!(validator.is_valid(&short["structuredContent"]), "{} under {}", short, schema);
         }
     }
+}
+
+/// The bytes of a result that a model may read: those of both fields.
+fn read_by_models(result: &str) -> usize {
+    let result = Members::parse(result).unwrap();
+    let fields = ["content", "structuredContent"].into_iter();
+    fields
+        .filter_map(|field| result.get(field))
+        .map(str::len)
+        .sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// CN-13: whatever else happens to it, a JSON text costs no more than without its white space; and where nothing is
+    /// said to be missing and no rows became columns, that is all that happens.
+    #[test]
+    fn json_texts_are_at_least_minified(
+        values in prop::collection::vec(value().prop_filter("a container", |it| it.is_array() || it.is_object()), 1..3),
+        structure in prop::option::of(value()), limits in limits(),
+    ) {
+        let spelled = |spell: fn(&Value) -> String| {
+            let text = |value: &Value| json!({"type": "text", "text": spell(value)});
+            let content: Vec<_> = values.iter().map(text).collect();
+            let result = json!({"content": content, "structuredContent": structure});
+            result.to_string()
+        };
+        let pretty = spelled(|value| serde_json::to_string_pretty(value).unwrap());
+        let plain = spelled(Value::to_string);
+        let Some(short) = in_few_words(&pretty, "", limits) else {
+            prop_assert_eq!(pretty, plain);
+            return Ok(());
+        };
+        prop_assert!(read_by_models(&short.to_string()) <= read_by_models(&plain), "{}", short);
+        let texts: Vec<_> = short["content"].as_array().unwrap().iter().map(|block| &block["text"]).collect();
+        if texts.len() == values.len() && !short.to_string().contains("columns") {
+            for (text, value) in texts.into_iter().zip(&values) {
+                let text: Value = serde_json::from_str(text.as_str().unwrap()).unwrap();
+                prop_assert_eq!(&text, value);
+            }
+        }
+    }
+}
+
+/// CN-13: numbers, escapes and keys that are given twice stay as the server wrote them.
+#[test]
+fn a_minified_text_is_spelled_as_before() {
+    let text = "{\n  \"b\": 1.10,\n  \"a\": \"\\u00e9  :\",\n  \"b\": 2e0\n}";
+    let result = json!({"content": [{"type": "text", "text": text}]}).to_string();
+    let short = in_few_words(&result, "", Limits::default()).unwrap();
+    let expected = r#"{"b":1.10,"a":"\u00e9  :","b":2e0}"#;
+    assert_eq!(
+        short["content"],
+        json!([{"type": "text", "text": expected}])
+    );
+
+    // An operator's words and a file that was read are no data.
+    let file = json!({"content": [{"type": "text", "text": "{\n}"}], "structuredContent": {"content": "{\n}"}});
+    assert_eq!(in_few_words(&file.to_string(), "", Limits::default()), None);
 }
 
 /// `result` in few words for who asks for them, with `limits`; none when it stays.

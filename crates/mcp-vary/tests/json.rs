@@ -5,7 +5,9 @@
     reason = "a case that cannot be read fails its test"
 )]
 
-use mcp_vary::json::{Json, MAX_DEPTH, Members, ObjectReader, compact, elements, skip, string};
+use mcp_vary::json::{
+    Json, MAX_DEPTH, Members, ObjectReader, compact, elements, minified, skip, string,
+};
 use proptest::prelude::*;
 
 #[track_caller]
@@ -225,6 +227,20 @@ fn quoted() -> impl Strategy<Value = String> {
     prop::collection::vec(part, 0..8).prop_map(|parts| format!("\"{}\"", parts.concat()))
 }
 
+/// JSON text without the white space outside of its strings, a character at a time.
+fn outside_of_strings(text: &str) -> String {
+    let (mut in_string, mut is_escaped) = (false, false);
+    let mut out = String::new();
+    for c in text.chars() {
+        if in_string || !c.is_ascii_whitespace() {
+            out.push(c);
+        }
+        in_string ^= c == '"' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+    }
+    out
+}
+
 #[track_caller]
 fn skips(text: &str, whole: bool) {
     assert_eq!(
@@ -394,6 +410,17 @@ proptest! {
     #[test]
     fn the_compact_spelling_is_that_of_the_tree(text in prop_oneof![json(), nearly_json(), quoted()]) {
         prop_assert_eq!(compact(&text), Json::parse(&text).map(|value| value.to_json()));
+    }
+
+    #[test]
+    fn minified_text_lacks_white_space_between_tokens_and_nothing_else(
+        text in prop_oneof![json(), nearly_json(), quoted()], around in "[ \t\r\n]{0,3}",
+    ) {
+        let text = format!("{around}{text}{around}");
+        let is_json = serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok();
+        let expected = outside_of_strings(&text);
+        let expected = Some(expected).filter(|expected| is_json && *expected != text);
+        prop_assert_eq!(minified(&text), expected);
     }
 
     #[test]

@@ -63,8 +63,23 @@ impl<'b> Draft<'b> {
     }
 
     pub(super) fn is_changed(&self) -> bool {
-        let mut pairs = self.new.iter().zip(self.blocks);
-        self.structured.is_some() || pairs.any(|(new, block)| new.as_deref() != Some(block.written))
+        let mut all = 0..self.blocks.len();
+        self.structured.is_some() || all.any(|at| !self.is_as_written(at))
+    }
+
+    /// Whether the block number `at` stays as it was written.
+    pub(super) fn is_as_written(&self, at: usize) -> bool {
+        self.new[at].as_deref() == Some(self.blocks[at].written)
+    }
+
+    /// Whether something is left out.
+    pub(super) fn is_cut(&self) -> bool {
+        !self.left_out.is_empty() || !self.left_out_of_texts.is_empty()
+    }
+
+    /// How long the structured value is, that of the result where this one has none of its own.
+    pub(super) fn structured_length(&self, before: Option<&str>) -> usize {
+        self.structured.as_deref().or(before).map_or(0, str::len)
     }
 
     /// The texts of the blocks, each with its number.

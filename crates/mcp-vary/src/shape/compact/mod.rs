@@ -2,6 +2,7 @@
 
 mod bounds;
 mod draft;
+mod minify;
 mod others;
 mod saying;
 
@@ -111,7 +112,10 @@ impl Compacted {
 /// unless its contract lets it go and it has room to say so itself; the data of a user interface always
 /// does. Beside a text its rows stay whole, for programs; where it is all that an agent asked for,
 /// it is shortened like a text. Where something is left out, the last blocks of `content` say so and lead to the whole value,
-/// even for an agent that asked for JSON alone. A result that would not become shorter stays.
+/// even for an agent that asked for JSON alone. A result that a model would read as much of as before stays.
+///
+/// A text that is JSON and stays otherwise loses the white space between its tokens and nothing else. So does one whose shorter
+/// form leaves something out and, with the lines about that, is as long.
 ///
 /// Bounds cut and do nothing else: texts that say the value say the shorter one in the form that they have,
 /// JSON stays JSON, and a result within them stays as the bytes it is. Of texts that say something else only
@@ -256,7 +260,16 @@ impl Compacting<'_> {
         let mut draft = Draft::of(&blocks);
         let structured = result.get("structuredContent").filter(|v| *v != "null");
         self.shorten(subject.as_ref(), applied.format, structured, &mut draft);
-        if !draft.is_changed() {
+        let is_prose = subject.as_ref().is_some_and(|subject| subject.is_prose);
+        let mut shorter = self.content(&draft, is_prose);
+        if self.is_terse {
+            draft = self.minified(subject.as_ref(), draft, (structured, shorter.len()));
+            shorter = self.content(&draft, is_prose);
+        }
+        let is_due = draft.is_cut() && !self.compaction.bounds.are_none();
+        let before = content.len() + structured.map_or(0, str::len);
+        let is_shorter = shorter.len() + draft.structured_length(structured) < before;
+        if !draft.is_changed() || !(is_due || is_shorter) {
             return Ok(None);
         }
         let variant = self.policy.variant;
@@ -265,27 +278,24 @@ impl Compacting<'_> {
             Some(told) => Some(applied.report(meta(&result)?, told)),
             None => None,
         };
-        let is_prose = subject.as_ref().is_some_and(|subject| subject.is_prose);
-        result.set("content", self.content(&draft, is_prose));
+        result.set("content", shorter);
         if let Some(structured) = draft.structured {
             result.set("structuredContent", structured);
         }
         if let Some(report) = report {
             result.set("_meta", report);
         }
-        let result = result.to_json();
-        let is_cut = !draft.left_out.is_empty() || !draft.left_out_of_texts.is_empty();
-        let is_due = is_cut && !self.compaction.bounds.are_none();
         let whole = subject.filter(|_| !draft.left_out.is_empty());
-        Ok(
-            (is_due || result.len() < current.len()).then_some(Compacted {
-                shaped: Shaped::Changed { result, applied },
-                is_shorter: true,
-                left_out: draft.left_out,
-                whole: whole.map(|subject| subject.written.into_owned()),
-                texts: draft.texts,
-            }),
-        )
+        Ok(Some(Compacted {
+            shaped: Shaped::Changed {
+                result: result.to_json(),
+                applied,
+            },
+            is_shorter: true,
+            left_out: draft.left_out,
+            whole: whole.map(|subject| subject.written.into_owned()),
+            texts: draft.texts,
+        }))
     }
 
     /// What `result`, with these texts, is about: the value that it is told to say, else its structured value, else the
