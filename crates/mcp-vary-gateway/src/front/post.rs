@@ -20,17 +20,18 @@ use super::sse::{Body, Stream, understands_priming};
 use super::{begin, heard};
 use crate::call::{carry, is_of_an_extension};
 use crate::choose::Told;
-use crate::client::{check_version, modern_version};
+use crate::client::{Client, check_version, modern_version};
 use crate::counters::Counter;
 use crate::mcp_header::{self, SESSION_ID, VERSION};
 use crate::memory::{self, Exhausted, Lease};
 use crate::notify::Listener;
 use crate::params::Params;
 use crate::reply::{self, Failure, Reply};
+use crate::resume::Streams;
 use crate::revision::{Era, Revision};
 use crate::route::{Asked, Outcome, dispatch};
 use crate::running::{Running, Step};
-use crate::session::{Place, Session};
+use crate::session::{ClientId, Place, Session};
 use crate::setup::Setup;
 use crate::wire::{self, Message};
 
@@ -63,11 +64,16 @@ pub(crate) async fn answer(
     let begun = begin_message(&gateway, head, told, (&bytes, &message)).await;
     let patience = gateway.config.limits.stream_after;
     let is_streamed = guard::prefers_stream(&head.headers);
+    let lasting = Arc::clone(&gateway.lasting);
     // What the server works on needs nothing more of a configuration that may be replaced.
     drop(gateway);
     Ok(match begun {
         Ok(Begun::Answered(response)) => response,
-        Ok(Begun::Replied(reply)) => replied(reply, is_streamed),
+        Ok(Begun::Replied(reply, resuming)) => {
+            let id = message.id.unwrap_or_default();
+            let resumable = resuming.map(|client| (&lasting.streams, client, id));
+            replied(reply, is_streamed, resumable)
+        }
         Ok(Begun::Running(mut running)) => {
             running.hold_memory(memory);
             conclude(running, patience, is_streamed).await
@@ -83,8 +89,9 @@ pub(crate) async fn answer(
 /// What became of a message so far.
 enum Begun {
     Answered(Response<Body>),
-    /// To a request that needs nothing more.
-    Replied(Reply),
+    /// To a request that needs nothing more; with the client, if it can resume streams that begin with a priming
+    /// event.
+    Replied(Reply, Option<ClientId>),
     /// The server works on it.
     Running(Box<Running>),
     /// The client hears of changes.
@@ -207,7 +214,7 @@ async fn legacy(
         message: None,
     };
     let outcome = dispatch(gateway, &client, asked).await;
-    Ok(begun(outcome, Some(place)))
+    Ok(begun(outcome, Some(place), resuming(&client)))
 }
 
 async fn modern(
@@ -242,7 +249,7 @@ async fn modern(
         message: Some(body),
     };
     let outcome = dispatch(gateway, &client, asked).await;
-    Ok(begun(outcome, None))
+    Ok(begun(outcome, None, None))
 }
 
 /// Holds the headers of a modern request against its body.
@@ -261,9 +268,9 @@ fn check_modern(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Resul
     mcp_header::check_standard(headers, method, named.as_deref())
 }
 
-fn begun(outcome: Outcome, place: Option<Place>) -> Begun {
+fn begun(outcome: Outcome, place: Option<Place>, resuming: Option<ClientId>) -> Begun {
     match (outcome, place) {
-        (Outcome::Done(reply), _) => Begun::Replied(reply),
+        (Outcome::Done(reply), _) => Begun::Replied(reply, resuming),
         (Outcome::Running(mut running), Some(place)) => {
             running.hold(place);
             Begun::Running(running)
@@ -273,12 +280,30 @@ fn begun(outcome: Outcome, place: Option<Place>) -> Begun {
     }
 }
 
-/// The answer in the form that the client prefers. What has a status of its own is JSON: a stream has none.
-fn replied(reply: Reply, is_streamed: bool) -> Response<Body> {
-    if is_streamed && reply.status == StatusCode::OK {
-        return event_stream(Body::Stream(Stream::of_answer(&reply.body)));
+/// The client, if it can resume streams that begin with a priming event.
+fn resuming(client: &Client) -> Option<ClientId> {
+    let revision = client.revision;
+    let is_primed = understands_priming(revision) && revision.era() == Era::Legacy;
+    is_primed.then_some(client.id)
+}
+
+/// The answer in the form that the client prefers; as a stream it is `resumable` by a client, which asked with an id.
+/// What has a status of its own is JSON: a stream has none.
+fn replied(
+    reply: Reply,
+    is_streamed: bool,
+    resumable: Option<(&Streams, ClientId, &str)>,
+) -> Response<Body> {
+    if !is_streamed || reply.status != StatusCode::OK {
+        return json(reply);
     }
-    json(reply)
+    let stream = match resumable {
+        Some((streams, client, id)) => {
+            Stream::of_resumable_answer(streams, client, id, &reply.body)
+        }
+        None => Stream::of_answer(&reply.body),
+    };
+    event_stream(Body::Stream(stream))
 }
 
 /// The first message decides: an answer is sent as JSON unless the client prefers otherwise, anything else opens
@@ -292,12 +317,17 @@ async fn conclude(
     is_streamed: bool,
 ) -> Response<Body> {
     let revision = running.client().revision;
-    let first = match understands_priming(revision) && revision.era() == Era::Legacy {
-        true => tokio::time::timeout(patience, running.next()).await.ok(),
-        false => Some(running.next().await),
+    let resuming = resuming(running.client());
+    let first = match resuming {
+        Some(_) => tokio::time::timeout(patience, running.next()).await.ok(),
+        None => Some(running.next().await),
     };
     match first {
-        Some(Step::Done(reply)) => replied(reply, is_streamed),
+        Some(Step::Done(reply)) => {
+            let streams = &running.lasting().streams;
+            let resumable = resuming.map(|client| (streams, client, running.id()));
+            replied(reply, is_streamed, resumable)
+        }
         Some(Step::Message(first)) if revision.era() == Era::Modern => {
             event_stream(Body::Stream(Stream::of_request(running, &first)))
         }

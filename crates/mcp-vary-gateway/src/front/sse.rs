@@ -12,10 +12,10 @@ use tokio::time::{Instant, Sleep};
 
 use crate::lasting::Lasting;
 use crate::notify::Listener;
-use crate::resume::{self, Connection, event};
+use crate::resume::{self, Connection, Streams, event};
 use crate::revision::Revision;
 use crate::running::{Running, Step};
-use crate::session::OpenStream;
+use crate::session::{ClientId, OpenStream};
 
 /// The body of any response of the gateway.
 #[derive(Debug)]
@@ -123,6 +123,22 @@ impl Stream {
     /// A stream that is one message.
     pub(crate) fn of_answer(answer: &[u8]) -> Box<Self> {
         Self::new(Source::Over, Some(event(answer)))
+    }
+
+    /// The stream of an answer that `client` can ask for again if it loses its connection; it begins with a priming
+    /// event.
+    ///
+    /// > the server SHOULD immediately send an SSE event consisting of an event ID and an empty `data` field in order
+    /// > to prime the client to reconnect (MCP 2025-11-25, basic/transports, "Sending Messages to the Server")
+    pub(crate) fn of_resumable_answer(
+        streams: &Streams,
+        client: ClientId,
+        request: &str,
+        answer: &[u8],
+    ) -> Box<Self> {
+        let connection = streams.open(client, Some(request), true);
+        streams.conclude(connection.log(), answer);
+        Self::kept(connection, None, None)
     }
 
     /// The same for a client that may lose its connection and come back.

@@ -89,6 +89,12 @@ impl Streams {
         self.make_room();
     }
 
+    /// Adds the last message of a stream.
+    pub(crate) fn conclude(&self, log: &Log, message: &[u8]) {
+        log.conclude(message);
+        self.make_room();
+    }
+
     /// Lets `client` come back to where it was: after the event `last`.
     pub(crate) fn resume(&self, client: ClientId, last: &EventId) -> Resumed {
         let At::Number(number) = last.at else {

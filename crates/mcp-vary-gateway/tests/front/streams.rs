@@ -180,6 +180,61 @@ async fn a_stream_begins_as_clients_of_its_revision_can_read() {
     }
 }
 
+/// A client that prefers a stream to JSON gets each answer, of a server or of the gateway, on a stream that it can resume.
+#[tokio::test]
+async fn an_answer_on_a_stream_begins_with_a_priming_event() {
+    for method in ["tools/call", "ping", "tools/unknown"] {
+        let (house, _) = house(|config| config).await;
+        let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
+        let asked = client.post(&request(json!(7), method, tool("odd")));
+        let asked = asked.with("Accept", "text/event-stream, application/json");
+        client.http.send(&asked.bytes()).await;
+        is_stream(&mut client.http).await;
+        let first = Event::next(&mut client.http).await.unwrap();
+        assert_eq!(first.data, Value::Null, "{method}");
+        assert_eq!(first.retry.as_deref(), Some("1000"), "{method}");
+        let answer = Event::next(&mut client.http).await.unwrap();
+        assert_eq!(
+            (&answer.data, &answer.retry),
+            (&json!(7), &None),
+            "{method}"
+        );
+        assert_eq!(Event::next(&mut client.http).await, None, "{method}");
+        // The answer is there for a client that lost it, and nothing follows it.
+        come_back(&house, &mut client, first.id()).await;
+        hears_to_the_end(&mut client, &[json!(7)]).await;
+        let after = house.connect().await.ask(&get(&client, answer.id())).await;
+        assert_eq!(after.status, 405, "{method}");
+        let mut stranger = Legacy::open(&house, "2025-11-25", &json!({})).await;
+        let refused = stranger.http.ask(&get(&stranger, first.id())).await;
+        assert!(is_lost(&refused), "{method}: {}", refused.text());
+    }
+}
+
+#[tokio::test]
+async fn an_answer_on_a_stream_of_another_revision_is_its_only_event() {
+    let (house, _) = house(|config| config).await;
+    for revision in ["2025-06-18", "2026-07-28"] {
+        let (mut http, asked) = match revision {
+            "2026-07-28" => {
+                let call = modern(json!(7), "tools/call", tool("odd"), &json!({}));
+                (house.connect().await, Post::modern(&call))
+            }
+            _ => {
+                let client = Legacy::open(&house, revision, &json!({})).await;
+                let call = client.post(&request(json!(7), "tools/call", tool("odd")));
+                (client.http, call)
+            }
+        };
+        let asked = asked.with("Accept", "text/event-stream, application/json");
+        http.send(&asked.bytes()).await;
+        is_stream(&mut http).await;
+        let only = Event::next(&mut http).await.unwrap();
+        assert_eq!((only.id, only.retry, only.data), (None, None, json!(7)));
+        assert_eq!(Event::next(&mut http).await, None, "{revision}");
+    }
+}
+
 #[tokio::test]
 async fn a_modern_stream_has_neither_ids_nor_events_without_data() {
     let (house, calls) = house(|config| config).await;
