@@ -245,6 +245,11 @@ impl DedicatedLists {
         };
         let server = source.name();
         info!(server, "a dedicated connection has lists of its own");
+        // What was announced during the comparison is a part of what the client is notified of below.
+        let more = also_announced(&mut events);
+        if !more.is_empty() {
+            source.read_now(&more).await;
+        }
         let follower = Arc::new(Follower::of(Arc::new(source)));
         let follower = self.follower.get_or_init(|| follower);
         self.pending.send_replace(false);

@@ -18,16 +18,16 @@ use crate::stage::{Ear, SUBSCRIPTION, changed, everything};
 use crate::support::{House, Way, config, introduced, names, notification, soon, tool};
 
 /// What clients with a person and a model declare.
-fn can_be_asked() -> Value {
+pub(crate) fn can_be_asked() -> Value {
     json!({"roots": {"listChanged": true}, "sampling": {}, "elicitation": {}})
 }
 
 /// The ways by which a client can be told from others.
-const RECOGNISED: [Way; 3] = [Way::HttpLegacy, Way::StdioLegacy, Way::StdioModern];
+pub(crate) const RECOGNISED: [Way; 3] = [Way::HttpLegacy, Way::StdioLegacy, Way::StdioModern];
 
 /// Where the server says that its list has grown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Said {
+pub(crate) enum Said {
     /// On the stream of the call.
     Call,
     /// On the stream of a `GET` of the same session.
@@ -40,7 +40,7 @@ enum Said {
 
 /// An endpoint of 2025-11-25 with sessions, whose lists grow by session or for all.
 #[derive(Clone)]
-struct Growing {
+pub(crate) struct Growing {
     said: Said,
     state: Arc<Mutex<State>>,
 }
@@ -57,7 +57,7 @@ struct State {
 }
 
 impl Growing {
-    fn new(said: Said) -> Self {
+    pub(crate) fn new(said: Said) -> Self {
         let state = Arc::default();
         Self { said, state }
     }
@@ -72,7 +72,7 @@ impl Growing {
         act(&mut self.state.lock().unwrap())
     }
 
-    fn answer(&self, seen: &Seen) -> Option<Reply> {
+    pub(crate) fn answer(&self, seen: &Seen) -> Option<Reply> {
         let session = seen.header("mcp-session-id").unwrap_or_default().to_owned();
         match seen.method() {
             "initialize" if self.said == Said::ModernCall => {
@@ -167,10 +167,10 @@ impl State {
 }
 
 /// The file in which the processes of one test have what all of them list.
-struct Shared(PathBuf);
+pub(crate) struct Shared(PathBuf);
 
 impl Shared {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("vary-growing-{}-{number}", std::process::id());
@@ -179,7 +179,7 @@ impl Shared {
         Self(path)
     }
 
-    fn config(&self) -> Config {
+    pub(crate) fn config(&self) -> Config {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/front/growing.py");
         let arguments = [script.to_str().unwrap(), self.0.to_str().unwrap()].map(str::to_owned);
         config(Target::command("python3", arguments))

@@ -50,6 +50,7 @@ mod read_result;
 mod reload;
 mod required;
 mod results;
+mod returning;
 mod rounds;
 mod rows;
 mod rules;
