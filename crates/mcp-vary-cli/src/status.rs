@@ -184,13 +184,28 @@ fn servers(servers: &[Value]) -> String {
         let unread = it["unread"].as_object().into_iter().flatten();
         let unread = unread.map(|(_, why)| format!("{}: {}", text(&it["name"]), text(why)));
         let reason = it["reason"].as_str().map(str::to_owned);
-        reason.into_iter().chain(unread)
+        reason.into_iter().chain(unread).chain(undeclared(it))
     });
     let reasons: Vec<_> = reasons.collect();
     if !reasons.is_empty() {
         let _ = write!(out, "\n{}\n", reasons.join("\n"));
     }
     out
+}
+
+/// The methods that a server was asked for without declaring them.
+fn undeclared(server: &Value) -> Option<String> {
+    let methods = server["undeclared"].as_object()?;
+    let methods = methods.iter().map(|(method, has)| match has.as_bool() {
+        Some(true) => format!("{method} (works)"),
+        _ => format!("{method} (missing)"),
+    });
+    let methods: Vec<_> = methods.collect();
+    Some(format!(
+        "{}: methods that it does not declare: {}",
+        text(&server["name"]),
+        methods.join(", ")
+    ))
 }
 
 fn variants(variants: &[Value]) -> String {
@@ -278,7 +293,8 @@ mod tests {
         let status = json!({
             "version": "1.2.3", "uptime": 90_061, "sessions": 1,
             "servers": [
-                {"name": "git", "state": "up", "since": 59, "tools": 7, "eras": ["2025-11-25", "2026-07-28"]},
+                {"name": "git", "state": "up", "since": 59, "tools": 7, "eras": ["2025-11-25", "2026-07-28"],
+                    "undeclared": {"prompts/list": false, "tools/list": true}},
                 {"name": "far", "state": "down", "since": 3600, "reason": "server `far` cannot be reached"},
             ],
             "variants": [
@@ -298,6 +314,7 @@ mod tests {
         git     up     59s  2025-11-25, 2026-07-28      7
         far     down   1h                               -
 
+        git: methods that it does not declare: prompts/list (missing), tools/list (works)
         server `far` cannot be reached
 
         variant  status

@@ -161,7 +161,7 @@ impl Setup {
         let told: Vec<(Era, Map<String, Value>)> = told.collect();
         let mut offered = Map::new();
         for (capability, left_out) in CARRIED {
-            if catalog.offered.contains(*capability) {
+            if catalog.has(capability) {
                 let flags = told
                     .iter()
                     .filter_map(|(_, told)| told.get(*capability)?.as_object());

@@ -56,8 +56,12 @@ pub(crate) fn level_of(params: &str) -> Option<u8> {
     level_from_name(&serde_json::from_str::<String>(level).ok()?)
 }
 
+/// The method that sets the level of a legacy server.
+pub(crate) const SET_LEVEL: &str = "logging/setLevel";
 /// How long the server may take to set its level.
 const LIMIT: Duration = Duration::from_secs(10);
+/// The same for one that may not have the method.
+const UNDECLARED_LIMIT: Duration = Duration::from_secs(1);
 /// How long a server that did not set its level is not asked again for the sake of a call.
 const RETRY: Duration = Duration::from_secs(60);
 
@@ -74,7 +78,9 @@ impl Line {
             return Ok(());
         }
         let hello = upstream.hello();
-        if hello.era() == Era::Modern || !hello.has("logging") {
+        let may_log =
+            || hello.has("logging") || self.learned().has_undeclared(SET_LEVEL) == Some(true);
+        if hello.era() == Era::Modern || !may_log() {
             return Ok(());
         }
         let mut failed = state.asking.lock().await;
@@ -92,6 +98,30 @@ impl Line {
         set?;
         state.taken.store(level, Ordering::Release);
         Ok(())
+    }
+
+    /// Sends the level to a legacy server that does not declare `logging`, unless it is known whether it has the method:
+    /// what it answers is remembered.
+    pub(crate) async fn log_from_undeclared(&self, level: u8) {
+        let Some(upstream) = self.up() else {
+            return;
+        };
+        let hello = upstream.hello();
+        let learned = self.learned();
+        let is_unasked = || learned.has_undeclared(SET_LEVEL).is_none();
+        if hello.era() == Era::Modern || hello.has("logging") || !is_unasked() {
+            return;
+        }
+        let _asking = upstream.level().asking.lock().await;
+        if !is_unasked() {
+            return;
+        }
+        let answer = tokio::time::timeout(UNDECLARED_LIMIT, set_level(&upstream, level)).await;
+        let has = matches!(answer, Ok(Ok(())));
+        if has {
+            upstream.level().taken.store(level, Ordering::Release);
+        }
+        learned.note_undeclared(SET_LEVEL, has);
     }
 
     /// The same for a call, which does not fail because its logs may be missing, nor waits for what was just
@@ -114,7 +144,7 @@ impl Line {
 
 async fn set_level(upstream: &Upstream, level: u8) -> Result<(), Failure> {
     let params = format!(r#"{{"level":"{}"}}"#, level_name(level));
-    let request = Request::new("logging/setLevel", Some(params));
+    let request = Request::new(SET_LEVEL, Some(params));
     let exchange = upstream.request(request).await?;
     match exchange.answer().await?.outcome() {
         Ok(_) => Ok(()),

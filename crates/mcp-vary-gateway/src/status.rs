@@ -78,6 +78,9 @@ pub struct ServerStatus {
     pub reason: Option<String>,
     /// The newest revision of each era that it is known to speak.
     pub eras: Vec<&'static str>,
+    /// The methods that it was asked for without declaring them, and whether it has them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub undeclared: BTreeMap<&'static str, bool>,
     /// How many tools it lists; absent where that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<usize>,
@@ -168,6 +171,7 @@ impl Setup {
             since: now.saturating_sub(self.lasting.opened),
             reason: Some(format!("server `{name}` is left out: {reason}")),
             eras: Vec::new(),
+            undeclared: BTreeMap::new(),
             tools: None,
             unread: BTreeMap::new(),
         });
@@ -191,6 +195,7 @@ impl Setup {
                     since: source.line.since().as_secs(),
                     reason,
                     eras: source.line.learned().revisions(),
+                    undeclared: source.line.learned().undeclared(),
                     tools,
                     unread: unread.collect(),
                 }

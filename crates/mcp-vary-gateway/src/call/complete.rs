@@ -54,7 +54,7 @@ impl Reference {
 
 impl Call<'_> {
     pub(crate) async fn complete(mut self) -> Result<Outcome, Failure> {
-        self.requires("completions")?;
+        self.may_complete()?;
         for key in ["ref", "argument"] {
             self.asked.params.object(key)?;
         }
@@ -64,6 +64,7 @@ impl Call<'_> {
             server,
             downward: Downward {
                 words,
+                undeclared: self.completes(server)?,
                 ..Downward::default()
             },
             ..Forwarding::default()

@@ -7,15 +7,19 @@ use crate::bridge;
 use crate::log_level::level_from_name;
 use crate::reply::Failure;
 use crate::revision::Era;
-use crate::route::Outcome;
+use crate::route::{Outcome, unknown};
 
 impl Call<'_> {
     pub(crate) async fn set_level(&self) -> Result<Outcome, Failure> {
-        self.requires("logging")?;
         let name = self.asked.params.string("level")?;
         let level = level_from_name(&name).ok_or_else(|| {
             Failure::invalid_params("`level` is no log level; use one of debug to emergency")
         })?;
+        let asked = self.class.sources().iter();
+        join_all(asked.map(|it| it.line.log_from_undeclared(level))).await;
+        if !self.catalog.has("logging") {
+            return Err(unknown(self.asked.method));
+        }
         if let Some(session) = &self.client.session {
             session.set_log_level(level);
         }

@@ -9,7 +9,8 @@ use super::Call;
 
 impl Call<'_> {
     pub(crate) async fn list(&self, kind: ListKind) -> Result<Outcome, Failure> {
-        if !self.catalog.offers(kind) {
+        // A list that no server declares may be there all the same.
+        if !self.catalog.offers(kind) && !self.class.catalog.fresh(kind).await.offers(kind) {
             return self.nothing(kind);
         }
         let variant = self.active()?;

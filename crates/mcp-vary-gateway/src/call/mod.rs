@@ -12,6 +12,7 @@ mod list;
 mod prompt;
 mod resource;
 mod tool;
+mod undeclared;
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ use mcp_vary::view::Fault;
 
 pub(crate) use self::extension::{carry, is_of_an_extension};
 pub(crate) use self::forward::Forwarding;
+pub(crate) use self::undeclared::{COMPLETE, Undeclared};
 use crate::bridge::{self, Caching};
 use crate::catalog::Catalog;
 use crate::catalog::item::Place;
@@ -67,12 +69,14 @@ impl Call<'_> {
         )))
     }
 
-    /// Refuses a method whose capability the servers lack.
-    fn requires(&self, capability: &str) -> Result<(), Failure> {
-        if self.catalog.offered.contains(capability) {
-            Ok(())
-        } else {
-            Err(unknown(self.asked.method))
+    /// Refuses a method about items of a list that no server has. Servers that do not declare it are asked once.
+    async fn requires(&mut self, kind: ListKind) -> Result<(), Failure> {
+        if !self.catalog.offers(kind) {
+            self.catalog = Box::pin(self.class.catalog.fresh(kind)).await;
+        }
+        match self.catalog.offers(kind) {
+            true => Ok(()),
+            false => Err(unknown(self.asked.method)),
         }
     }
 

@@ -16,7 +16,7 @@ use crate::running::Downward;
 
 impl Call<'_> {
     pub(crate) async fn prompt(mut self) -> Result<Outcome, Failure> {
-        self.requires("prompts")?;
+        self.requires(ListKind::Prompts).await?;
         let name = self.asked.params.string("name")?;
         let variant = self.active()?;
         let prompt = self.known_prompt(variant, &name).await?;

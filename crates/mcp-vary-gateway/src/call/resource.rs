@@ -27,7 +27,7 @@ impl Call<'_> {
         if Kept::is_uri(&uri) {
             return self.read_kept(uri).await;
         }
-        self.requires("resources")?;
+        let undeclared = self.requires_resources().await?;
         let uri = self.asked.params.string("uri")?;
         let variant = self.active()?;
         let rules = &self.gateway.config.told_resources.0;
@@ -53,6 +53,7 @@ impl Call<'_> {
                 caching,
                 resource_rules: Arc::clone(rules),
                 shape: self.resource_shape(variant, server),
+                undeclared,
                 ..Downward::default()
             },
             ..Forwarding::default()

@@ -25,7 +25,7 @@ use crate::upstream::Repeat;
 
 impl Call<'_> {
     pub(crate) async fn tool(mut self) -> Result<Outcome, Failure> {
-        self.requires("tools")?;
+        self.requires(ListKind::Tools).await?;
         let name = self.asked.params.string("name")?;
         let variant = self.active()?;
         if let Some(rest) = self.rest(variant, &name).await? {

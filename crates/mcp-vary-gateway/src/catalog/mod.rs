@@ -27,9 +27,11 @@ use futures_util::future::join_all;
 use tokio::sync::{Mutex, broadcast};
 use tracing::{debug, warn};
 
+use crate::call::COMPLETE;
+use crate::log_level::SET_LEVEL;
 use crate::notify::Audience;
 use crate::reply::Failure;
-use crate::upstream::{Event, Kind};
+use crate::upstream::{Event, Kind, Learned, SUBSCRIBE};
 use listing::ListKind;
 use merge::{Merged, Part};
 use registry::Registry;
@@ -45,6 +47,8 @@ pub(crate) struct Catalog {
     pub(crate) told: Vec<Arc<Told>>,
     /// The names of the capabilities that there are.
     pub(crate) offered: BTreeSet<String>,
+    /// What was learned of each server.
+    learned: Vec<Arc<Learned>>,
     lists: BTreeMap<ListKind, Arc<Lists>>,
 }
 
@@ -125,8 +129,21 @@ impl Catalog {
         Self {
             told: Vec::new(),
             offered: BTreeSet::new(),
+            learned: Vec::new(),
             lists: BTreeMap::new(),
         }
+    }
+
+    /// Whether there is a capability, declared by a server or found by asking for its method.
+    pub(crate) fn has(&self, capability: &str) -> bool {
+        let method = match capability {
+            "completions" => COMPLETE,
+            "logging" => SET_LEVEL,
+            // Found lists are offered.
+            _ => return self.offered.contains(capability),
+        };
+        let found = |learned: &Arc<Learned>| learned.has_undeclared(method) == Some(true);
+        self.offered.contains(capability) || self.learned.iter().any(found)
     }
 
     /// Whether there is such a list, be it empty.
@@ -140,7 +157,9 @@ impl Catalog {
             let hello = told.hello.as_ref();
             hello.is_none_or(|hello| hello.offers("resources", "subscribe"))
         };
-        self.offered.contains("resources") && self.told.iter().any(offers)
+        let found = |learned: &Arc<Learned>| learned.has_undeclared(SUBSCRIBE) == Some(true);
+        let is_declared = self.offered.contains("resources") && self.told.iter().any(offers);
+        is_declared || self.learned.iter().any(found)
     }
 
     pub(crate) fn lists(&self) -> impl Iterator<Item = &Lists> {
@@ -255,6 +274,7 @@ impl LiveCatalog {
     /// The catalogue to list `kind` from, after the changes that were announced; read again first when
     /// the last reading failed, or when a server does not tell of changes and its `ttlMs` is over.
     pub(crate) async fn fresh(&self, kind: ListKind) -> Arc<Catalog> {
+        self.ask_undeclared(kind).await;
         let is_old = |source: &&Arc<Source>| !source.is_fresh(kind);
         let old: Vec<_> = self.sources.iter().filter(is_old).collect();
         if !old.is_empty() {
@@ -284,6 +304,7 @@ impl LiveCatalog {
         if let Some(found) = find(&self.current.load()) {
             return Ok(found);
         }
+        self.ask_undeclared(kind).await;
         // What arrived before this request is seen by whoever follows the server before it is missed.
         tokio::task::yield_now().await;
         join_all(self.sources.iter().map(|source| source.settle())).await;
@@ -296,6 +317,14 @@ impl LiveCatalog {
         self.catch_up(kind).await;
         let current = self.current();
         find(&current).ok_or_else(|| current.failure(kind))
+    }
+
+    /// Asks the servers that do not declare a list whether they have it, each one once.
+    async fn ask_undeclared(&self, kind: ListKind) {
+        if self.sources.iter().any(|source| source.is_unasked(kind)) {
+            let asked = self.sources.iter().map(|it| it.ask_undeclared(kind));
+            Box::pin(join_all(asked)).await;
+        }
     }
 
     /// Merges a list anew if a server says something else than when that was last done, whoever read it.
@@ -352,9 +381,12 @@ impl LiveCatalog {
             }
         }
         let changed = changed(&before.lists, &lists);
+        let learned = self.sources.iter();
+        let learned = learned.map(|source| Arc::clone(source.line.learned()));
         self.current.store(Arc::new(Catalog {
             told,
             offered,
+            learned: learned.collect(),
             lists,
         }));
         self.tell(&changed);
@@ -424,6 +456,7 @@ async fn merge(source: &Arc<Source>, catalogs: &Catalogs, audience: &Audience, c
         audience.lists_changed(catalog, &catalog.all_of(&changes.announced));
     }
     audience.resources_changed(source, &changes.updates);
+    source.ask_requested();
 }
 
 fn offered(told: &[Arc<Told>]) -> BTreeSet<String> {

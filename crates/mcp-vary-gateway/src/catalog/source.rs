@@ -1,5 +1,7 @@
 //! What one server lists; read whenever it is connected to, and again when it says that it changed.
 
+mod undeclared;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,6 +19,8 @@ use super::item::Maker;
 use super::listing::{ListKind, Listing};
 use super::merge::Part;
 use super::shared::SharedLists;
+use undeclared::Requested;
+
 use crate::reply::Failure;
 use crate::revision::{Era, Revision};
 use crate::tasks;
@@ -40,6 +44,8 @@ pub(crate) struct Source {
     /// The lists that are to be read again although nothing was announced.
     stale: std::sync::Mutex<BTreeSet<ListKind>>,
     revalidate: Notify,
+    /// The lists that clients asked for although the server does not declare them.
+    requested: std::sync::Mutex<Requested>,
 }
 
 /// What a server said last, all of one moment.
@@ -53,11 +59,21 @@ pub(crate) struct Told {
     pub(crate) unread: BTreeMap<ListKind, Failure>,
     /// When a list is to be read again; absent while the server announces changes.
     expires: BTreeMap<ListKind, Instant>,
+    /// Whether the server has a list that it does not declare; absent until it was asked.
+    undeclared: BTreeMap<ListKind, bool>,
 }
 
 impl Told {
-    /// The names of the server's capabilities.
+    /// The names of the server's capabilities, with those that it turned out to have without declaring them.
     pub(crate) fn capabilities(&self) -> BTreeSet<String> {
+        let mut names = self.declared();
+        let found = self.undeclared.iter().filter(|(_, has)| **has);
+        names.extend(found.map(|(kind, _)| kind.capability().to_owned()));
+        names
+    }
+
+    /// The names of the capabilities that the server declares.
+    fn declared(&self) -> BTreeSet<String> {
         let Some(hello) = &self.hello else {
             return BTreeSet::new();
         };
@@ -115,6 +131,7 @@ impl Source {
             shared,
             stale: std::sync::Mutex::default(),
             revalidate: Notify::new(),
+            requested: std::sync::Mutex::default(),
         }
     }
 
@@ -382,10 +399,11 @@ impl Source {
     /// Reads the lists that have expired, while requests are answered from what is known; what has changed.
     async fn revalidate(&self) -> Option<Changes> {
         let kinds = self.stale().clone();
-        let lists = match self.line.up() {
+        let mut lists = match self.line.up() {
             Some(upstream) => self.read_all(&upstream, &kinds).await,
             None => BTreeSet::new(),
         };
+        lists.extend(self.take_found());
         self.stale().retain(|kind| !kinds.contains(kind));
         let changes = Changes {
             lists,
@@ -432,15 +450,13 @@ impl Source {
         let hello = Arc::new(upstream.hello().clone());
         let mut told = Told {
             hello: Some(hello),
+            undeclared: self.known_undeclared(&before),
             ..(*before).clone()
         };
-        let offered = told.capabilities();
-        told.listings
-            .retain(|kind, _| offered.contains(kind.capability()));
-        told.expires
-            .retain(|kind, _| offered.contains(kind.capability()));
-        told.unread
-            .retain(|kind, _| offered.contains(kind.capability()));
+        let offered = told.offered();
+        told.listings.retain(|kind, _| offered.contains(kind));
+        told.expires.retain(|kind, _| offered.contains(kind));
+        told.unread.retain(|kind, _| offered.contains(kind));
         let gone = |kind: &ListKind| !told.listings.contains_key(kind);
         let gone = before.listings.keys().copied().filter(gone).collect();
         // Who the server is, and of which era, is a part of what all its lists say.
@@ -497,7 +513,7 @@ impl Source {
         kind: ListKind,
         wanted: impl FnOnce(Option<Instant>) -> bool,
     ) -> bool {
-        let offered = self.told.load().capabilities().contains(kind.capability());
+        let offered = self.told.load().offered().contains(&kind);
         let Some(last) = self.readings.get(&kind).filter(|_| offered) else {
             return false;
         };

@@ -14,9 +14,10 @@ use crate::call::Call;
 use crate::memory::Lease;
 use crate::own::Kept;
 use crate::reply::{Failure, INVALID_PARAMS, RESOURCE_NOT_FOUND};
+use crate::revision::Era;
 use crate::route::{Outcome, unknown};
 use crate::session::Session;
-use crate::upstream::Refused;
+use crate::upstream::{Refused, SUBSCRIBE};
 
 impl Call<'_> {
     /// Subscribes a session to a resource of the active variant (SV-14).
@@ -137,7 +138,16 @@ impl Call<'_> {
     }
 
     fn offers_subscriptions(&self) -> Result<(), Failure> {
-        if self.catalog.subscribes() {
+        // A legacy server that does not declare it may have it all the same.
+        let mut sources = self.class.sources().iter();
+        let mut may_have = || {
+            sources.any(|source| {
+                let hello = source.told().hello.clone();
+                hello.is_some_and(|hello| hello.era() == Era::Legacy)
+                    && source.line.learned().has_undeclared(SUBSCRIBE) != Some(false)
+            })
+        };
+        if self.catalog.subscribes() || may_have() {
             Ok(())
         } else {
             Err(unknown(self.asked.method))

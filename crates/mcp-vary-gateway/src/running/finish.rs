@@ -9,6 +9,7 @@ use mcp_vary::view::UriMap;
 
 use super::Step;
 use crate::bridge::{self, Caching};
+use crate::call::Undeclared;
 use crate::client::Client;
 use crate::lasting::Lasting;
 use crate::links::Origin;
@@ -55,6 +56,8 @@ pub(crate) struct Downward {
     pub(crate) shape: Option<Shape>,
     /// The task that it is about, or that may come of it.
     pub(crate) task: Option<Box<TaskNames>>,
+    /// The method, where the server does not declare it, and nobody knows whether it has it.
+    pub(crate) undeclared: Option<Box<Undeclared>>,
 }
 
 /// The progress token towards the server, and the client's own.

@@ -206,6 +206,9 @@ impl Running {
     }
 
     fn done(&mut self, outcome: Result<&str, &str>) -> Step {
+        if let Some(undeclared) = &self.finish.downward.undeclared {
+            undeclared.note(outcome);
+        }
         if let Some(made) = outcome.ok().and_then(|result| self.watch(result)) {
             self.leave_questions();
             self.end();

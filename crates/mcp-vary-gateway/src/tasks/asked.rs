@@ -313,6 +313,7 @@ impl Call<'_> {
             words: tool.and_then(|tool| tool.words.clone()),
             shape: tool.and_then(|tool| self.tool_shape(found.variant, tool)),
             task: None,
+            undeclared: None,
             caching: Caching::None,
             resource_rules: Arc::default(),
         }

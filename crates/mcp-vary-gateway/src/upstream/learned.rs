@@ -1,6 +1,7 @@
 //! What the gateway has learned of a server beyond what the server declares, for all connections to it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcp_vary::json::Members;
 
@@ -8,7 +9,7 @@ use super::handshake::Opening;
 use super::hello::Hello;
 use crate::revision::{Era, Revision};
 
-/// What was learned of one server: the eras that it speaks.
+/// What was learned of one server: the eras that it speaks, and the methods that it has without declaring them.
 ///
 /// # Properties
 ///
@@ -20,12 +21,16 @@ use crate::revision::{Era, Revision};
 #[derive(Debug, Default)]
 pub(crate) struct Learned {
     facts: Mutex<Facts>,
+    /// Held while the server is asked for a list that it does not declare, by method.
+    probes: Mutex<BTreeMap<&'static str, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 #[derive(Debug, Default)]
 struct Facts {
     legacy: Side,
     modern: Side,
+    /// Whether the server has a method that it does not declare, for those that it was asked for.
+    undeclared: BTreeMap<&'static str, bool>,
 }
 
 /// What is known of one era.
@@ -86,6 +91,29 @@ impl Learned {
     /// Forgets all: the server may be another.
     pub(crate) fn forget(&self) {
         *self.lock() = Facts::default();
+    }
+
+    /// Whether the server has `method`, which it does not declare; `None` until it was asked.
+    pub(crate) fn has_undeclared(&self, method: &str) -> Option<bool> {
+        self.lock().undeclared.get(method).copied()
+    }
+
+    /// Remembers whether the server has `method`, which it does not declare. That it has one is final.
+    pub(crate) fn note_undeclared(&self, method: &'static str, has: bool) {
+        let mut facts = self.lock();
+        let known = facts.undeclared.entry(method).or_default();
+        *known |= has;
+    }
+
+    /// The methods that the server was asked for although it does not declare them, and whether it has them.
+    pub(crate) fn undeclared(&self) -> BTreeMap<&'static str, bool> {
+        self.lock().undeclared.clone()
+    }
+
+    /// The lock to hold while the server is asked for `method`, which it does not declare, so that it is asked once.
+    pub(crate) fn probe_lock(&self, method: &'static str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut probes = self.probes.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(probes.entry(method).or_default())
     }
 
     /// Whether the server may speak `era`: it does, or nobody has tried.
@@ -200,5 +228,22 @@ mod tests {
         learned.note(&hello(LEGACY, "2"), Opening::Initialize);
         assert!(learned.may_speak(Era::Modern));
         assert_eq!(learned.opening(None), Opening::Discover);
+    }
+
+    #[test]
+    fn what_a_server_does_not_declare_is_remembered_for_its_version() {
+        let learned = Learned::default();
+        learned.note(&hello(LEGACY, "1"), Opening::Discover);
+        assert_eq!(learned.has_undeclared("tools/list"), None);
+        learned.note_undeclared("tools/list", true);
+        learned.note_undeclared("prompts/list", false);
+        learned.note(&hello(LEGACY, "1"), Opening::Initialize);
+        assert_eq!(learned.has_undeclared("tools/list"), Some(true));
+        assert_eq!(learned.has_undeclared("prompts/list"), Some(false));
+        // One request may fail for another reason.
+        learned.note_undeclared("tools/list", false);
+        assert_eq!(learned.has_undeclared("tools/list"), Some(true));
+        learned.note(&hello(LEGACY, "2"), Opening::Initialize);
+        assert!(learned.undeclared().is_empty());
     }
 }

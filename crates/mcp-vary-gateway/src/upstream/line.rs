@@ -21,7 +21,7 @@ use tokio_util::task::TaskTracker;
 use self::keep::keep;
 use self::overheard::Overheard;
 pub(crate) use self::place::Places;
-pub(crate) use self::subscriptions::{Refused, Subscription};
+pub(crate) use self::subscriptions::{Refused, SUBSCRIBE, Subscription};
 use self::subscriptions::{Subscriptions, Topic};
 use super::error::{ConnectError, UpstreamError};
 use super::message::{Event, Kind};
@@ -128,7 +128,7 @@ impl Line {
     }
 
     /// What was learned of the server on all its connections.
-    pub(crate) fn learned(&self) -> &Learned {
+    pub(crate) fn learned(&self) -> &Arc<Learned> {
         &self.shared.learned
     }
 

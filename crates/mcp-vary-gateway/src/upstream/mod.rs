@@ -40,7 +40,7 @@ pub(crate) use self::learned::Learned;
 pub(crate) use self::level::UpstreamLevel;
 use self::life::{Life, Running};
 pub use self::line::{Line, State};
-pub(crate) use self::line::{Places, Refused, Subscription};
+pub(crate) use self::line::{Places, Refused, SUBSCRIBE, Subscription};
 use self::message::Purpose;
 pub(crate) use self::message::TASK_STATUS;
 pub use self::message::{Answer, Event, Kind, Message, Owner, Request, header_value};

@@ -70,6 +70,7 @@ mod task_status;
 mod tasks;
 mod told;
 mod unadvertised;
+mod undeclared;
 mod uris;
 mod variants;
 mod views;

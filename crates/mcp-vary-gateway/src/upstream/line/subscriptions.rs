@@ -215,7 +215,7 @@ pub(super) async fn keep(upstream: &Arc<Upstream>, shared: &Shared) -> Infallibl
 async fn keep_one(topic: Topic, upstream: &Arc<Upstream>, shared: &Shared) -> Infallible {
     let subscriptions = shared.of(topic);
     subscriptions.ask_anew();
-    if !topic.is_offered(upstream.hello()) {
+    if !may_offer(topic, upstream, shared) {
         return refuse_all(subscriptions).await;
     }
     match (upstream.hello().era(), topic) {
@@ -224,6 +224,16 @@ async fn keep_one(topic: Topic, upstream: &Arc<Upstream>, shared: &Shared) -> In
         (Era::Legacy, Topic::Tasks) => task::keep(upstream, shared).await,
     }
 }
+
+/// Whether the server may tell of `topic`: it declares so, or is legacy and was not seen to lack the method.
+fn may_offer(topic: Topic, upstream: &Upstream, shared: &Shared) -> bool {
+    let is_resource = topic == Topic::Resources && upstream.hello().era() == Era::Legacy;
+    let may_have = || shared.learned.has_undeclared(SUBSCRIBE) != Some(false);
+    topic.is_offered(upstream.hello()) || is_resource && may_have()
+}
+
+/// The method by which a legacy server is subscribed to a resource.
+pub(crate) const SUBSCRIBE: &str = "resources/subscribe";
 
 async fn refuse_all(subscriptions: &Subscriptions) -> Infallible {
     let mut changes = subscriptions.changes.subscribe();

@@ -10,7 +10,8 @@ use futures_util::stream;
 use mcp_vary::json;
 use tokio::sync::watch;
 
-use super::{Refused, Shared, Topic};
+use super::{Refused, SUBSCRIBE, Shared, Topic, may_offer, refuse_all};
+use crate::reply::{Failure, METHOD_NOT_FOUND};
 use crate::upstream::message::{Event, Request};
 use crate::upstream::text::excerpt;
 use crate::upstream::{Answer, Upstream, UpstreamError};
@@ -35,6 +36,9 @@ pub(super) async fn keep(upstream: &Arc<Upstream>, shared: &Shared) -> Infallibl
             subscriptions.ask_anew();
         }
         changes.borrow_and_update();
+        if !may_offer(Topic::Resources, upstream, shared) {
+            return refuse_all(subscriptions).await;
+        }
         let asks = asks(&subscriptions.wanted(), &held);
         if asks.is_empty() {
             tokio::select! {
@@ -67,7 +71,7 @@ fn asks(wanted: &BTreeSet<Arc<str>>, held: &BTreeSet<Arc<str>>) -> Vec<Ask> {
 
 async fn asked(upstream: &Upstream, ask: Ask) -> (Ask, Result<Answer, UpstreamError>) {
     let (method, uri) = match &ask {
-        Ask::Subscribe(uri) => ("resources/subscribe", uri),
+        Ask::Subscribe(uri) => (SUBSCRIBE, uri),
         Ask::Unsubscribe(uri) => ("resources/unsubscribe", uri),
     };
     let params = format!(r#"{{"uri":{}}}"#, json::string(uri));
@@ -96,12 +100,19 @@ fn take_in(
     };
     match (ask, outcome) {
         (Ask::Subscribe(uri), Ok(())) => {
+            if !Topic::Resources.is_offered(upstream.hello()) {
+                shared.learned.note_undeclared(SUBSCRIBE, true);
+            }
             shared.hold(Topic::Resources, upstream, &uri);
             held.insert(uri);
         }
         (Ask::Subscribe(uri), Err(error)) => {
             let why = excerpt(error.as_bytes(), 200);
             tracing::debug!(server, why, "subscription refused");
+            let is_lacking = Failure::told_by_upstream(error).code() == METHOD_NOT_FOUND;
+            if is_lacking && !Topic::Resources.is_offered(upstream.hello()) {
+                shared.learned.note_undeclared(SUBSCRIBE, false);
+            }
             shared
                 .of(Topic::Resources)
                 .refuse(&uri, Refused::Answered(error.into()));
