@@ -106,7 +106,7 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    /// One for a source that somebody else [follows](catalog::follow_on).
+    /// A follower of a source whose events another task [follows](catalog::follow_on).
     pub(crate) fn of(source: Arc<Source>) -> Self {
         Self {
             source,

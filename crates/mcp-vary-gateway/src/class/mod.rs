@@ -3,6 +3,7 @@
 //! Servers list other tools to clients with other capabilities, so a connection declares exactly what
 //! its clients can do: of their capabilities what the operator lets through, sanitised.
 
+mod beyond_limit;
 mod connections;
 mod server;
 mod table;
@@ -20,8 +21,8 @@ use tracing::info;
 use self::connections::{Background, Connections};
 pub(crate) use self::connections::{Follower, InUse};
 use self::server::Server;
-use self::table::Table;
-use self::told::{declared, is_part_of, mirror};
+use self::table::{Place, Table};
+use self::told::{declared, mirror};
 use crate::asking::Askable;
 use crate::catalog::LiveCatalog;
 use crate::catalog::listing::ListKind;
@@ -97,8 +98,8 @@ impl Class {
         })
     }
 
-    /// A class of clients that can do something else, with the lists and connections of this one. What servers ask of
-    /// them goes by connections that they have alone, so that it is asked all the same.
+    /// A class of clients with other capabilities that uses the lists and connections of this one. Servers still reach such
+    /// a client with questions, on connections that it has alone.
     fn lend_to(&self, capabilities: &Arc<str>) -> Arc<Self> {
         Arc::new(Self {
             catalog: Arc::clone(&self.catalog),
@@ -111,7 +112,7 @@ impl Class {
         })
     }
 
-    /// The class as the client sees it whose `dedicated` connections list something else.
+    /// This class as seen by the client whose `dedicated` connections have different lists.
     pub(crate) async fn with_dedicated(self: &Arc<Self>, dedicated: &[Arc<Follower>]) -> Arc<Self> {
         let followers = self.connections.followers.iter().map(|shared| {
             let line = &shared.source.line;
@@ -169,8 +170,8 @@ pub(crate) struct Classes {
     others: Table,
     /// How many classes of several clients there may be.
     most: usize,
-    /// Those in use for which there is no room, by what their clients can do.
-    borrowing: Mutex<BTreeMap<Arc<str>, Weak<Class>>>,
+    /// The classes in use beyond the limit, by the capabilities and the era of their clients.
+    borrowing: Mutex<BTreeMap<ClassKey, Weak<Class>>>,
     /// The extensions that some server may be told of.
     mirrored: BTreeSet<String>,
     is_isolated: bool,
@@ -183,7 +184,7 @@ pub(crate) struct Classes {
     background: Background,
 }
 
-/// The era of the clients that can do nothing particular, those that came first: until then their connections are of
+/// The era of the clients without special capabilities, decided by the first of them. Until it comes, their connections have
 /// the era that each server prefers.
 #[derive(Debug, Default)]
 struct BaseEra {
@@ -382,10 +383,15 @@ impl Classes {
         }
         let Some(place) = self.others.place(key, self.most) else {
             return match key.session {
-                None => Ok(self.borrowing(&key.capabilities)),
+                None => self.borrowing(key).await,
                 Some(_) => Err(Failure::internal(TOO_MANY_OWN)),
             };
         };
+        self.opened(key, place).await
+    }
+
+    /// The class of `key` at its `place`, made if it is not there yet.
+    async fn opened(&self, key: &ClassKey, place: Place) -> Result<Arc<Class>, Failure> {
         let class = place.get_or_try_init(|| Box::pin(self.open(key))).await;
         let class = match class {
             Ok(class) => Arc::clone(class),
@@ -397,25 +403,6 @@ impl Classes {
         };
         class.connections.note_use();
         Ok(class)
-    }
-
-    /// A class of clients for which there is no room, with lists and connections of the nearest one: that which can
-    /// do the most of what they can, and nothing else.
-    fn borrowing(&self, capabilities: &Arc<str>) -> Arc<Class> {
-        let mut known = lock(&self.borrowing);
-        if let Some(class) = known.get(capabilities).and_then(Weak::upgrade) {
-            class.connections.note_use();
-            return class;
-        }
-        let open = self.others.open().into_iter();
-        let fitting = open.filter(|class| is_part_of(&class.capabilities, capabilities));
-        let nearest = fitting.max_by_key(|class| class.capabilities.len());
-        let nearest = nearest.unwrap_or_else(|| Arc::clone(&self.base));
-        nearest.connections.note_use();
-        let class = nearest.lend_to(capabilities);
-        known.retain(|_, class| class.strong_count() > 0);
-        known.insert(Arc::clone(capabilities), Arc::downgrade(&class));
-        class
     }
 
     /// The class of a client, with the lists that it has of its own.

@@ -25,7 +25,7 @@ pub(super) struct Server {
     lines: Mutex<Lines>,
 }
 
-/// What a connection declares, the session that it is for alone, and the era of its clients.
+/// The capabilities that a connection declares, the session that it is dedicated to, and the era of its clients.
 type LineKey = (String, Option<ClientId>, Era);
 
 type Lines = BTreeMap<LineKey, Weak<Line>>;
@@ -95,7 +95,7 @@ impl Server {
         }
     }
 
-    /// Whether the server was connected to, and nobody knows yet whether it speaks `era`.
+    /// Whether the server was connected to, and it is not yet known whether it speaks `era`.
     pub(super) fn is_undecided(&self, era: Era) -> bool {
         self.learned.is_undecided(era)
     }

@@ -10,6 +10,7 @@ use tracing::warn;
 
 use super::connections::{Connections, Follower};
 use super::{Class, ClassKey, lock};
+use crate::revision::Era;
 use crate::session::ClientId;
 
 /// The classes by key, and room for some more.
@@ -60,10 +61,16 @@ impl Table {
         Some(place)
     }
 
-    /// The shared classes that are open.
-    pub(super) fn open(&self) -> Vec<Arc<Class>> {
+    /// The place of a class, however many there are.
+    pub(super) fn unlimited_place(&self, key: &ClassKey) -> Place {
+        Arc::clone(lock(&self.places).entry(key.clone()).or_default())
+    }
+
+    /// The shared classes of `era` that are open.
+    pub(super) fn open(&self, era: Era) -> Vec<Arc<Class>> {
         let places = lock(&self.places);
-        let shared = places.iter().filter(|(key, _)| key.session.is_none());
+        let is_shared = |key: &ClassKey| key.session.is_none() && key.era == era;
+        let shared = places.iter().filter(|(key, _)| is_shared(key));
         shared
             .filter_map(|(_, place)| place.get().cloned())
             .collect()

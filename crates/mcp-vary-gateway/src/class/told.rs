@@ -31,7 +31,7 @@ pub(super) fn declared(told: &str, class: &str, mirrored: &[String]) -> String {
     Value::Object(told).to_string()
 }
 
-/// Whether whoever can do all of `whole` can do all of `part`, too; both are JSON text.
+/// Whether the capabilities `whole` include all of the capabilities `part`; both are JSON text.
 pub(super) fn is_part_of(part: &str, whole: &str) -> bool {
     fn is_in(part: &Value, whole: &Value) -> bool {
         match (part, whole) {

@@ -1,11 +1,16 @@
 //! More kinds of clients than have connections and lists of their own.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
+use mcp_vary_gateway::revision::Era;
 use mcp_vary_gateway::{Config, Gateway, Target};
 use serde_json::{Value, json};
 
-use crate::support::{Http, Legacy, Post, config, modern, names, request, serve, soon, tool};
+use crate::support::{
+    Http, Legacy, Pipe, Post, config, modern, names, request, serve, soon, texts, tool,
+};
 
 const UI: &str = "io.modelcontextprotocol/ui";
 
@@ -102,9 +107,59 @@ async fn how_many_classes_there_are_is_a_setting() {
             json!({"action": "decline"})
         );
         let state = client.ask("tools/call", tool("state")).await.json();
-        // It is told what the client can do, on the connection that the client has alone.
+        // It receives the client's capabilities, on the connection that the client has alone.
         assert_eq!(state["result"]["client"], capabilities, "{state}");
         lists += state["result"]["lists"].as_u64().unwrap();
     }
     assert_eq!(lists, 0, "all see the lists of the only class");
+}
+
+/// The configuration before a server of both eras, each process of which speaks the era of its first request.
+fn of_both_eras() -> Config {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/front/eras.py");
+    let args = [script.to_str().unwrap(), "both", "/dev/null"];
+    let mut config = config(Target::command("python3", args.map(str::to_owned)));
+    config.servers[0].limits.initialize = Duration::from_millis(300);
+    config
+}
+
+/// A client for which there is no class left shares the lists and connections of clients of its own era.
+#[tokio::test]
+async fn a_class_beyond_the_limit_has_the_era_of_its_client() {
+    for (first, second) in [(Era::Modern, Era::Legacy), (Era::Legacy, Era::Modern)] {
+        let mut config = of_both_eras();
+        config.limits.classes = 1;
+        let gateway = Gateway::start(config).await.unwrap();
+        let interface = |kind: &str| json!({"extensions": {UI: {"mimeTypes": [kind]}}});
+        for (era, capabilities) in [
+            (first, json!({})),
+            (second, interface("text/x-1")),
+            (first, interface("text/x-2")),
+            (second, interface("text/x-3")),
+        ] {
+            let said = era_of_connection(&gateway, era, &capabilities).await;
+            assert_eq!(said, era, "{capabilities} after {first:?}");
+        }
+        gateway.close().await;
+    }
+}
+
+/// The era of the connection on which the gateway calls a tool for a client of `era`.
+async fn era_of_connection(gateway: &Arc<Gateway>, era: Era, capabilities: &Value) -> Era {
+    let answer = match era {
+        Era::Legacy => {
+            let mut pipe = Pipe::legacy(gateway, "2025-11-25", capabilities).await;
+            let call = request(json!(1), "tools/call", tool("era"));
+            pipe.ask(&call).await
+        }
+        Era::Modern => {
+            let call = modern(json!(1), "tools/call", tool("era"), capabilities);
+            Pipe::open(gateway).ask(&call).await
+        }
+    };
+    match texts(&answer["result"])[0].split_once(' ').unwrap().0 {
+        "legacy" => Era::Legacy,
+        "modern" => Era::Modern,
+        other => panic!("{other}"),
+    }
 }
