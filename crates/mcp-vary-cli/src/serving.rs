@@ -175,7 +175,7 @@ fn off_loopback(address: &str, port: u16) -> String {
     )
 }
 
-/// Why nobody can listen on `address`, as far as that is known without doing so.
+/// Why `address` cannot be listened on, as far as Vary can tell without trying.
 pub(crate) fn unusable(address: &str) -> Option<String> {
     if address.parse::<u16>().is_ok() {
         return None;

@@ -22,7 +22,7 @@ use crate::upstream::{Target, UpstreamConfig};
 /// The variable that says to a process which gateways are in front of it.
 pub const VARIABLE: &str = "VARY_CHAIN";
 
-/// How a process that refuses to serve itself begins what it says last, on a line of its own.
+/// The start of the last line that a process writes when it refuses to serve itself.
 pub(crate) const REFUSAL: &str = "error: this gateway would serve itself";
 
 /// Gateways behind each other at most.
@@ -130,7 +130,7 @@ fn refusal(depth: usize, is_circle: bool) -> String {
 pub(crate) struct Position {
     digest: [u8; 32],
     link: Link,
-    /// What the servers are told: those in front, then this one.
+    /// The value that servers receive: the gateways in front, then this one.
     path: Arc<str>,
     behind: Arc<Behind>,
 }
@@ -180,7 +180,7 @@ impl Position {
         Ok(())
     }
 
-    /// Says in a response who is behind, if a gateway asked.
+    /// Adds the gateways behind this one to a response, if a gateway sent the request.
     pub(crate) fn answer(&self, headers: &mut HeaderMap) {
         let mut all = vec![self.link.clone()];
         all.extend(self.behind.links());
@@ -196,7 +196,7 @@ pub(crate) fn is_of_gateway(headers: &HeaderMap) -> bool {
     headers.contains_key(VIA) && !links(headers).is_empty()
 }
 
-/// What a connection to a server is told of the gateways in front of it, and where it tells who is behind.
+/// What a connection to a server sends about the gateways in front of it, and where it records the gateways behind it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ToServers {
     path: Arc<str>,
@@ -289,8 +289,8 @@ fn links(headers: &HeaderMap) -> Vec<Link> {
     names.filter_map(Link::read).take(READ).collect()
 }
 
-/// What tells one set of servers from another, without values of the environment or of headers: they may differ where
-/// a gateway starts itself.
+/// A digest that identifies a set of servers. Values of the environment and of headers are left out, since they may differ
+/// where a gateway starts itself.
 fn digest(servers: &[UpstreamConfig]) -> [u8; 32] {
     let mut digest = Sha256::new();
     let mut add = |text: &[u8]| {
@@ -384,7 +384,7 @@ mod tests {
         assert!(other.check(&headers(&one)).is_ok());
         assert!(one.check(&headers(&one)).is_err());
         assert!(position(3, &none, "x").check(&headers(&one)).is_err());
-        // Whoever is behind is not in front.
+        // A gateway that is behind this one must not be in front of it.
         let connection = other.to_servers().connection();
         let mut answered = HeaderMap::new();
         one.answer(&mut answered);

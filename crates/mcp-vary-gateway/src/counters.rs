@@ -45,12 +45,12 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Adds one to `counter`, and returns what it comes to.
+    /// Adds one to `counter`, and returns the new count.
     pub(crate) fn increment(&self, counter: Counter) -> u64 {
         self.add(counter, 1)
     }
 
-    /// Adds `amount` to `counter`, and returns what it comes to.
+    /// Adds `amount` to `counter`, and returns the new count.
     pub(crate) fn add(&self, counter: Counter, amount: u64) -> u64 {
         self.counts[counter as usize].fetch_add(amount, Ordering::Relaxed) + amount
     }

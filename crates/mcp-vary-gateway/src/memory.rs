@@ -2,7 +2,7 @@
 //!
 //! What a client sends is leased from one [`MemoryBudget`] before it is held, and given back when it is dropped: bodies
 //! of requests with what they become, subscriptions, and the trees that arguments are checked in. When the budget is
-//! exhausted, the client is told so at once, and nothing that was accepted is lost.
+//! exhausted, the request is refused at once, and nothing that was accepted is lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -124,7 +124,7 @@ impl Drop for Lease {
 }
 
 impl Exhausted {
-    /// What a client is told.
+    /// The reason that a client receives.
     pub(crate) const REASON: &str =
         "the gateway holds as much for its clients as `limits.memory` allows; try again later";
 }

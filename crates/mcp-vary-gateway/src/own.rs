@@ -192,7 +192,7 @@ impl OwnLines {
         Ok(self.hold(key, own, Some(session.client)))
     }
 
-    /// A connection for one request without a session: one that nobody has at the moment, or another. One on which
+    /// A connection for one request without a session: a free one, or a new one. One on which
     /// the server lists something to `client` alone is for that client.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 /// follows, hides itself, or looks like an empty place.
 ///
 /// Joiners and variation selectors count, too, though some emoji are written with them: text can be hidden in them.
-/// Line breaks and tabs are control characters; whoever wants them asks for them before.
+/// Line breaks and tabs are control characters; a caller that allows them checks for them first.
 ///
 /// # Examples
 ///

@@ -25,7 +25,7 @@ fn write(name: &str, servers: &Value) {
     file(name, &json!({"mcpServers": servers}).to_string());
 }
 
-/// A port that is free; nobody else asks for it so soon.
+/// A free port. The system does not hand it out again so soon.
 fn free_port() -> u16 {
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     free.local_addr().unwrap().port()
@@ -162,7 +162,7 @@ fn a_circle_through_another_gateway_is_cut() {
     assert!(said.contains(line), "{said}");
 }
 
-/// The same by URL: whoever is second is refused by the first.
+/// Two gateways that reach each other by URL: the first refuses the connection of the second.
 #[test]
 fn a_circle_of_addresses_is_cut() {
     let (one, two) = (free_port(), free_port());

@@ -39,7 +39,7 @@ impl Call<'_> {
         self.forward(variant, forwarding).await
     }
 
-    /// Refuses a method of which nobody knows what it reaches, where the view hides something of the servers.
+    /// Refuses an unknown method where the view hides something of the servers, since it could reach what is hidden.
     ///
     /// # Errors
     ///

@@ -111,7 +111,7 @@ impl Call<'_> {
         .await
     }
 
-    /// The server of a resource that nobody lists.
+    /// The server of a resource that no server lists.
     fn unlisted(&self, catalog: &Catalog, variant: usize, address: &Address<'_>) -> Option<usize> {
         let own = &*address.own;
         // What is not listed must be selected by its own URI, too.

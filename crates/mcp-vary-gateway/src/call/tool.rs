@@ -115,7 +115,7 @@ impl Call<'_> {
     ///
     /// # Errors
     ///
-    /// When there is no memory to check them in.
+    /// When the memory budget has no room for the tree that the arguments are checked in.
     fn own_arguments<'t>(
         &self,
         tool: &Tool,

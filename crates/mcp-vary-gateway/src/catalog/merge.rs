@@ -416,7 +416,7 @@ mod tests {
         are_called(Naming::Always, &two[..1], &["git_log", "git_show"]);
     }
 
-    /// Whichever is configured first, and whether the other lists such a tool or not.
+    /// In either order of configuration, and whether or not the other server lists such a tool.
     #[test]
     fn a_prefix_makes_no_tool_of_another_server() {
         let (short, long) = (part("a", &["b_c", "d"]), part("a_b", &["c", "d"]));

@@ -10,9 +10,9 @@ use super::merge::Merged;
 ///
 /// # Properties
 ///
-/// A name or URI that was listed for one server never comes to mean another server's item while the first one is
-/// configured, in whichever order servers become ready and whatever they list later: a client may still act on the
-/// definition that it saw first.
+/// A name or URI that was listed for one server stays assigned to that server for as long as it is configured. The order in
+/// which servers become ready, and what they list later, do not change that: a client may still act on the definition
+/// that it saw first.
 #[derive(Debug, Default)]
 pub(crate) struct Registry(Mutex<State>);
 

@@ -16,7 +16,7 @@ pub(crate) struct Address<'u> {
     pub(crate) own: Cow<'u, str>,
     /// The server that lists it.
     pub(crate) listed_by: Option<usize>,
-    /// Why it cannot be decided which resource the URI names that nobody lists.
+    /// Why Vary cannot decide which resource a URI names that no server lists.
     pub(crate) fault: Option<UriFault>,
 }
 
@@ -42,10 +42,12 @@ impl Faces {
 }
 
 impl Catalog {
-    /// What the server calls the resource that the variant at `variant` calls `uri`; none when there is no such thing in it.
+    /// The server's URI of the resource that has the URI `uri` in the variant at `variant`; none when the variant has no such
+    /// resource.
     ///
-    /// A URI that is listed is what is listed, in whichever spelling. Any other one has to be in normal form, since what a
-    /// server makes of others is not known: their `fault` is for whoever can find the resource by other means.
+    /// Any spelling of a listed URI means the listed resource. A URI that is not listed must be in normal form, since servers
+    /// read other spellings differently. `fault` says why such a URI is refused, unless the caller finds the resource by
+    /// other means.
     pub(crate) fn address<'u>(
         &self,
         faces: &Faces,
@@ -83,7 +85,7 @@ impl Catalog {
         Some(Address::listed_at(view.spelled(uri)?, uri))
     }
 
-    /// Why it cannot be decided which resource the server calls `own`, but for what its template says.
+    /// Why Vary cannot decide which resource of the server has the URI `own`, apart from what its template says.
     fn fault(&self, variant: usize, own: &str) -> Option<UriFault> {
         let checked = match self.template_for(variant, own) {
             Some((template, _)) => template.check(own),
@@ -92,8 +94,8 @@ impl Catalog {
         checked.err()
     }
 
-    /// The server whose template stands for a resource that nobody lists, if that server's resource is shown and it is
-    /// certain which one the URI names.
+    /// The server whose template matches a resource that no server lists, if the variant shows that server's resource and it
+    /// is certain which one the URI names.
     pub(crate) fn by_checked_template(
         &self,
         variant: usize,
@@ -106,7 +108,7 @@ impl Catalog {
         }
     }
 
-    /// The server with a template that may stand for what it calls `own`.
+    /// The server that has a template which may match its URI `own`.
     pub(crate) fn by_template(&self, variant: usize, own: &str) -> Option<usize> {
         self.template_for(variant, own)
             .map(|(_, place)| place.server)

@@ -45,8 +45,8 @@ impl SharedLists {
         listing
     }
 
-    /// The lists that some class already has of the same parts; otherwise those that are made. What they list is
-    /// assigned to its servers if clients see it.
+    /// The lists of the same parts that another class already uses; new ones if there are none. Their items are assigned
+    /// to their servers if clients see them.
     pub(super) fn lists(
         &self,
         kind: ListKind,
@@ -73,7 +73,7 @@ impl SharedLists {
     }
 }
 
-/// The first that is used and wanted; those that nobody uses any more are forgotten.
+/// The first value in use that is wanted. Values that are no longer in use are removed.
 fn find<T>(known: &mut Vec<Weak<T>>, is_wanted: impl Fn(&T) -> bool) -> Option<Arc<T>> {
     known.retain(|it| it.strong_count() > 0);
     let mut used = known.iter().filter_map(Weak::upgrade);

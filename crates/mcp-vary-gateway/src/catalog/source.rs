@@ -208,7 +208,7 @@ impl Source {
     pub(crate) fn suspect(&self, kinds: &BTreeSet<ListKind>) {
         let kinds: BTreeSet<_> = kinds.iter().map(|kind| kind.kind()).collect();
         self.following.send_if_modified(|now| {
-            // Inside of the lock, so that whoever follows sees both or neither.
+            // Under the lock, so that a task that follows sees both changes or neither.
             for kind in kinds {
                 self.line.may_have_changed(kind);
             }
@@ -217,7 +217,7 @@ impl Source {
         });
     }
 
-    /// Reads lists on a connection that nobody [follows](Self::follow), for who has just learned that they changed.
+    /// Reads lists on a connection without a [follower](Self::follow), for a caller that has just learned that they changed.
     pub(crate) async fn read_now(&self, kinds: &BTreeSet<ListKind>) {
         let Some(upstream) = self.line.up() else {
             return;
@@ -240,7 +240,7 @@ impl Source {
     pub(crate) async fn first_reading(&self) -> Result<(), ConnectError> {
         self.line.tried().await?;
         let mut following = self.following.subscribe();
-        // An error means that nobody follows the server any more, which closing it says better.
+        // An error means that no task follows the server any more, which closing it reports better.
         let _ = following.wait_for(|now| now.readings > 0).await;
         Ok(())
     }
@@ -268,7 +268,7 @@ impl Source {
             let hello = self.told.load().hello.clone();
             !now.pending && hello.is_some_and(|hello| hello.revision == upstream.hello().revision)
         };
-        // An error means that nobody follows the server any more.
+        // An error means that no task follows the server any more.
         let _ = following.wait_for(is_met).await;
     }
 

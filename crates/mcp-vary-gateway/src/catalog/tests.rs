@@ -418,7 +418,7 @@ fn classes_that_see_the_same_hold_one_list() {
     assert!(!Arc::ptr_eq(&base, &other));
     let listing = |lists: &Lists| lists.from[0].listing.clone().unwrap().unwrap();
     assert!(Arc::ptr_eq(&listing(&base), &listing(&lists(&few))));
-    // What nobody uses any more is not kept.
+    // Lists that are no longer in use are dropped.
     let weak = Arc::downgrade(&other);
     drop(other);
     assert!(weak.upgrade().is_none());

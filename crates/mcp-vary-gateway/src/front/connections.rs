@@ -2,7 +2,7 @@
 //!
 //! On a loopback address all peers have one address, so a session is what tells one peer from another. Anybody can open
 //! sessions and connections without end; a fixed share for each would not help. So a new connection always gets a
-//! place, at the cost of whoever holds the most.
+//! place, and the session with the most connections loses one.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -239,7 +239,7 @@ impl Place {
     }
 }
 
-/// What tells one session from another: ids end in a code that nobody can choose.
+/// A value that identifies a session: the end of its id is a code that clients cannot choose.
 fn tail(id: &[u8]) -> u64 {
     let last = id.last_chunk::<8>().copied().unwrap_or_default();
     u64::from_le_bytes(last)

@@ -86,7 +86,7 @@ fn is_loopback(host: &str) -> bool {
             .is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Refuses what passed this gateway already.
+/// Refuses a request that has already passed this gateway.
 pub(crate) fn check_chain(headers: &HeaderMap, setup: &Setup) -> Result<(), TurnedAway> {
     let checked = setup.position.check(headers);
     checked.map_err(|reason| turned_away(StatusCode::LOOP_DETECTED, reason))

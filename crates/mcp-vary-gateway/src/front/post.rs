@@ -396,7 +396,7 @@ async fn read_body(
 /// Reads the rest of a body that was refused, beside the response: many clients read only when they have written all,
 /// and a connection that is closed before that takes the response with it. Not for long, and not much.
 fn discard(gateway: &Setup, head: &Parts, mut body: Incoming) {
-    // Whoever waits for a sign before sending (RFC 9110, section 10.1.1) gets none.
+    // A client that waits for `100 Continue` before it sends the body (RFC 9110, section 10.1.1) does not get it.
     if head.headers.contains_key(EXPECT) {
         return;
     }

@@ -56,7 +56,7 @@ impl Audience {
             let Some(member) = members.all.get_mut(&number) else {
                 continue;
             };
-            // Whoever brought it to another configuration has looked for its lists, too.
+            // The task that moved it to another configuration has also compared its lists.
             if !Arc::ptr_eq(member.place.class.shared(), &shared) {
                 continue;
             }

@@ -185,7 +185,7 @@ impl DedicatedLists {
         }
         self.all.add(client, self);
         self.pending.send_modify(|pending| {
-            // Inside of the lock, so that whoever watches does not take it back before.
+            // Under the lock, so that a task that watches does not reset it first.
             self.line.may_have_changed(kind.kind());
             *pending = true;
         });
@@ -228,7 +228,7 @@ impl DedicatedLists {
             }
             pause = Instant::now() + PAUSE;
             *lock(&self.compared) = Some(Instant::now());
-            // Inside of the lock, as in `suspect`. Events of other kinds are no reason to let requests wait.
+            // Under the lock, as in `suspect`. Events of other kinds are no reason to let requests wait.
             let mut more = BTreeSet::new();
             self.pending.send_modify(|pending| {
                 more = also_announced(&mut events);

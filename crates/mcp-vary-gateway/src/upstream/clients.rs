@@ -40,7 +40,7 @@ impl Clients {
     /// calls.
     pub(super) fn note(&self, owner: Owner, receiver: Option<&Weak<dyn Hears>>) {
         let Owner(number) = owner;
-        // A release store, so that whoever reads the answer to the call sees that it was made.
+        // A release store, so that the task that reads the answer to the call sees that it was made.
         let first = self
             .sole
             .compare_exchange(NONE, number, Ordering::AcqRel, Ordering::Acquire);

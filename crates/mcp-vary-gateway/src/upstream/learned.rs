@@ -116,7 +116,7 @@ impl Learned {
         Arc::clone(probes.entry(method).or_default())
     }
 
-    /// Whether the server may speak `era`: it does, or nobody has tried.
+    /// Whether the server may speak `era`: it does, or no connection has tried.
     pub(crate) fn may_speak(&self, era: Era) -> bool {
         self.lock().side(era).spoken != Spoken::No
     }
@@ -131,7 +131,7 @@ impl Learned {
         }
     }
 
-    /// Whether the server was connected to, and nobody knows yet whether it speaks `era`.
+    /// Whether the server was connected to, and it is not yet known whether it speaks `era`.
     pub(crate) fn is_undecided(&self, era: Era) -> bool {
         let mut facts = self.lock();
         let is_known = facts.modern.spoken != facts.legacy.spoken;

@@ -4,7 +4,7 @@ use mcp_vary::text::is_invisible;
 
 /// The start of `bytes` as one printable line of at most `limit` characters.
 ///
-/// Characters that nobody sees are escaped, invalid UTF-8 is replaced, and a cut is shown as `…`.
+/// Invisible characters are escaped, invalid UTF-8 is replaced, and a cut is shown as `…`.
 pub(crate) fn excerpt(bytes: &[u8], limit: usize) -> String {
     let head = &bytes[..bytes.len().min(limit.saturating_mul(4).saturating_add(4))];
     let text = String::from_utf8_lossy(head);

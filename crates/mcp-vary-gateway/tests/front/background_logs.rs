@@ -1,4 +1,4 @@
-//! What a server logs of a call after it has answered it: it reaches the client that made the call, or nobody.
+//! Log messages about a call that the server has already answered reach the client that made the call, or no client.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -157,7 +157,7 @@ impl Client {
         }
     }
 
-    /// What it is sent outside of its calls, until it is told that a list changed.
+    /// The messages outside of its calls, up to the notification that a list changed.
     async fn until_a_list_changed(&mut self) -> Vec<Value> {
         let mut before = Vec::new();
         loop {
@@ -201,7 +201,7 @@ async fn is_sent_to_nobody(first: &mut Client, other: &mut Client) {
     // For so long the gateway took what an endpoint logs to be about the call before.
     tokio::time::sleep(Duration::from_millis(600)).await;
     let mut sent = other.call("work", json!({})).await;
-    // What changes is told in order, so that nothing comes any more after this.
+    // Notifications arrive in order, so that none follows this one.
     sent.extend(other.call("after", json!({})).await);
     sent.extend(other.until_a_list_changed().await);
     assert_eq!(data(&sent), [""; 0], "{sent:?}");

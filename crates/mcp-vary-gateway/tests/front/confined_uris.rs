@@ -287,7 +287,7 @@ async fn house_and_streams(era: Era, resources: &'static [&'static str]) -> (Hou
     (House::behind_one(peer, adapt).await, streams)
 }
 
-/// The server says that the resource changed, as soon as somebody reads what it says.
+/// The server reports a change of the resource as soon as a stream is open.
 async fn say_updated(streams: &Streams, uri: &str) {
     let method = "notifications/resources/updated";
     let said = || {
@@ -466,7 +466,7 @@ async fn a_listed_resource_is_read_in_the_listed_spelling() {
             (ODD[2], ODD[2]),
             (ODD[4], ODD[4]),
             ("file:///srv/docs/app/caf%c3%a9", ODD[4]),
-            // Nobody lists it: as it was written.
+            // No server lists it: sent as it was written.
             (
                 "file:///srv/docs/app/your%20file",
                 "file:///srv/docs/app/your%20file",
@@ -564,7 +564,7 @@ fn any_text_passes_a_variant_without_rules_as_written() {
     }
 }
 
-/// SV-14, SV-15: a client hears of a resource in the spelling that it subscribed to, and of nothing after it has
+/// SV-14, SV-15: a client is notified of a resource in the spelling that it subscribed to, and of nothing after it has
 /// unsubscribed in it.
 #[tokio::test]
 async fn changes_are_told_in_the_spelling_that_was_subscribed_to() {

@@ -240,7 +240,7 @@ async fn lists(client: &mut Ear) -> Vec<String> {
     names(&list).into_iter().map(str::to_owned).collect()
 }
 
-/// What a server lists to one session is listed to the client that has it, and to nobody else.
+/// A tool that a server lists to one session is listed to the client of that session alone.
 async fn what_one_session_enables_is_there_for_it_alone(said: Said, way: Way) {
     let (house, _growing, _shared) = house(said).await;
     let mut client = listening(&house, way).await;
@@ -288,7 +288,7 @@ async fn what_one_process_enables_is_there_for_its_client_alone() {
     join_all(ways).await;
 }
 
-/// A client that calls or lists at once need not have heard of it.
+/// A client that calls or lists at once need not have received the notification.
 #[tokio::test]
 async fn what_was_enabled_is_there_for_the_next_request() {
     for said in [Said::Call, Said::Pipe] {
@@ -531,7 +531,7 @@ async fn a_server_that_is_slow_to_list_again_holds_nobody_up() {
         for _ in 0..10 {
             assert_eq!(lists(&mut client).await, ["old"]);
         }
-        // Less than anybody waits for a server that is slow to list.
+        // Less than the wait for a server that is slow to list.
         assert!(
             began.elapsed() < Duration::from_secs(5),
             "{:?}",
@@ -605,7 +605,7 @@ async fn a_name_that_is_not_listed_is_looked_for_once_more() {
     }
 }
 
-/// What a session enables without a word is found by whoever calls it there.
+/// A tool that a session enables without an announcement is found by a call of that session.
 #[tokio::test]
 async fn what_one_session_enables_silently_is_there_for_its_calls() {
     for way in RECOGNISED {
@@ -671,7 +671,7 @@ async fn until_it_lists(client: &mut Ear, name: &str) {
     .await;
 }
 
-/// Whatever else the server says on the connection keeps nobody waiting: official servers ask for roots at the same time.
+/// No other message on the connection makes a request wait: official servers ask for roots at the same time.
 #[tokio::test]
 async fn a_question_beside_an_announcement_holds_no_request_up() {
     let growing = Growing::new(Said::Get);

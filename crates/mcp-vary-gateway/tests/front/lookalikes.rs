@@ -621,7 +621,7 @@ async fn a_completion_goes_by_the_type_of_its_reference() {
     }
 }
 
-/// SV-12: a method of which nobody knows what it reaches passes only where the variant hides nothing, or where the
+/// SV-12: an unknown method passes only where the variant hides nothing, or where the
 /// operator lets it.
 #[tokio::test]
 async fn methods_of_extensions_pass_where_nothing_is_hidden() {

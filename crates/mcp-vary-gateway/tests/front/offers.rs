@@ -119,7 +119,7 @@ async fn a_variant_is_offered_as_it_was_declared() {
     }
 }
 
-/// SV-3: the first variant is stable unless somebody names another: the client by address or header, the operator by
+/// SV-3: the first variant is stable unless another one is named: by the client in the address or a header, by the operator in
 /// default or rule. Hints alone never put a deprecated or experimental one first.
 #[tokio::test]
 async fn a_named_variant_is_first_whatever_its_status() {

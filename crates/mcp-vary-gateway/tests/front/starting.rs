@@ -224,7 +224,7 @@ async fn before_servers_that_all_start_the_first_list_is_empty() {
     assert_eq!(names(&list), ["who", "late-only"]);
 }
 
-/// SV-14: in whichever order servers become ready, what a client saw listed goes on to mean the same.
+/// SV-14: a name that a client saw listed keeps its meaning, in any order in which servers become ready.
 #[tokio::test]
 async fn a_listed_name_never_comes_to_mean_the_tool_of_a_server_that_is_late() {
     for era in [Era::Legacy, Era::Modern] {

@@ -37,7 +37,7 @@ fn methods() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// The variants that the client is told of, as many as `count`.
+/// The variants in the next `count` notifications of the client.
 async fn hears_of(client: &mut Ear, count: usize) -> Vec<String> {
     let mut variants = Vec::new();
     for _ in 0..count {
@@ -49,7 +49,7 @@ async fn hears_of(client: &mut Ear, count: usize) -> Vec<String> {
     variants
 }
 
-/// SV-16: who uses a variant is notified of its changes, whichever method selects it; who does not use it is not.
+/// SV-16: a client that uses a variant is notified of its changes, with any method that selects it; other clients are not.
 #[tokio::test]
 async fn who_selects_a_variant_that_was_not_offered_is_notified_of_its_changes() {
     for way in LEGACY {

@@ -319,7 +319,7 @@ fn escaped(out: &mut String, text: &str, place: Place) {
     if may_be_code && (is_blank || text.starts_with(char::is_whitespace)) {
         return code(out, &text);
     }
-    // Nobody sees a space at the end, and code for its sake reads worse.
+    // A space at the end is invisible, and a code span for it would read worse.
     let text = if is_blank { &*text } else { text.trim_end() };
     let start = out.len();
     let count = escape(out, text, place);

@@ -161,7 +161,7 @@ impl Selection {
         included && !holds(&self.exclude, Decode::All)
     }
 
-    /// Whether the view shows a resource that nobody lists, under the URI that a client wrote.
+    /// Whether the view shows a resource that no server lists, under the URI that a client wrote.
     ///
     /// What is excluded is so however it is encoded, and with a query, a fragment or a slash behind it as well: some
     /// servers do not look at these. For the same reason a pattern of `include` without `?`, `#` and `;` has to match the URI

@@ -342,7 +342,7 @@ fn reread(client: &Client, server: &Server) -> Result<(), String> {
         )?;
         std::thread::sleep(Duration::from_millis(100));
     }
-    // Whoever asks now waits for what is being read.
+    // A client that asks now waits for the lists that are being read.
     for _ in 0..5 {
         client.list()?;
         std::thread::sleep(Duration::from_millis(50));

@@ -1,4 +1,4 @@
-//! Small messages that make the gateway hold much: each way that was found, its bound, and what it comes to.
+//! Small messages that make the gateway use much memory: each way that was found, its bound, and the figure measured.
 //!
 //! The real `vary serve` stands in front of a server that answers as the case needs it. Its memory is read before the
 //! case, at its highest during it, and some seconds after it. More than three times the bound is a failure: an allocator

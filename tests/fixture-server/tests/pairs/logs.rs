@@ -41,7 +41,7 @@ pub(crate) async fn of_the_second_call(pair: Arc<Pair>) -> String {
     heard
 }
 
-/// Those of a client that named a higher level than somebody else, who called before.
+/// The logs of a client that set a higher level than a client that called before it.
 pub(crate) async fn of_several(pair: Arc<Pair>) -> String {
     let pair = pair.anew().await;
     let mut loud = pair.client().await;

@@ -147,7 +147,7 @@ impl Pair {
         }
     }
 
-    /// The same once more, with a server that nobody has used yet.
+    /// The same again, with a server that no client has used yet.
     pub(crate) async fn anew(&self) -> Self {
         Self::start(self.client, self.server, Arc::clone(&self.listed)).await
     }

@@ -43,7 +43,7 @@ pub(super) fn bound(environment: &mut Environment<'_>) {
     }
 }
 
-/// What a value comes to as text.
+/// The size of a value as text.
 #[derive(Clone, Copy, Default)]
 struct Extent {
     bytes: usize,

@@ -307,7 +307,7 @@ impl Shared {
                     self.era_failed.store(true, Ordering::Relaxed);
                 }
             }
-            // Whoever waits for it looks again.
+            // Wakes the tasks that wait for it, which look again.
             self.state.send_modify(|_| {});
         }
         std::future::pending().await

@@ -76,8 +76,8 @@ impl Flights {
         self.open.get(self.tokens.get(&canonical(token))?)
     }
 
-    /// The call to which a notification belongs that names none: the latest of the only client that has ever made
-    /// calls here. Once there was another one, nobody can tell.
+    /// The call that a notification belongs to which names none: the latest call of the only client that has ever made
+    /// calls here. Once a second client has made one, there is no way to know.
     pub(super) fn of_sole_client(&self) -> Option<&Flight> {
         let mut calls = self
             .open

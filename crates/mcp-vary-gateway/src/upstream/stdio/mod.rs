@@ -354,7 +354,7 @@ impl Shared {
         if is_log {
             self.counters.increment(Counter::DroppedLogs);
         }
-        // It is for nobody: a log line, for example, may be about any of several clients.
+        // No client gets it: a log line, for example, may be about any of several clients.
         let method = excerpt(method.as_bytes(), 60);
         tracing::debug!(server = %self.server, method, "notification that belongs to no call dropped");
     }
