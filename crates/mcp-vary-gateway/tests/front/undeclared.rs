@@ -274,7 +274,7 @@ async fn a_resource_is_subscribed_to_at_a_server_that_does_not_declare_it() {
     }
 }
 
-/// Clients that came before are notified, and clients that come later see the capability declared.
+/// SV-11, SV-16: clients that came before are notified, and clients that come later see the capability declared.
 #[tokio::test]
 async fn other_clients_are_notified_of_a_list_that_was_found() {
     for era in [Era::Legacy, Era::Modern] {
@@ -294,6 +294,7 @@ async fn other_clients_are_notified_of_a_list_that_was_found() {
     }
 }
 
+/// SV-12.
 #[tokio::test]
 async fn a_variant_hides_what_was_found_as_it_hides_what_is_declared() {
     let server = Server::new(Era::Legacy, false).await;
