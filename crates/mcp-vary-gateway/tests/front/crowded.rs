@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::stage::stream_of;
@@ -80,19 +80,33 @@ async fn streams_of_many_sessions_leave_a_place_for_a_client() {
     assert!(evicted > 0, "{evicted}");
 }
 
+/// Each is used more often than `read-timeout` closes it.
 #[tokio::test]
 async fn connections_that_are_used_now_and_then_leave_a_place_for_a_client() {
     let house = house().await;
     let session = Legacy::open(&house, "2025-11-25", &json!({})).await.session;
     let ping = Post::of(&session, request(json!(1), "ping", json!({})).to_string());
+    let ping = ping.bytes();
     let taken = all_of(async |_| {
-        let mut http = house.connect().await;
-        assert_eq!(http.ask(&ping).await.status, 200);
-        http
+        let mut stream = TcpStream::connect(house.address).await.unwrap();
+        stream.write_all(&ping).await.unwrap();
+        assert_ne!(stream.read(&mut [0; 4096]).await.unwrap(), 0);
+        stream
     });
-    let taken = taken.await;
+    let mut used = tokio::task::JoinSet::new();
+    for mut stream in taken.await {
+        let ping = ping.clone();
+        used.spawn(async move {
+            let is_open = async |stream: &mut TcpStream| {
+                let sent = stream.write_all(&ping).await.is_ok();
+                sent && matches!(stream.read(&mut [0; 4096]).await, Ok(1..))
+            };
+            while is_open(&mut stream).await {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        });
+    }
     a_client_gets_in(&house, "pings").await;
-    drop(taken);
 }
 
 /// Without a session nothing tells one peer from another.
