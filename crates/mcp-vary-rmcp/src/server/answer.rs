@@ -214,7 +214,6 @@ impl Features {
     }
 }
 
-/// `result` in another shape; as it is where that cannot be written or read.
 /// The URI of a content; none of a kind that is not known.
 fn uri(content: &ResourceContents) -> Option<&str> {
     match content {
@@ -224,6 +223,7 @@ fn uri(content: &ResourceContents) -> Option<&str> {
     }
 }
 
+/// `result` in another shape; as it is where that cannot be written or read.
 fn shaped<T: Serialize + DeserializeOwned>(result: T, shape: impl FnOnce(&str) -> Shaped) -> T {
     let Ok(written) = serde_json::to_string(&result) else {
         return result;
