@@ -178,6 +178,20 @@ fn a_server_of_a_clients_file_is_served() {
     assert!(far.said.contains("in front of weather"), "{}", far.said);
 }
 
+/// What a server writes to standard error is no message of the gateway.
+#[cfg(unix)]
+#[test]
+fn what_servers_write_to_standard_error_is_shown_at_the_level_info() {
+    let script = r#"echo noise >&2; exec "$0" weather"#;
+    let serve = ["serve", "--listen", "0", "--", "sh", "-c", script, VARY];
+    for (log, is_shown) in [(&[][..], false), (&["--log", "info"], true)] {
+        let server = Server::start(&[log, &serve].concat());
+        let (code, said) = server.end_with_said();
+        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(said.contains("noise"), is_shown, "{log:?}: {said}");
+    }
+}
+
 /// What waits for a server that does not answer is given up at the second signal.
 #[cfg(unix)]
 #[test]
