@@ -1,8 +1,12 @@
 //! What small messages can make the gateway hold.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use faults::{Amplified, AmplifyPrograms};
+use serde_json::json;
 
 use crate::faults::write_table;
 use crate::phases::Outcome;
@@ -20,7 +24,7 @@ pub(crate) fn amplify(
     only: &str,
     write: bool,
 ) -> Result<(), String> {
-    let amplified = ran(workspace, vary, only, false)?;
+    let amplified = ran(workspace, vary, (only, LONG), false)?;
     println!("{}", amplified.table);
     if !amplified.failed.is_empty() {
         return Err(amplified.failed.join("\n"));
@@ -32,9 +36,42 @@ pub(crate) fn amplify(
     }
 }
 
+/// Measures the `vary` of an earlier commit, and writes its figures where the table's column "before" is made from.
+///
+/// # Errors
+///
+/// When it cannot be measured.
+pub(crate) fn record(
+    workspace: &Workspace,
+    vary: PathBuf,
+    only: &str,
+    commit: &str,
+) -> Result<(), String> {
+    let amplified = ran(workspace, Some(vary), (only, RECORDED), false)?;
+    println!("{}", amplified.table);
+    let mut grown = before(workspace)?;
+    grown.extend(amplified.grown);
+    let figures = json!({"commit": commit, "grown": grown});
+    let text = serde_json::to_string_pretty(&figures).map_err(|error| error.to_string())?;
+    fs::write(workspace.path(BEFORE), text + "\n")
+        .map_err(|error| format!("{BEFORE} could not be written: {error}"))
+}
+
+/// What each case took in the build that was recorded.
+fn before(workspace: &Workspace) -> Result<BTreeMap<String, String>, String> {
+    #[derive(serde::Deserialize)]
+    struct Recorded {
+        grown: BTreeMap<String, String>,
+    }
+    let text = workspace.read(BEFORE)?;
+    let recorded: Recorded =
+        serde_json::from_str(&text).map_err(|error| format!("{BEFORE}: {error}"))?;
+    Ok(recorded.grown)
+}
+
 /// The same in small, as a phase.
 pub(crate) fn phase(workspace: &Workspace) -> Outcome {
-    match ran(workspace, None, "", true) {
+    match ran(workspace, None, ("", LONG), true) {
         Ok(amplified) => Outcome {
             passed: amplified.passed,
             failed: amplified.failed.len(),
@@ -47,7 +84,7 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
 fn ran(
     workspace: &Workspace,
     vary: Option<PathBuf>,
-    only: &str,
+    (only, time): (&str, Duration),
     is_reduced: bool,
 ) -> Result<Amplified, String> {
     let vary = vary.map_or_else(|| binary(workspace, "mcp-vary-cli", "vary"), Ok)?;
@@ -56,9 +93,17 @@ fn ran(
         scratch: workspace.scratch("amplify")?,
         is_reduced,
         only: only.to_owned(),
+        before: before(workspace)?,
+        time,
     })
 }
 
+/// More than a case takes on a busy machine.
+const LONG: Duration = Duration::from_secs(600);
+/// How long a case may take in an earlier build.
+const RECORDED: Duration = Duration::from_secs(60);
+/// The figures of an earlier build, and its commit.
+const BEFORE: &str = "tests/faults/amplify-before.json";
 const PAGE: &str = "docs/bounds.md";
 const MARKS: [&str; 2] = [
     "<!-- what `cargo xtask amplify --write` prints begins here -->",

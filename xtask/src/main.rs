@@ -94,6 +94,9 @@ enum Task {
         /// Bring the table in docs/bounds.md up to date
         #[arg(long, conflicts_with_all = ["only", "vary"])]
         write: bool,
+        /// Write the figures of the `vary` of this earlier commit down, for the column "before" of the table
+        #[arg(long, value_name = "COMMIT", requires = "vary")]
+        record: Option<String>,
     },
     /// Run what takes long, by hand before a release: all of it, or the named phases
     #[command(after_help = extra::help())]
@@ -127,9 +130,15 @@ fn main() -> ExitCode {
             let crowd = Crowd { clients, only };
             said(soak::soak(&workspace, &crowd, write))
         }
-        Task::Amplify { only, vary, write } => {
-            said(amplify::amplify(&workspace, vary, &only, write))
-        }
+        Task::Amplify {
+            only,
+            vary: Some(vary),
+            record: Some(commit),
+            ..
+        } => said(amplify::record(&workspace, vary, &only, &commit)),
+        Task::Amplify {
+            only, vary, write, ..
+        } => said(amplify::amplify(&workspace, vary, &only, write)),
         Task::TestExtra { phases, options } => said(extra::run(&workspace, &phases, &options)),
         Task::Tokens { check } => said(tokens::tokens(&workspace, check)),
     }

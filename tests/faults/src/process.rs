@@ -84,6 +84,31 @@ pub(crate) fn forget_peak(process: u32) -> Result<(), String> {
     fs::write(&path, "5").map_err(|error| format!("{path}: {error}"))
 }
 
+/// Waits until a process has used no time of a processor for a second.
+///
+/// # Errors
+///
+/// When it is gone.
+pub(crate) fn until_calm(process: u32) -> Result<(), String> {
+    let path = format!("/proc/{process}/stat");
+    let (mut last, mut calm) = (None, 0);
+    while calm < 10 {
+        let stat = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+        let used = used(&stat);
+        calm = if used == last { calm + 1 } else { 0 };
+        last = used;
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
+/// The 14th and 15th field of `/proc/PID/stat`: the ticks that were spent in the process and for it in the kernel.
+fn used(stat: &str) -> Option<(u64, u64)> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace().skip(11);
+    Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+}
+
 fn in_status(process: u32, field: &str) -> Result<usize, String> {
     let path = format!("/proc/{process}/status");
     let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
@@ -119,6 +144,13 @@ const POLL: Duration = Duration::from_millis(5);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_of_a_process_is_found_behind_any_name() {
+        let stat = "12 (a) b) S 7 12 12 0 -1 4194560 3 0 0 0 21 8 0 0 20";
+        assert_eq!(used(stat), Some((21, 8)));
+        assert_eq!(used("nonsense"), None);
+    }
 
     #[test]
     fn a_parent_is_found_behind_any_name() {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::client::{Client, at_once, initialize};
 use super::server::{Kind, Server};
+use crate::process;
 
 /// One way.
 pub(super) struct Case {
@@ -15,8 +16,6 @@ pub(super) struct Case {
     pub(super) bound: usize,
     /// What bounds it.
     pub(super) what: &'static str,
-    /// How many MiB it took, in full size, when nothing bounded it.
-    pub(super) before: &'static str,
     pub(super) config: Value,
     pub(super) server: Kind,
     pub(super) run: Run,
@@ -71,7 +70,6 @@ impl Cases {
             name: "bodies of 4 MiB whose last byte does not come",
             bound: self.memory(),
             what: MEMORY,
-            before: "854",
             config: self.config(),
             server: Kind::default(),
             run: Box::new(move |client, _| client.unfinished(connections, 4 * MIB)),
@@ -84,7 +82,6 @@ impl Cases {
             name: "capabilities of 4 MiB, `[]` in `[]`, at once",
             bound: self.memory(),
             what: MEMORY,
-            before: "835",
             config: self.config(),
             server: Kind::default(),
             run: Box::new(move |client, _| {
@@ -103,7 +100,6 @@ impl Cases {
             name: "arguments of 4 MiB beside a `requestState`, at once",
             bound: self.memory(),
             what: MEMORY,
-            before: "735",
             config: self.config(),
             server: Kind::default(),
             run: Box::new(move |client, _| {
@@ -125,7 +121,6 @@ impl Cases {
             name: "subscriptions to URIs of 4 MiB, and many to URIs of 8 KiB",
             bound: self.memory(),
             what: "`limits.memory`, a quarter of it for subscriptions",
-            before: "",
             config: self.config(),
             server: Kind::default(),
             run: Box::new(move |client, _| {
@@ -172,7 +167,6 @@ impl Cases {
                 name,
                 bound: self.memory(),
                 what: "`limits.memory`, 100,000 values, and 16 MiB of copies in errors",
-                before: "",
                 config,
                 server: Kind {
                     branches,
@@ -200,7 +194,6 @@ impl Cases {
             ),
             bound: 128 * MIB,
             what: "what a list may take",
-            before: "",
             config: self.config(),
             server: Kind {
                 tools,
@@ -227,7 +220,6 @@ impl Cases {
             ),
             bound: self.of(64 * MIB, 12 * MIB),
             what: "what one list takes",
-            before: "",
             config: self.config(),
             server: Kind {
                 tools,
@@ -259,7 +251,6 @@ impl Cases {
             name: "an answer that nests 100,000 deep, to six at once",
             bound: 8 * MIB,
             what: "128 levels",
-            before: "",
             config: self.config(),
             server: Kind::default(),
             run: Box::new(|client, _| {
@@ -303,7 +294,6 @@ impl Cases {
                 name,
                 bound,
                 what,
-                before: "",
                 config,
                 server: Kind {
                     text: 1_000_000,
@@ -328,26 +318,18 @@ impl Cases {
     }
 }
 
-/// Has the list of tools read once more: one that is not listed may be new.
+/// Has the list of tools read once more.
 fn reread(client: &Client, server: &Server) -> Result<(), String> {
     let (before, begun) = (server.listed(), Instant::now());
+    server.announce();
     while server.listed() == before {
         if begun.elapsed() > Duration::from_secs(60) {
             return Err("the list is not read again".to_owned());
         }
-        client.modern(
-            "",
-            "tools/call",
-            &json!({"name": "unknown", "arguments": {}}),
-        )?;
-        std::thread::sleep(Duration::from_millis(100));
+        std::thread::sleep(Duration::from_millis(20));
     }
-    // A client that asks now waits for the lists that are being read.
-    for _ in 0..5 {
-        client.list()?;
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    Ok(())
+    // The list is shown, or refused, once all of it has been read.
+    process::until_calm(client.process)
 }
 
 /// Each answer once, with how often it came where there are several.

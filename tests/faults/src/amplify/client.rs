@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 #[derive(Debug)]
 pub(super) struct Client {
     address: String,
+    /// The gateway's process.
+    pub(super) process: u32,
 }
 
 /// What was answered.
@@ -22,9 +24,10 @@ pub(super) struct Answer {
 }
 
 impl Client {
-    pub(super) fn new(address: &str) -> Self {
+    pub(super) fn new(address: &str, process: u32) -> Self {
         Self {
             address: address.to_owned(),
+            process,
         }
     }
 

@@ -7,7 +7,9 @@
 mod cases;
 mod client;
 mod server;
+mod watch;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,6 +19,7 @@ use serde_json::json;
 use self::cases::{Case, Cases};
 use self::client::Client;
 use self::server::Server;
+use self::watch::{Allowance, Exceeded, watched};
 use crate::gateway::Gateway;
 use crate::process;
 
@@ -35,6 +38,10 @@ pub struct AmplifyPrograms {
     pub is_reduced: bool,
     /// Only the cases whose names hold this; empty: all.
     pub only: String,
+    /// How long a case may take.
+    pub time: Duration,
+    /// What the cases took in an earlier build, by their names: the column of the table.
+    pub before: BTreeMap<String, String>,
 }
 
 /// What the amplifications came to.
@@ -43,6 +50,8 @@ pub struct AmplifyPrograms {
 pub struct Amplified {
     /// The table of the page.
     pub table: String,
+    /// How many MiB each case took at most more than before it, by its name; or what it exceeded.
+    pub grown: BTreeMap<String, String>,
     /// How many cases stayed within their bounds.
     pub passed: usize,
     /// What went beyond its bound, and why.
@@ -56,6 +65,25 @@ struct Measured {
     after: usize,
     /// What clients were answered.
     answer: String,
+    /// What it exceeded, and of which allowance.
+    exceeded: Option<(Exceeded, Allowance)>,
+}
+
+impl Measured {
+    /// MiB more at the peak than before the case.
+    fn grown(&self) -> String {
+        let grown = mebibytes(self.peak.saturating_sub(self.idle));
+        match self.exceeded {
+            None => grown.to_string(),
+            Some((Exceeded::Memory, allowance)) => {
+                format!("more than {}", mebibytes(allowance.memory))
+            }
+            Some((Exceeded::Time, allowance)) => {
+                let seconds = allowance.time.as_secs();
+                format!("{grown} and more: not done within {seconds} s")
+            }
+        }
+    }
 }
 
 /// Runs the cases one after the other.
@@ -71,6 +99,7 @@ pub fn amplify(programs: &AmplifyPrograms) -> Result<Amplified, String> {
         .map_err(|error| error.to_string())?;
     let mut amplified = Amplified {
         table: HEAD.to_owned(),
+        grown: BTreeMap::new(),
         passed: 0,
         failed: Vec::new(),
     };
@@ -81,15 +110,18 @@ pub fn amplify(programs: &AmplifyPrograms) -> Result<Amplified, String> {
         }
         let measured = runtime.block_on(measured(programs, &case));
         let measured = measured.map_err(|error| format!("{}: {error}", case.name))?;
-        amplified.table.push_str(&row(&case, &measured));
+        let before = programs.before.get(case.name).map_or("", String::as_str);
+        amplified.table.push_str(&row(&case, before, &measured));
+        let name = case.name.to_owned();
+        amplified.grown.insert(name, measured.grown());
         let grown = measured.peak.saturating_sub(measured.idle);
         let most = MOST * case.bound / 1024;
-        match grown <= most {
+        match grown <= most && measured.exceeded.is_none() {
             true => amplified.passed += 1,
             false => amplified.failed.push(format!(
                 "{}: {} MiB more than before it, of {} MiB that are allowed",
                 case.name,
-                mebibytes(grown),
+                measured.grown(),
                 mebibytes(most)
             )),
         }
@@ -108,15 +140,28 @@ async fn measured(programs: &AmplifyPrograms, case: &Case) -> Result<Measured, S
     let mut gateway = Gateway::on_http(&programs.vary, &arguments)?;
     let url = gateway.url().await?;
     let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
-    let client = Client::new(address);
     let process = gateway.process();
+    let client = Client::new(address, process);
     tokio::task::block_in_place(|| {
         // What is made once has been made.
         client.list()?;
         let idle = settled(process)?;
         process::forget_peak(process)?;
-        let answer = (case.run)(&client, &server)?;
-        let peak = process::peak(process)?;
+        let allowance = Allowance {
+            memory: MEMORY,
+            time: programs.time,
+        };
+        let (answer, exceeded) = watched(process, allowance, || (case.run)(&client, &server));
+        if let Some((exceeded, peak)) = exceeded {
+            return Ok(Measured {
+                idle,
+                peak,
+                after: 0,
+                answer: "nothing".to_owned(),
+                exceeded: Some((exceeded, allowance)),
+            });
+        }
+        let (answer, peak) = (answer?, process::peak(process)?);
         if !programs.is_reduced {
             std::thread::sleep(CALM);
         }
@@ -125,6 +170,7 @@ async fn measured(programs: &AmplifyPrograms, case: &Case) -> Result<Measured, S
             peak,
             after: process::memory(process)?,
             answer,
+            exceeded: None,
         })
     })
 }
@@ -143,16 +189,15 @@ fn settled(process: u32) -> Result<usize, String> {
     Ok(last)
 }
 
-fn row(case: &Case, measured: &Measured) -> String {
-    let grown = measured.peak.saturating_sub(measured.idle);
+fn row(case: &Case, before: &str, measured: &Measured) -> String {
     format!(
         "| {} | {} | {} MiB: {} | {} | {} | {} | {} | {} |\n",
         case.name,
         measured.answer,
         case.bound >> 20,
         case.what,
-        case.before,
-        mebibytes(grown),
+        before,
+        measured.grown(),
         mebibytes(measured.idle),
         mebibytes(measured.peak),
         mebibytes(measured.after),
@@ -165,6 +210,8 @@ fn mebibytes(kibibytes: usize) -> usize {
 
 /// So many times its bound a case may take, as resident memory.
 const MOST: usize = 3;
+/// A process that takes more KiB in a case is ended.
+const MEMORY: usize = 8 << 20;
 /// How long after a case it is looked again.
 const CALM: Duration = Duration::from_secs(1);
 

@@ -3,15 +3,16 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 /// What the server lists and answers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Kind {
-    /// How many tools it lists from its second list on.
+    /// How many tools more it lists once it has announced them.
     pub(super) tools: usize,
     /// How many branches the argument of `choose` has.
     pub(super) branches: usize,
@@ -31,6 +32,8 @@ struct State {
     kind: Kind,
     /// How often the tools were listed.
     listed: AtomicUsize,
+    /// Whether it has announced that its list changed, which it does once.
+    is_changed: AtomicBool,
 }
 
 impl Server {
@@ -40,6 +43,7 @@ impl Server {
         let state = Arc::new(State {
             kind,
             listed: AtomicUsize::new(0),
+            is_changed: AtomicBool::new(false),
         });
         let shared = Arc::clone(&state);
         thread::spawn(move || {
@@ -56,6 +60,11 @@ impl Server {
 
     pub(super) fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
+    }
+
+    /// Announces that the list of tools changed.
+    pub(super) fn announce(&self) {
+        self.state.is_changed.store(true, Ordering::Relaxed);
     }
 
     /// How often the tools were listed.
@@ -89,6 +98,9 @@ impl State {
             }
             let mut body = vec![0; length];
             reader.read_exact(&mut body).ok()?;
+            if verb == "GET" {
+                return self.stream(reader.get_mut());
+            }
             let message: Value = serde_json::from_slice(&body).unwrap_or_default();
             let reply = match (&*verb, &message["id"]) {
                 ("POST", Value::Null) => reply("202 Accepted", ""),
@@ -99,11 +111,26 @@ impl State {
         }
     }
 
+    /// The stream of what happens: one event, when the list is announced.
+    fn stream(&self, stream: &mut TcpStream) -> Option<()> {
+        let head =
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+        stream.write_all(head.as_bytes()).ok()?;
+        while !self.is_changed.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(20));
+        }
+        let event = r#"data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+        stream.write_all(format!("{event}\n\n").as_bytes()).ok()?;
+        // The stream stays open: one that ends would be opened again.
+        let _ = stream.read(&mut [0]);
+        None
+    }
+
     fn answer(&self, id: &Value, message: &Value) -> String {
         let result = match message["method"].as_str().unwrap_or_default() {
             "initialize" => json!({
                 "protocolVersion": "2025-11-25",
-                "capabilities": {"tools": {}, "resources": {"subscribe": true}},
+                "capabilities": {"tools": {"listChanged": true}, "resources": {"subscribe": true}},
                 "serverInfo": {"name": "s", "version": "1"},
             })
             .to_string(),
@@ -121,13 +148,14 @@ impl State {
         format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
     }
 
-    /// Few tools at first, so that what the others take can be seen.
+    /// Few tools before they are announced, so that what the others take can be seen.
     fn tools(&self) -> String {
         let branches = vec![r#"{"type":"integer"}"#; self.kind.branches.max(1)].join(",");
         let mut tools = format!(
             r#"{{"tools":[{{"name":"text","inputSchema":{{"type":"object"}}}},{{"name":"deep","inputSchema":{{"type":"object"}}}},{{"name":"choose","inputSchema":{{"type":"object","properties":{{"a":{{"anyOf":[{branches}]}}}}}}}}"#
         );
-        if self.listed.fetch_add(1, Ordering::Relaxed) > 0 {
+        self.listed.fetch_add(1, Ordering::Relaxed);
+        if self.is_changed.load(Ordering::Relaxed) {
             for at in 0..self.kind.tools {
                 tools.push_str(&format!(r#",{{"name":"t{at}"}}"#));
             }
