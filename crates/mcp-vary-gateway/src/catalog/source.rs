@@ -1,5 +1,7 @@
 //! What one server lists; read whenever it is connected to, and again when it says that it changed.
 
+mod changes;
+mod reading;
 mod undeclared;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,21 +12,21 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use mcp_vary::json::Members;
-use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{Mutex, Notify, broadcast, watch};
 use tokio::time::Instant;
-use tracing::{debug, info, warn};
+use tracing::warn;
 
+pub(crate) use self::changes::{Changes, Updates};
+use self::changes::{News, also_received, received};
+use self::undeclared::Requested;
 use super::item::Maker;
 use super::listing::{ListKind, Listing};
 use super::merge::Part;
 use super::shared::SharedLists;
-use undeclared::Requested;
-
 use crate::reply::Failure;
 use crate::revision::{Era, Revision};
 use crate::tasks;
-use crate::upstream::{ConnectError, Event, Hello, Kind, Line, State, Upstream};
+use crate::upstream::{ConnectError, Event, Hello, Line, State};
 
 /// One server as clients of one class see it.
 #[derive(Debug)]
@@ -413,184 +415,6 @@ impl Source {
         (!changes.is_none()).then_some(changes)
     }
 
-    /// Reads lists; which of them are other than before.
-    async fn read_all(
-        &self,
-        upstream: &Upstream,
-        kinds: &BTreeSet<ListKind>,
-    ) -> BTreeSet<ListKind> {
-        let read = kinds.iter().map(|kind| async {
-            let is_other = self.read_if(upstream, *kind, |_| true).await;
-            is_other.then_some(*kind)
-        });
-        join_all(read).await.into_iter().flatten().collect()
-    }
-
-    /// Reads the lists that the news are about; which of them are other than before.
-    async fn read_again(&self, news: &News) -> BTreeSet<ListKind> {
-        let Some(upstream) = self.line.up() else {
-            return BTreeSet::new();
-        };
-        let mut changed = BTreeSet::new();
-        if news.connected {
-            changed = self.meet(&upstream);
-        }
-        let wanted = match news.connected {
-            true => BTreeSet::from(ListKind::ALL),
-            false => news.kinds.clone(),
-        };
-        changed.extend(self.read_all(&upstream, &wanted).await);
-        changed
-    }
-
-    /// Takes note of who is there now; the lists that a server of before had and this one has not are gone.
-    fn meet(&self, upstream: &Upstream) -> BTreeSet<ListKind> {
-        let _replacing = self.replacing();
-        let before = self.told();
-        let hello = Arc::new(upstream.hello().clone());
-        let mut told = Told {
-            hello: Some(hello),
-            undeclared: self.known_undeclared(&before),
-            ..(*before).clone()
-        };
-        let offered = told.offered();
-        told.listings.retain(|kind, _| offered.contains(kind));
-        told.expires.retain(|kind, _| offered.contains(kind));
-        told.unread.retain(|kind, _| offered.contains(kind));
-        let gone = |kind: &ListKind| !told.listings.contains_key(kind);
-        let gone = before.listings.keys().copied().filter(gone).collect();
-        // Who the server is, and of which era, is a part of what all its lists say.
-        let same = |before: &Arc<Hello>| {
-            let now = told.hello.as_ref();
-            now.is_some_and(|now| now.result == before.result && now.era() == before.era())
-        };
-        let changed = match &before.hello {
-            Some(hello) if same(hello) => gone,
-            _ => BTreeSet::from(ListKind::ALL),
-        };
-        self.told.store(Arc::new(told));
-        changed
-    }
-
-    /// Reads a list, unless whoever else had it read has just done so.
-    ///
-    /// A server that is slow holds up only the first one to ask, and for a while: the others get what it
-    /// said last.
-    pub(crate) async fn read_unless_recent(&self, kind: ListKind) {
-        let Some(upstream) = self.line.up() else {
-            return;
-        };
-        let long_ago = |last: Option<Instant>| last.is_none_or(|at| at.elapsed() >= PAUSE);
-        let reading = self.read_if(&upstream, kind, long_ago);
-        if tokio::time::timeout(self.patience(), reading)
-            .await
-            .is_err()
-        {
-            let (server, list) = (self.name(), kind.method());
-            warn!(
-                server,
-                list, "the server is slow to list; answering from what it said last"
-            );
-            self.postpone(kind);
-        }
-    }
-
-    pub(crate) fn patience(&self) -> Duration {
-        self.line.config().limits.patience.min(PATIENCE)
-    }
-
-    /// Does not ask for a list for a while.
-    fn postpone(&self, kind: ListKind) {
-        let _replacing = self.replacing();
-        let mut told = (*self.told()).clone();
-        told.expires.insert(kind, Instant::now() + 2 * PATIENCE);
-        self.told.store(Arc::new(told));
-    }
-
-    async fn read_if(
-        &self,
-        upstream: &Upstream,
-        kind: ListKind,
-        wanted: impl FnOnce(Option<Instant>) -> bool,
-    ) -> bool {
-        let offered = self.told.load().offered().contains(&kind);
-        let Some(last) = self.readings.get(&kind).filter(|_| offered) else {
-            return false;
-        };
-        let mut last = last.lock().await;
-        if !wanted(*last) {
-            return false;
-        }
-        let listing = self.read_one(upstream, kind).await;
-        let list_ttl = self.line.config().limits.list_ttl;
-        let life = expiry(upstream.hello(), kind, &listing, list_ttl);
-        *last = Some(Instant::now());
-        let items = listing.as_ref().map(|listing| listing.items.len()).ok();
-        let is_other = self.put(kind, listing, life);
-        if let (Some(items), true) = (items, is_other) {
-            let (server, list) = (self.name(), kind.method());
-            info!(server, list, items, "list read");
-        }
-        is_other
-    }
-
-    async fn read_one(&self, upstream: &Upstream, kind: ListKind) -> Result<Listing, Failure> {
-        let (server, list) = (self.name(), kind.method());
-        let limit = self.line.config().limits.handshake;
-        let views = self.views.load(Ordering::Relaxed);
-        let reading = tokio::time::timeout(limit, Listing::read(upstream, kind, views));
-        let listing = reading.await.unwrap_or_else(|_| {
-            let limit = limit.as_secs();
-            let why = format!("server `{server}` did not answer {list} within {limit} s");
-            Err(Failure::internal(why))
-        });
-        match &listing {
-            Ok(listing) => debug!(server, list, items = listing.items.len(), "list received"),
-            Err(failure) => warn!(server, list, error = failure.message(), "list not read"),
-        }
-        listing
-    }
-
-    /// Puts a list in the place of the one before, unless it says the same; a failure does not replace a list.
-    fn put(
-        &self,
-        kind: ListKind,
-        listing: Result<Listing, Failure>,
-        life: Option<Duration>,
-    ) -> bool {
-        let _replacing = self.replacing();
-        let mut told = (*self.told()).clone();
-        match life {
-            Some(life) => told.expires.insert(kind, Instant::now() + life),
-            None => told.expires.remove(&kind),
-        };
-        match &listing {
-            Ok(_) => drop(told.unread.remove(&kind)),
-            Err(failure) => drop(told.unread.insert(kind, failure.clone())),
-        }
-        let before = told.listings.get(&kind);
-        let changed = match (before, &listing) {
-            (Some(Ok(before)), Ok(now)) => **before != *now,
-            (Some(Ok(_)), Err(_)) => {
-                warn!(
-                    server = self.name(),
-                    list = kind.method(),
-                    "the last good list stays"
-                );
-                false
-            }
-            (Some(Err(before)), Err(now)) => before != now,
-            (Some(Err(_)), Ok(_)) | (None, _) => true,
-        };
-        if changed {
-            let known = before.and_then(|before| before.as_ref().ok()).cloned();
-            let listing = listing.map(|listing| self.shared.listing(listing, known.as_deref()));
-            told.listings.insert(kind, listing);
-        }
-        self.told.store(Arc::new(told));
-        changed
-    }
-
     fn replacing(&self) -> std::sync::MutexGuard<'_, ()> {
         self.replacing
             .lock()
@@ -611,166 +435,4 @@ pub(crate) async fn first_readings(sources: &[Arc<Source>], limit: Duration) {
             warn!(server, "not ready yet; the others do not wait for it");
         }
     }
-}
-
-/// What is no longer what it was.
-#[derive(Debug)]
-pub(crate) struct Changes {
-    pub(crate) lists: BTreeSet<ListKind>,
-    /// What the server said changed, and reads as before.
-    pub(crate) announced: BTreeSet<Kind>,
-    pub(crate) updates: Updates,
-}
-
-impl Changes {
-    /// What came of `news`, after which `lists` were others.
-    fn found(lists: BTreeSet<ListKind>, news: News) -> Self {
-        let mut announced = news.announced;
-        announced.retain(|kind| !ListKind::of(*kind).iter().any(|list| lists.contains(list)));
-        Self {
-            lists,
-            announced,
-            updates: news.updates,
-        }
-    }
-
-    fn is_none(&self) -> bool {
-        self.lists.is_empty() && self.announced.is_empty() && self.updates.is_empty()
-    }
-
-    fn of(updates: Updates) -> Self {
-        Self {
-            lists: BTreeSet::new(),
-            announced: BTreeSet::new(),
-            updates,
-        }
-    }
-}
-
-/// The resources that changed.
-#[derive(Debug)]
-pub(crate) enum Updates {
-    /// By the server's own URIs, with the parameters of what it said last of each.
-    Some(BTreeMap<Arc<str>, Arc<str>>),
-    /// Something was missed: it may have been any.
-    Any,
-}
-
-impl Default for Updates {
-    fn default() -> Self {
-        Self::Some(BTreeMap::new())
-    }
-}
-
-impl Updates {
-    fn is_empty(&self) -> bool {
-        matches!(self, Self::Some(updates) if updates.is_empty())
-    }
-
-    fn add(&mut self, more: Self) {
-        match (self, more) {
-            (Self::Some(known), Self::Some(more)) => known.extend(more),
-            (all, _) => *all = Self::Any,
-        }
-    }
-}
-
-/// What was heard of a server.
-#[derive(Debug, Default)]
-struct News {
-    /// Whether a connection to it was made.
-    connected: bool,
-    /// The lists that may have changed.
-    kinds: BTreeSet<ListKind>,
-    /// Those that the server said did.
-    announced: BTreeSet<Kind>,
-    updates: Updates,
-}
-
-impl News {
-    fn of(event: &Event) -> Self {
-        let kinds = match event {
-            Event::ListChanged(kind) | Event::ListMayHaveChanged(kind) => ListKind::of(*kind),
-            Event::ResourceUpdated { .. }
-            | Event::TaskChanged { .. }
-            | Event::Asked(_)
-            | Event::Told(_)
-            | Event::Connected
-            | Event::Lost { .. }
-            | Event::Closed { .. } => &[],
-        };
-        let announced = match event {
-            Event::ListChanged(kind) => Some(*kind),
-            _ => None,
-        };
-        let updated = match event {
-            Event::ResourceUpdated { uri, params } => Some((Arc::clone(uri), Arc::clone(params))),
-            _ => None,
-        };
-        Self {
-            connected: matches!(event, Event::Connected),
-            kinds: kinds.iter().copied().collect(),
-            announced: announced.into_iter().collect(),
-            updates: Updates::Some(updated.into_iter().collect()),
-        }
-    }
-
-    /// Something was missed: it may have been anything.
-    fn anything() -> Self {
-        Self {
-            connected: true,
-            kinds: BTreeSet::from(ListKind::ALL),
-            announced: BTreeSet::new(),
-            updates: Updates::Any,
-        }
-    }
-
-    fn add(&mut self, more: Self) {
-        self.connected |= more.connected;
-        self.kinds.extend(more.kinds);
-        self.announced.extend(more.announced);
-        self.updates.add(more.updates);
-    }
-}
-
-/// The next news; `None` when nothing will follow.
-async fn received(events: &mut broadcast::Receiver<Event>) -> Option<News> {
-    match events.recv().await {
-        Ok(event) => Some(News::of(&event)),
-        Err(RecvError::Lagged(_)) => Some(News::anything()),
-        Err(RecvError::Closed) => None,
-    }
-}
-
-/// Adds what is known by now.
-fn also_received(events: &mut broadcast::Receiver<Event>, mut news: News) -> News {
-    loop {
-        match events.try_recv() {
-            Ok(event) => news.add(News::of(&event)),
-            Err(TryRecvError::Lagged(_)) => news.add(News::anything()),
-            Err(TryRecvError::Empty | TryRecvError::Closed) => return news,
-        }
-    }
-}
-
-/// How long a list may be shown without being read again: for ever, while the server announces changes; else for what a
-/// modern server says, or for `list_ttl`, unless that is zero.
-///
-/// > In this case, the client relies entirely on TTL-based freshness.
-/// > (MCP 2026-07-28, server/utilities/caching, "Interaction with Notifications")
-fn expiry(
-    hello: &Hello,
-    kind: ListKind,
-    listing: &Result<Listing, Failure>,
-    list_ttl: Duration,
-) -> Option<Duration> {
-    let Ok(listing) = listing else {
-        return Some(PAUSE);
-    };
-    if hello.offers(kind.capability(), "listChanged") {
-        return None;
-    }
-    let said = listing.ttl.filter(|_| hello.era() == Era::Modern);
-    let set = (!list_ttl.is_zero()).then_some(list_ttl);
-    said.or(set).map(|life| life.max(PAUSE))
 }

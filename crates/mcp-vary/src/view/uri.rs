@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::normal::{UriFault, check_values, is_scheme, normal_uri, uri_identity};
+use super::normal::{is_scheme, normal_uri, uri_identity};
+use super::uri_check::{UriFault, check_values};
 use crate::ignored::shown as cut;
 
 /// A URI template (RFC 6570), as far as telling needs it which URIs it may stand for: the literal text

@@ -8,7 +8,8 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, info};
 
-use super::{Source, Told, expiry};
+use super::reading::expiry;
+use super::{Source, Told};
 use crate::catalog::listing::{ListKind, Listing};
 use crate::upstream::Upstream;
 

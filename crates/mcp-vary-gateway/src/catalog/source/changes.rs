@@ -1,0 +1,150 @@
+//! The events of a server, and what changed by them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
+
+use crate::catalog::listing::ListKind;
+use crate::upstream::{Event, Kind};
+
+/// The lists and resources of a server that changed.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    pub(crate) lists: BTreeSet<ListKind>,
+    /// What the server said changed, and reads as before.
+    pub(crate) announced: BTreeSet<Kind>,
+    pub(crate) updates: Updates,
+}
+
+impl Changes {
+    /// What came of `news`, after which `lists` were others.
+    pub(super) fn found(lists: BTreeSet<ListKind>, news: News) -> Self {
+        let mut announced = news.announced;
+        announced.retain(|kind| !ListKind::of(*kind).iter().any(|list| lists.contains(list)));
+        Self {
+            lists,
+            announced,
+            updates: news.updates,
+        }
+    }
+
+    pub(super) fn is_none(&self) -> bool {
+        self.lists.is_empty() && self.announced.is_empty() && self.updates.is_empty()
+    }
+
+    pub(super) fn of(updates: Updates) -> Self {
+        Self {
+            lists: BTreeSet::new(),
+            announced: BTreeSet::new(),
+            updates,
+        }
+    }
+}
+
+/// The resources that changed.
+#[derive(Debug)]
+pub(crate) enum Updates {
+    /// By the server's own URIs, with the parameters of what it said last of each.
+    Some(BTreeMap<Arc<str>, Arc<str>>),
+    /// Something was missed: it may have been any.
+    Any,
+}
+
+impl Default for Updates {
+    fn default() -> Self {
+        Self::Some(BTreeMap::new())
+    }
+}
+
+impl Updates {
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self, Self::Some(updates) if updates.is_empty())
+    }
+
+    pub(super) fn add(&mut self, more: Self) {
+        match (self, more) {
+            (Self::Some(known), Self::Some(more)) => known.extend(more),
+            (all, _) => *all = Self::Any,
+        }
+    }
+}
+
+/// What the events of a connection report.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    /// Whether a connection to it was made.
+    pub(super) connected: bool,
+    /// The lists that may have changed.
+    pub(super) kinds: BTreeSet<ListKind>,
+    /// The lists that the server announced as changed.
+    announced: BTreeSet<Kind>,
+    pub(super) updates: Updates,
+}
+
+impl News {
+    pub(super) fn of(event: &Event) -> Self {
+        let kinds = match event {
+            Event::ListChanged(kind) | Event::ListMayHaveChanged(kind) => ListKind::of(*kind),
+            Event::ResourceUpdated { .. }
+            | Event::TaskChanged { .. }
+            | Event::Asked(_)
+            | Event::Told(_)
+            | Event::Connected
+            | Event::Lost { .. }
+            | Event::Closed { .. } => &[],
+        };
+        let announced = match event {
+            Event::ListChanged(kind) => Some(*kind),
+            _ => None,
+        };
+        let updated = match event {
+            Event::ResourceUpdated { uri, params } => Some((Arc::clone(uri), Arc::clone(params))),
+            _ => None,
+        };
+        Self {
+            connected: matches!(event, Event::Connected),
+            kinds: kinds.iter().copied().collect(),
+            announced: announced.into_iter().collect(),
+            updates: Updates::Some(updated.into_iter().collect()),
+        }
+    }
+
+    /// Something was missed: it may have been anything.
+    pub(super) fn anything() -> Self {
+        Self {
+            connected: true,
+            kinds: BTreeSet::from(ListKind::ALL),
+            announced: BTreeSet::new(),
+            updates: Updates::Any,
+        }
+    }
+
+    pub(super) fn add(&mut self, more: Self) {
+        self.connected |= more.connected;
+        self.kinds.extend(more.kinds);
+        self.announced.extend(more.announced);
+        self.updates.add(more.updates);
+    }
+}
+
+/// The next news; `None` when nothing will follow.
+pub(super) async fn received(events: &mut broadcast::Receiver<Event>) -> Option<News> {
+    match events.recv().await {
+        Ok(event) => Some(News::of(&event)),
+        Err(RecvError::Lagged(_)) => Some(News::anything()),
+        Err(RecvError::Closed) => None,
+    }
+}
+
+/// Adds what is known by now.
+pub(super) fn also_received(events: &mut broadcast::Receiver<Event>, mut news: News) -> News {
+    loop {
+        match events.try_recv() {
+            Ok(event) => news.add(News::of(&event)),
+            Err(TryRecvError::Lagged(_)) => news.add(News::anything()),
+            Err(TryRecvError::Empty | TryRecvError::Closed) => return news,
+        }
+    }
+}
