@@ -120,7 +120,9 @@ fn refused(name: &str, file: &File) -> Vec<String> {
     refused.extend(variants.map(|note| format!("{name}:{note}")));
     for (key, address) in [("listen", &file.listen), ("admin", &file.admin)] {
         let why = address.as_deref().and_then(serving::unusable);
-        refused.extend(why.map(|why| format!("{name}: `{key}`: {why}")));
+        let at = file.addresses_at.get(key);
+        let at = at.map_or_else(String::new, |at| format!(":{at}"));
+        refused.extend(why.map(|why| format!("{name}{at}: `{key}`: {why}")));
     }
     refused
 }

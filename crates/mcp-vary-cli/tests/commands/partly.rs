@@ -122,8 +122,16 @@ fn a_check_refuses_what_serving_refuses_and_ends_with_a_verdict() {
     let open = weather("listen: 0.0.0.0:21040\n");
     let said = checks("verdict-listen.yaml", &open, 1);
     assert!(
-        said.contains("`listen`: 0.0.0.0:21040 can be reached from other machines"),
+        said.contains(
+            "verdict-listen.yaml:2:9: `listen`: 0.0.0.0:21040 can be reached from other machines"
+        ),
         "{said}"
+    );
+    let status = weather("admin: '10.0.0.1:21041'\n");
+    let status = checks("verdict-admin.yaml", &status, 1);
+    assert!(
+        status.contains("verdict-admin.yaml:2:8: `admin`: "),
+        "{status}"
     );
     assert!(said.ends_with("\n1 problem\n"), "{said}");
     let served = file("verdict-listen.yaml", &open);

@@ -2,6 +2,7 @@
 
 mod negotiation;
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,6 +72,8 @@ pub struct File {
     pub listen: Option<String>,
     /// Where to answer the operator: `HOST:PORT`, or a port.
     pub admin: Option<String>,
+    /// Where the file says `listen` and `admin`, if it does.
+    pub addresses_at: BTreeMap<&'static str, Position>,
     /// Whether server variants are offered.
     pub variants: bool,
     /// The variants, where the file declares any.
@@ -332,6 +335,7 @@ impl Default for Draft {
                 limits: Limits::default(),
                 notes: Vec::new(),
                 places: Places::default(),
+                addresses_at: BTreeMap::new(),
             },
         }
     }
@@ -392,6 +396,7 @@ that several servers have",
         about: "where to serve: HOST:PORT on this machine, or a port. `--listen` wins",
         default: "127.0.0.1:8800",
         takes: Takes::Other(Schema::address, |reader, field, draft| {
+            draft.file.addresses_at.insert("listen", field.node.at);
             draft.file.listen = read_address(reader, field)
         }),
     },
@@ -401,6 +406,7 @@ that several servers have",
 without it. Only on this machine, and nothing secret is told. `--admin` wins",
         default: "",
         takes: Takes::Other(Schema::address, |reader, field, draft| {
+            draft.file.addresses_at.insert("admin", field.node.at);
             draft.file.admin = read_address(reader, field)
         }),
     },
