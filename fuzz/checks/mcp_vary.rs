@@ -2,6 +2,8 @@
 //!
 //! Included by the fuzz targets, and by `crates/mcp-vary/tests/corpora.rs`, which replays the corpora.
 
+mod lenient_path;
+
 use mcp_vary::cursor::{Binding, CursorKeys, open, seal};
 use mcp_vary::extension::{
     CONTENT_NEGOTIATION, EXTENSIONS, SERVER_VARIANTS, declared, find, strip_capabilities,
@@ -27,6 +29,8 @@ use mcp_vary::view::{
 use mcp_vary::visibility::{Experience, Forward, MAX_NAMED, compare, forward};
 use serde_json::Value;
 use serde_json::value::RawValue;
+
+use self::lenient_path::lenient_path;
 
 /// A check, after the name of its target and corpus.
 type Check = (&'static str, fn(&[u8]));
@@ -452,7 +456,7 @@ fn check_path(uri: &str) {
     let Some(path) = uri.strip_prefix("f:/").filter(|it| !it.starts_with('/')) else {
         return;
     };
-    let path = resolved(path);
+    let path = lenient_path(path);
     let rule = |pattern: &str| Rule::named(pattern.parse().expect("a pattern"));
     let item = candidate(uri);
     let all = Selection {
@@ -479,29 +483,6 @@ fn candidate(uri: &str) -> Candidate<'_> {
         server: "s",
         hints: None,
     }
-}
-
-/// The path that a lenient file server reads: without query, fragment and parameters, decoded, resolved.
-fn resolved(path: &str) -> String {
-    let path = path.split(['?', '#', ';']).next().unwrap_or_default();
-    let mut bytes = Vec::new();
-    let mut rest = path.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let hex = after.get(..2).filter(|_| *first == b'%');
-        let hex = hex.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
-        bytes.push(hex.unwrap_or(*first));
-        rest = if hex.is_some() { &after[2..] } else { after };
-    }
-    let path = String::from_utf8_lossy(&bytes).replace('\\', "/");
-    let mut segments = Vec::new();
-    for segment in path.split('\0').next().unwrap_or_default().split('/') {
-        match segment {
-            "" | "." => {}
-            ".." => drop(segments.pop()),
-            name => segments.push(name),
-        }
-    }
-    segments.join("/")
 }
 
 /// What a pattern matches as it is written, it excludes in every spelling, and a listed URI is selected by it.

@@ -5,6 +5,9 @@
     reason = "a generator that makes something invalid is a test that fails"
 )]
 
+#[path = "../../../fuzz/checks/lenient_path.rs"]
+mod lenient_path;
+
 use mcp_vary::cursor::{Binding, CursorError, CursorKeys, open, seal};
 use mcp_vary::error::with_active_variant;
 use mcp_vary::extension::{
@@ -25,6 +28,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::{Map, Value, json};
+
+use lenient_path::lenient_path;
 
 const KEY: &str = "[A-Za-z0-9][A-Za-z0-9._/-]{0,20}";
 const VALUE: &str = "[\"-+\\--:<>-~]{1,20}";
@@ -61,30 +66,11 @@ fn odd_uri() -> impl Strategy<Value = String> {
     (select(starts.to_vec()), parts).prop_map(|(start, parts)| start.to_owned() + &parts.concat())
 }
 
-/// The path that a lenient file server reads: without query, fragment and parameters, decoded, without dot segments and
-/// empty ones.
-fn lenient_path(uri: &str) -> String {
+/// The path of a URI as a lenient file server reads it, which also drops control characters.
+fn path_read(uri: &str) -> String {
     let uri: String = uri.chars().filter(|c| !c.is_control()).collect();
     let path = uri.trim().split(['?', '#', ';']).next().unwrap_or_default();
-    let path = path.split_once(':').map_or(path, |(_, path)| path);
-    let mut bytes = Vec::new();
-    let mut rest = path.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let hex = after.get(..2).filter(|_| *first == b'%');
-        let hex = hex.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
-        bytes.push(hex.unwrap_or(*first));
-        rest = if hex.is_some() { &after[2..] } else { after };
-    }
-    let path = String::from_utf8_lossy(&bytes).replace('\\', "/");
-    let mut segments = Vec::new();
-    for segment in path.split('\0').next().unwrap_or_default().split('/') {
-        match segment {
-            "" | "." => {}
-            ".." => drop(segments.pop()),
-            name => segments.push(name),
-        }
-    }
-    segments.join("/")
+    lenient_path(path.split_once(':').map_or(path, |(_, path)| path))
 }
 
 /// A tag over few words, so that tags meet.
@@ -482,7 +468,7 @@ proptest! {
         let item = Candidate { name: &uri, own: &uri, server: "s", hints: None };
         // What stands behind two slashes is no path.
         if uri.starts_with("f:/") && !uri.starts_with("f://") && check_uri(&uri).is_ok() {
-            let path = lenient_path(&uri);
+            let path = path_read(&uri);
             if selection.shows_unlisted_resource(item) {
                 prop_assert!(path != "secret" && !path.starts_with("secret/"), "{path}");
             }

@@ -31,31 +31,13 @@ fn free_port() -> u16 {
     free.local_addr().unwrap().port()
 }
 
-/// The names of the tools that are listed.
-fn tools(server: &Server) -> Vec<String> {
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    let list =
-        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}});
-    let head = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n";
-    let answer = server.post_with(&list.to_string(), head);
-    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
-    let body: Value = serde_json::from_str(body).unwrap();
-    let tools = body["result"]["tools"].as_array().unwrap().iter();
-    tools
-        .map(|tool| tool["name"].as_str().unwrap().to_owned())
-        .collect()
-}
-
 const SKY: [&str; 2] = ["sky_get_weather", "sky_get_forecast"];
 
 /// Serves the file; only the weather server is listed, and it is said once what the other entry is.
 #[track_caller]
 fn leaves_itself_out(name: &str) {
     let server = Server::start(&["serve", "--listen", "0", "--config", &path(name)]);
-    assert_eq!(tools(&server), SKY, "{}", server.said);
+    assert_eq!(server.tools(), SKY, "{}", server.said);
     let (code, rest) = server.end_with_said();
     assert_eq!(code, Some(0), "{rest}");
     assert_eq!(rest.matches("WARN server left out").count(), 1, "{rest}");
@@ -126,7 +108,7 @@ fn the_gateways_own_address_is_left_out() {
     let listen = port.to_string();
     let file = path("circle-url.json");
     let server = Server::start(&["serve", "--listen", &listen, "--config", &file]);
-    assert_eq!(tools(&server), SKY, "{}", server.said);
+    assert_eq!(server.tools(), SKY, "{}", server.said);
     let line = "  self  down: server `self` is this gateway itself, or leads back to it";
     assert!(server.said.contains(line), "{}", server.said);
     // As a gateway sees it that is refused.
@@ -152,11 +134,11 @@ fn a_circle_through_another_gateway_is_cut() {
     write("circle-b.json", &json!({"a": vary(&a), "sea": weather()}));
     let server = Server::start(&["serve", "--listen", "0", "--config", &a]);
     let names = ["b_sea_get_weather", "b_sea_get_forecast", SKY[0], SKY[1]];
-    assert_eq!(tools(&server), names, "{}", server.said);
+    assert_eq!(server.tools(), names, "{}", server.said);
     // Where B has nothing else, there is nothing of it.
     write("circle-b.json", &json!({"a": vary(&a)}));
     let server = Server::start(&["serve", "--listen", "0", "--config", &a]);
-    assert_eq!(tools(&server), SKY, "{}", server.said);
+    assert_eq!(server.tools(), SKY, "{}", server.said);
     let (_, said) = server.end_with_said();
     let line = "  b    down: server `b` is this gateway itself, or leads back to it";
     assert!(said.contains(line), "{said}");
@@ -187,7 +169,7 @@ fn a_circle_of_addresses_is_cut() {
     let one = serve(one, "circle-one.json");
     let two = serve(two, "circle-two.json");
     for _ in 0..40 {
-        for name in tools(&one).iter().chain(&tools(&two)) {
+        for name in one.tools().iter().chain(&two.tools()) {
             assert!(
                 !name.contains("one_two") && !name.contains("two_one"),
                 "{name}"
@@ -221,11 +203,15 @@ fn a_chain_of_gateways_works() {
     ]);
     let said = (&by_process.said, &by_url.said);
     assert!(
-        tools(&by_process).contains(&"far_sky_get_weather".to_owned()),
+        by_process
+            .tools()
+            .contains(&"far_sky_get_weather".to_owned()),
         "{said:?}"
     );
     assert!(
-        tools(&by_url).contains(&"by_far_sea_get_weather".to_owned()),
+        by_url
+            .tools()
+            .contains(&"by_far_sea_get_weather".to_owned()),
         "{said:?}"
     );
     let call = ["call", "by_far_sea_get_weather", r#"{"location":"Bern"}"#];

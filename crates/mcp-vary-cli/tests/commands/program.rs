@@ -5,6 +5,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
+use serde_json::{Value, json};
+
 /// The program under test.
 pub(crate) const VARY: &str = env!("CARGO_BIN_EXE_vary");
 
@@ -189,6 +191,24 @@ impl Server {
         let mut response = String::new();
         socket.read_to_string(&mut response).unwrap();
         response
+    }
+
+    /// The names of the tools that it lists to a client of 2026-07-28.
+    pub(crate) fn tools(&self) -> Vec<String> {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let list =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}});
+        let head = "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n";
+        let answer = self.post_with(&list.to_string(), head);
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        let body: Value = serde_json::from_str(body).unwrap();
+        let tools = body["result"]["tools"].as_array().unwrap().iter();
+        tools
+            .map(|tool| tool["name"].as_str().unwrap().to_owned())
+            .collect()
     }
 
     /// What it says until and with the line that has `part`.

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::program::{INITIALIZE, Server, VARY, command, run, signal};
 
@@ -32,22 +32,7 @@ fn serve(file: &Path) -> Server {
 
 /// The names of the tools that are offered now.
 fn tools(server: &Server) -> Vec<String> {
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    let list =
-        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}});
-    let response = server.post_with(
-        &list.to_string(),
-        "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/list\r\n",
-    );
-    let (_, body) = response.split_once("\r\n\r\n").unwrap();
-    let answer: Value = serde_json::from_str(body).unwrap();
-    let tools = answer["result"]["tools"].as_array().expect("a list");
-    let names = tools
-        .iter()
-        .map(|tool| tool["name"].as_str().unwrap().to_owned());
+    let names = server.tools().into_iter();
     names
         .filter(|name| name.ends_with("_get_weather"))
         .collect()

@@ -75,18 +75,22 @@ impl Drop for Killed {
     }
 }
 
+/// A gateway with a status, and the lines that it writes to standard error.
+fn started(file: &str) -> (Killed, impl Iterator<Item = String> + use<>) {
+    let mut child = command(&["serve", "--listen", "0", "--admin", "0", "--config", file])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    (Killed(child), lines.map(Result::unwrap))
+}
+
 #[test]
 fn the_status_is_there_while_servers_start() {
     let text = "servers: {hang: {command: sleep, args: ['1000']}}\nstart-wait: 1h\n";
     let file = file("hang-status.yaml", text);
     let file = file.to_str().unwrap();
-    let mut child = command(&["serve", "--listen", "0", "--admin", "0", "--config", file])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let said = BufReader::new(child.stderr.take().unwrap()).lines();
-    let _child = Killed(child);
-    let mut said = said.map(Result::unwrap);
+    let (_child, mut said) = started(file);
     let first = said.next().unwrap();
     assert!(
         first.starts_with("starting `hang` at http://127.0.0.1:"),
@@ -125,13 +129,7 @@ fn an_interrupted_start_says_who_was_ready() {
     );
     let file = file("hang-interrupted.yaml", &text);
     let file = file.to_str().unwrap();
-    let mut child = command(&["serve", "--listen", "0", "--admin", "0", "--config", file])
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let said = BufReader::new(child.stderr.take().unwrap()).lines();
-    let mut child = Killed(child);
-    let mut said = said.map(Result::unwrap);
+    let (mut child, mut said) = started(file);
     let address = said.find_map(|line| Some(line.strip_prefix("status: vary status ")?.to_owned()));
     let address = address.unwrap();
     let is_up = || run(&["status", &address]).stdout.contains("sky     up");

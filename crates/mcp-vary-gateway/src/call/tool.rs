@@ -37,7 +37,7 @@ impl Call<'_> {
         if let Some(headers) = self.asked.headers {
             mcp_header::check_params(&tool.headers, headers, arguments)?;
         }
-        let own = match self.own_arguments(&tool, arguments)? {
+        let own = match self.server_arguments(&tool, arguments)? {
             Ok(own) => own,
             Err(faults) => {
                 if let Some(refusal) = Refusal::of_arguments(&faults) {
@@ -116,7 +116,7 @@ impl Call<'_> {
     /// # Errors
     ///
     /// When the memory budget has no room for the tree that the arguments are checked in.
-    fn own_arguments<'t>(
+    fn server_arguments<'t>(
         &self,
         tool: &Tool,
         arguments: &'t str,

@@ -146,12 +146,12 @@ impl Client {
                     .await;
                 let mut before = Vec::new();
                 loop {
-                    let heard = pipe.hear().await;
-                    if heard["id"] == 1 {
-                        assert!(heard["result"].is_object(), "{heard}");
+                    let received = pipe.hear().await;
+                    if received["id"] == 1 {
+                        assert!(received["result"].is_object(), "{received}");
                         return before;
                     }
-                    before.push(heard);
+                    before.push(received);
                 }
             }
         }

@@ -230,7 +230,13 @@ fn is_unknown(answer: &Value) {
     );
 }
 
-async fn hears_of_a_tool(client: &mut Ear, way: Way) {
+/// The client has its server add a tool.
+async fn enables(client: &mut Ear, name: &str) {
+    let answer = calls(client, enable(json!({"tool": name}))).await;
+    is_answered(&answer, "enable");
+}
+
+async fn is_notified_of_a_tool(client: &mut Ear, way: Way) {
     let told = soon(client.told()).await;
     assert_eq!(told, changed("tools", "standard"), "{way:?}");
 }
@@ -245,17 +251,11 @@ async fn what_one_session_enables_is_there_for_it_alone(said: Said, way: Way) {
     let (house, _growing, _shared) = house(said).await;
     let mut client = listening(&house, way).await;
     let mut other = listening(&house, Way::HttpLegacy).await;
-    is_answered(
-        &calls(&mut other, enable(json!({"tool": "its own"}))).await,
-        "enable",
-    );
-    hears_of_a_tool(&mut other, way).await;
+    enables(&mut other, "its own").await;
+    is_notified_of_a_tool(&mut other, way).await;
     is_unknown(&calls(&mut client, tool("its own")).await);
-    is_answered(
-        &calls(&mut client, enable(json!({"tool": "new"}))).await,
-        "enable",
-    );
-    hears_of_a_tool(&mut client, way).await;
+    enables(&mut client, "new").await;
+    is_notified_of_a_tool(&mut client, way).await;
     assert_eq!(
         lists(&mut client).await,
         ["enable", "new"],
@@ -295,16 +295,10 @@ async fn what_was_enabled_is_there_for_the_next_request() {
         let (house, _growing, _shared) = house(said).await;
         for way in RECOGNISED {
             let mut client = listening(&house, way).await;
-            is_answered(
-                &calls(&mut client, enable(json!({"tool": "new"}))).await,
-                "enable",
-            );
+            enables(&mut client, "new").await;
             is_answered(&calls(&mut client, tool("new")).await, "new");
             let mut client = listening(&house, way).await;
-            is_answered(
-                &calls(&mut client, enable(json!({"tool": "new"}))).await,
-                "enable",
-            );
+            enables(&mut client, "new").await;
             assert_eq!(
                 lists(&mut client).await,
                 ["enable", "new"],
@@ -315,7 +309,7 @@ async fn what_was_enabled_is_there_for_the_next_request() {
 }
 
 /// The server says it in one session, and it is so for all.
-async fn what_a_server_enables_for_all_everybody_hears_of(said: Said, way: Way) {
+async fn what_a_server_enables_for_all_reaches_every_client(said: Said, way: Way) {
     let (house, _growing, _shared) = house(said).await;
     let mut client = listening(&house, way).await;
     let mut other = Vec::new();
@@ -324,7 +318,7 @@ async fn what_a_server_enables_for_all_everybody_hears_of(said: Said, way: Way) 
     }
     let arguments = json!({"tool": "new", "everywhere": true});
     is_answered(&calls(&mut client, enable(arguments)).await, "enable");
-    hears_of_a_tool(&mut client, way).await;
+    is_notified_of_a_tool(&mut client, way).await;
     assert_eq!(
         lists(&mut client).await,
         ["enable", "new"],
@@ -332,7 +326,7 @@ async fn what_a_server_enables_for_all_everybody_hears_of(said: Said, way: Way) 
     );
     is_answered(&calls(&mut client, tool("new")).await, "new");
     for (way, mut other) in other {
-        hears_of_a_tool(&mut other, way).await;
+        is_notified_of_a_tool(&mut other, way).await;
         assert_eq!(
             lists(&mut other).await,
             ["enable", "new"],
@@ -344,17 +338,18 @@ async fn what_a_server_enables_for_all_everybody_hears_of(said: Said, way: Way) 
 
 /// SV-16.
 #[tokio::test]
-async fn what_a_session_enables_for_all_everybody_hears_of() {
+async fn what_a_session_enables_for_all_reaches_every_client() {
     for said in [Said::Call, Said::Get, Said::ModernCall] {
-        let ways = Way::ALL.map(|way| what_a_server_enables_for_all_everybody_hears_of(said, way));
+        let ways =
+            Way::ALL.map(|way| what_a_server_enables_for_all_reaches_every_client(said, way));
         join_all(ways).await;
     }
 }
 
 #[tokio::test]
-async fn what_a_process_enables_for_all_everybody_hears_of() {
+async fn what_a_process_enables_for_all_reaches_every_client() {
     let ways =
-        Way::ALL.map(|way| what_a_server_enables_for_all_everybody_hears_of(Said::Pipe, way));
+        Way::ALL.map(|way| what_a_server_enables_for_all_reaches_every_client(Said::Pipe, way));
     join_all(ways).await;
 }
 
@@ -365,10 +360,7 @@ async fn what_a_client_enables_that_nobody_recognises_is_there_for_nobody() {
     for said in [Said::Call, Said::Get, Said::Pipe] {
         let (house, _growing, _shared) = house(said).await;
         let mut client = listening(&house, Way::HttpModern).await;
-        is_answered(
-            &calls(&mut client, enable(json!({"tool": "new"}))).await,
-            "enable",
-        );
+        enables(&mut client, "new").await;
         is_unknown(&calls(&mut client, tool("new")).await);
         assert_eq!(lists(&mut client).await, ["enable"], "{said:?}");
         let mut other = listening(&house, Way::StdioModern).await;
@@ -506,7 +498,7 @@ async fn a_list_that_changes_silently_is_read_again_when_its_time_is_over() {
                 }
             })
             .await;
-            hears_of_a_tool(&mut client, way).await;
+            is_notified_of_a_tool(&mut client, way).await;
             server.tools.lock().unwrap().pop();
         }
     }
@@ -614,7 +606,7 @@ async fn what_one_session_enables_silently_is_there_for_its_calls() {
         let arguments = json!({"tool": "new", "times": 0});
         is_answered(&calls(&mut client, enable(arguments)).await, "enable");
         is_answered(&calls(&mut client, tool("new")).await, "new");
-        hears_of_a_tool(&mut client, way).await;
+        is_notified_of_a_tool(&mut client, way).await;
         assert_eq!(lists(&mut client).await, ["enable", "new"], "{way:?}");
         let mut other = listening(&house, Way::StdioLegacy).await;
         is_unknown(&calls(&mut other, tool("new")).await);
@@ -629,11 +621,8 @@ async fn what_one_session_enabled_outlasts_a_configuration() {
         let mut clients = Vec::new();
         for way in RECOGNISED {
             let mut client = listening(&house, way).await;
-            is_answered(
-                &calls(&mut client, enable(json!({"tool": "new"}))).await,
-                "enable",
-            );
-            hears_of_a_tool(&mut client, way).await;
+            enables(&mut client, "new").await;
+            is_notified_of_a_tool(&mut client, way).await;
             clients.push((way, client));
         }
         let next = match said {
@@ -652,10 +641,7 @@ async fn what_one_session_enabled_outlasts_a_configuration() {
                 "{said:?} {way:?}"
             );
             is_answered(&calls(client, tool("new")).await, "new");
-            is_answered(
-                &calls(client, enable(json!({"tool": "newer"}))).await,
-                "enable",
-            );
+            enables(client, "newer").await;
             until_it_lists(client, "newer").await;
             is_answered(&calls(client, tool("newer")).await, "newer");
         }

@@ -2,11 +2,11 @@
 
 use mcp_vary::view::{ArgumentOverride, PromptOverride, Selection, ToolOverride};
 use mcp_vary_gateway::revision::Era;
-use mcp_vary_gateway::{Base, Config, VariantConfig};
+use mcp_vary_gateway::{Base, Config, Target, VariantConfig};
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
-use crate::support::{House, Legacy, Pipe, Post, Way, json_text, soon, variant};
+use crate::support::{House, Legacy, Pipe, Post, Way, config, json_text, soon, variant};
 
 /// The server: it says what it got, and has more than the variants show.
 async fn server(era: Era) -> Peer {
@@ -211,123 +211,126 @@ const LOOKALIKES: &str = "refused-lookalike-members";
 const DUPLICATES: &str = "refused-duplicate-members";
 const METHODS: &str = "refused-extension-methods";
 
+/// Params with a member that imitates a known one: the method, the params, and what the error names, the member as given and
+/// the known one, or the object that it stands in.
+const IMITATIONS: [(&str, &str, &str, &str); 19] = [
+    (
+        "tools/call",
+        r#""name":"search","arguments":{},"Name":"delete_all""#,
+        "\"Name\"",
+        "\"name\"",
+    ),
+    (
+        "tools/call",
+        r#""NAME":"delete_all","name":"search""#,
+        "\"NAME\"",
+        "\"name\"",
+    ),
+    (
+        "tools/call",
+        r#""name":"search","\u004eame":"delete_all""#,
+        "\"Name\"",
+        "\"name\"",
+    ),
+    (
+        "tools/call",
+        r#""name":"search","name\u0000":"delete_all""#,
+        r#""name\0""#,
+        "\"name\"",
+    ),
+    (
+        "tools/call",
+        r#""name":"search","argument\u017f":{}"#,
+        "\"argumentſ\"",
+        "\"arguments\"",
+    ),
+    (
+        "tools/call",
+        r#""name":"search","Arguments":{"limit":9}"#,
+        "\"Arguments\"",
+        "\"arguments\"",
+    ),
+    (
+        "tools/call",
+        r#""name":"search","ta\u017f\u212a":{}"#,
+        "tas",
+        "\"task\"",
+    ),
+    (
+        "tools/call",
+        r#""name":"search","RequestState":"x""#,
+        "\"RequestState\"",
+        "\"requestState\"",
+    ),
+    (
+        "tools/call",
+        r#""name":"search","inputresponses":{}"#,
+        "\"inputresponses\"",
+        "\"inputResponses\"",
+    ),
+    (
+        "tools/call",
+        r#""name":"search","_Meta":{}"#,
+        "\"_Meta\"",
+        "\"_meta\"",
+    ),
+    (
+        "prompts/get",
+        r#""name":"greet","nAme":"secret""#,
+        "\"nAme\"",
+        "\"name\"",
+    ),
+    (
+        "resources/read",
+        r#""uri":"doc:a","Uri":"log:1""#,
+        "\"Uri\"",
+        "\"uri\"",
+    ),
+    (
+        "resources/read",
+        r#""uri":"doc:a","uri\u0000\u0000":"log:1""#,
+        r#""uri\0\0""#,
+        "\"uri\"",
+    ),
+    ("tools/list", r#""Cursor":"x""#, "\"Cursor\"", "\"cursor\""),
+    (
+        "completion/complete",
+        r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"to","value":""},"Ref":{}"#,
+        "\"Ref\"",
+        "\"ref\"",
+    ),
+    (
+        "completion/complete",
+        r#""ref":{"type":"ref/prompt","name":"greet","Name":"secret"},"argument":{"name":"to","value":""}"#,
+        "`ref`",
+        "\"name\"",
+    ),
+    (
+        "completion/complete",
+        r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"to","value":"","NAME":"x"}"#,
+        "`argument`",
+        "\"name\"",
+    ),
+    (
+        "completion/complete",
+        r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"to","value":""},"context":{"Arguments":{}}"#,
+        "`context`",
+        "\"arguments\"",
+    ),
+    (
+        "tools/call",
+        r#""name":"search","task":{"TTL":1}"#,
+        "`task`",
+        "\"ttl\"",
+    ),
+];
+
 /// SV-12: what the gateway did not check does not reach a server that ignores case, or cuts texts at a NUL.
 #[tokio::test]
 async fn a_member_that_imitates_a_known_one_is_refused() {
     for era in [Era::Legacy, Era::Modern] {
         let house = house(era).await;
-        let cases = [
-            (
-                "tools/call",
-                r#""name":"search","arguments":{},"Name":"delete_all""#,
-                "\"Name\"",
-                "\"name\"",
-            ),
-            (
-                "tools/call",
-                r#""NAME":"delete_all","name":"search""#,
-                "\"NAME\"",
-                "\"name\"",
-            ),
-            (
-                "tools/call",
-                r#""name":"search","\u004eame":"delete_all""#,
-                "\"Name\"",
-                "\"name\"",
-            ),
-            (
-                "tools/call",
-                r#""name":"search","name\u0000":"delete_all""#,
-                r#""name\0""#,
-                "\"name\"",
-            ),
-            (
-                "tools/call",
-                r#""name":"search","argument\u017f":{}"#,
-                "\"argumentſ\"",
-                "\"arguments\"",
-            ),
-            (
-                "tools/call",
-                r#""name":"search","Arguments":{"limit":9}"#,
-                "\"Arguments\"",
-                "\"arguments\"",
-            ),
-            (
-                "tools/call",
-                r#""name":"search","ta\u017f\u212a":{}"#,
-                "tas",
-                "\"task\"",
-            ),
-            (
-                "tools/call",
-                r#""name":"search","RequestState":"x""#,
-                "\"RequestState\"",
-                "\"requestState\"",
-            ),
-            (
-                "tools/call",
-                r#""name":"search","inputresponses":{}"#,
-                "\"inputresponses\"",
-                "\"inputResponses\"",
-            ),
-            (
-                "tools/call",
-                r#""name":"search","_Meta":{}"#,
-                "\"_Meta\"",
-                "\"_meta\"",
-            ),
-            (
-                "prompts/get",
-                r#""name":"greet","nAme":"secret""#,
-                "\"nAme\"",
-                "\"name\"",
-            ),
-            (
-                "resources/read",
-                r#""uri":"doc:a","Uri":"log:1""#,
-                "\"Uri\"",
-                "\"uri\"",
-            ),
-            (
-                "resources/read",
-                r#""uri":"doc:a","uri\u0000\u0000":"log:1""#,
-                r#""uri\0\0""#,
-                "\"uri\"",
-            ),
-            ("tools/list", r#""Cursor":"x""#, "\"Cursor\"", "\"cursor\""),
-            (
-                "completion/complete",
-                r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"to","value":""},"Ref":{}"#,
-                "\"Ref\"",
-                "\"ref\"",
-            ),
-            (
-                "completion/complete",
-                r#""ref":{"type":"ref/prompt","name":"greet","Name":"secret"},"argument":{"name":"to","value":""}"#,
-                "`ref`",
-                "\"name\"",
-            ),
-            (
-                "completion/complete",
-                r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"to","value":"","NAME":"x"}"#,
-                "`argument`",
-                "\"name\"",
-            ),
-            (
-                "completion/complete",
-                r#""ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"to","value":""},"context":{"Arguments":{}}"#,
-                "`context`",
-                "\"arguments\"",
-            ),
-            (
-                "tools/call",
-                r#""name":"search","task":{"TTL":1}"#,
-                "`task`",
-                "\"ttl\"",
-            ),
-        ];
-        for (index, (method, params, given, known)) in cases.into_iter().enumerate() {
+        for (index, (method, params, given, known)) in IMITATIONS.into_iter().enumerate() {
             let raw = Raw::new(method, params).under("only");
             is_refused(&house, &raw, -32602, &[given, known]).await;
             assert_eq!(
@@ -811,4 +814,31 @@ async fn a_state_is_not_taken_with_arguments_that_readers_read_differently() {
     }
     // Three of the first state, and each request that repeats itself.
     assert_eq!(count(&house, DUPLICATES), 2 * (3 + 2));
+}
+
+/// SV-12: a reload that changes `allow-methods` decides the next request, in both directions.
+#[tokio::test]
+async fn a_reload_allows_a_method_and_refuses_it_again() {
+    for era in [Era::Legacy, Era::Modern] {
+        let house = house(era).await;
+        let balance = Raw::new("ledger/balance", r#""of":1.0"#).under("only");
+        is_refused(&house, &balance, -32601, &["allow-methods"]).await;
+        let next = |methods: &[&str]| {
+            let mut next = variants(config(Target::http(house.peer.url.clone())));
+            let methods = methods.iter().map(|method| (*method).to_owned());
+            next.servers[0].allowed_methods = methods.collect();
+            next
+        };
+        house
+            .gateway
+            .reload(next(&["ledger/balance"]))
+            .await
+            .unwrap();
+        for way in Way::ALL {
+            let said = balance.ask(&house, way).await;
+            assert_eq!(said["result"]["said"]["of"], 1.0, "{era:?} {way:?} {said}");
+        }
+        house.gateway.reload(next(&[])).await.unwrap();
+        is_refused(&house, &balance, -32601, &["allow-methods"]).await;
+    }
 }

@@ -38,7 +38,7 @@ fn methods() -> Vec<(&'static str, Value)> {
 }
 
 /// The variants in the next `count` notifications of the client.
-async fn hears_of(client: &mut Ear, count: usize) -> Vec<String> {
+async fn next_changes(client: &mut Ear, count: usize) -> Vec<String> {
     let mut variants = Vec::new();
     for _ in 0..count {
         let (list, variant, _) = soon(client.told()).await;
@@ -71,9 +71,9 @@ async fn who_selects_a_variant_that_was_not_offered_is_notified_of_its_changes()
         stage.set_tools(&["first", "second"]);
         stage.say_changed("tools");
         for (method, client) in &mut clients {
-            assert_eq!(hears_of(client, 6).await, SIX, "{way:?} {method}");
+            assert_eq!(next_changes(client, 6).await, SIX, "{way:?} {method}");
         }
-        assert_eq!(hears_of(&mut others, 5).await, SIX[..5], "{way:?}");
+        assert_eq!(next_changes(&mut others, 5).await, SIX[..5], "{way:?}");
         // Nothing more has come for the others before this.
         stage.set_prompts(&["greet", "part"]);
         stage.say_changed("prompts");
@@ -96,7 +96,7 @@ async fn what_was_selected_before_the_stream_was_opened_is_notified_of() {
     client.open_stream(&house).await;
     stage.set_tools(&["first", "second"]);
     stage.say_changed("tools");
-    assert_eq!(hears_of(&mut client, 6).await, SIX);
+    assert_eq!(next_changes(&mut client, 6).await, SIX);
 }
 
 /// SV-16: a modern client that listens in such a variant is notified of it alone.
@@ -109,7 +109,7 @@ async fn a_modern_client_is_notified_of_the_variant_in_which_it_listens() {
             let mut client = Ear::listening(&house, way, everything(&[]), Some("f")).await;
             stage.set_tools(&["first", "second"]);
             stage.say_changed("tools");
-            assert_eq!(hears_of(&mut client, 1).await, ["f"], "{era:?} {way:?}");
+            assert_eq!(next_changes(&mut client, 1).await, ["f"], "{era:?} {way:?}");
         }
     }
 }
@@ -133,11 +133,11 @@ async fn after_a_reload_who_selected_a_variant_is_notified_of_it() {
         };
         for is_cut in [true, false] {
             house.gateway.reload(next(is_cut)).await.unwrap();
-            assert_eq!(hears_of(&mut client, 1).await, ["f"], "{way:?}");
+            assert_eq!(next_changes(&mut client, 1).await, ["f"], "{way:?}");
         }
         stage.set_tools(&["first", "second"]);
         stage.say_changed("tools");
-        assert_eq!(hears_of(&mut client, 6).await, SIX, "{way:?}");
-        assert_eq!(hears_of(&mut other, 5).await, SIX[..5], "{way:?}");
+        assert_eq!(next_changes(&mut client, 6).await, SIX, "{way:?}");
+        assert_eq!(next_changes(&mut other, 5).await, SIX[..5], "{way:?}");
     }
 }

@@ -11,9 +11,9 @@ use crate::pair::{Era, Pair, Side, Wire};
 pub(crate) async fn without_level(pair: Arc<Pair>) -> String {
     let pair = pair.anew().await;
     let mut client = pair.client().await;
-    let heard = levels(&pair, &mut client, json!({})).await;
+    let received = levels(&pair, &mut client, json!({})).await;
     pair.end().await;
-    heard
+    received
 }
 
 /// Those of the only client, which named one.
@@ -21,9 +21,9 @@ pub(crate) async fn from_warning(pair: Arc<Pair>) -> String {
     let pair = pair.anew().await;
     let mut client = pair.client().await;
     let meta = named(&mut client, "warning").await;
-    let heard = levels_at_work(&pair, &mut client, meta).await;
+    let received = levels_at_work(&pair, &mut client, meta).await;
     pair.end().await;
-    heard
+    received
 }
 
 /// Those of its second call.
@@ -33,12 +33,12 @@ pub(crate) async fn of_the_second_call(pair: Arc<Pair>) -> String {
     let meta = named(&mut client, "alert").await;
     levels(&pair, &mut client, meta.clone()).await;
     // A server cannot tell two requests without a session from two clients.
-    let heard = match (pair.client.era, pair.client.wire) {
+    let received = match (pair.client.era, pair.client.wire) {
         (Era::Modern, Wire::Http) => levels(&pair, &mut client, meta).await,
         _ => levels_at_work(&pair, &mut client, meta).await,
     };
     pair.end().await;
-    heard
+    received
 }
 
 /// The logs of a client that set a higher level than a client that called before it.
@@ -49,9 +49,9 @@ pub(crate) async fn of_several(pair: Arc<Pair>) -> String {
     levels(&pair, &mut loud, meta).await;
     let mut client = pair.client().await;
     let meta = named(&mut client, "alert").await;
-    let heard = levels(&pair, &mut client, meta).await;
+    let received = levels(&pair, &mut client, meta).await;
     pair.end().await;
-    heard
+    received
 }
 
 /// Those of a client that has a connection to a legacy server alone, since it can be asked.
@@ -59,9 +59,9 @@ pub(crate) async fn of_one_who_can_be_asked(pair: Arc<Pair>) -> String {
     let pair = pair.anew().await;
     let mut client = pair.client_that_can(json!({"elicitation": {}})).await;
     let meta = named(&mut client, "warning").await;
-    let heard = levels_at_work(&pair, &mut client, meta).await;
+    let received = levels_at_work(&pair, &mut client, meta).await;
     pair.end().await;
-    heard
+    received
 }
 
 /// Those of a call while another client's is under way.
@@ -74,10 +74,10 @@ pub(crate) async fn beside_another(pair: Arc<Pair>) -> String {
     other.hear(&mut slow).await.expect("it begins");
     let mut client = pair.client().await;
     let meta = named(&mut client, "alert").await;
-    let heard = levels(&pair, &mut client, meta).await;
+    let received = levels(&pair, &mut client, meta).await;
     other.cancel(slow).await;
     pair.sees_one_more_cancelled().await;
-    heard
+    received
 }
 
 /// Names the least level as the client's era does: once, or with the request.
@@ -100,15 +100,15 @@ async fn levels(pair: &Pair, client: &mut Client, meta: Value) -> String {
         client.listen(json!({})).await;
     }
     let params = json!({"name": "log", "arguments": {"count": 8}, "_meta": meta});
-    let mut heard = client.ask("tools/call", params).await;
+    let mut received = client.ask("tools/call", params).await;
     assert_eq!(
-        heard.answer["result"]["content"][0]["text"],
+        received.answer["result"]["content"][0]["text"],
         "had 8 messages"
     );
     if is_beside {
-        heard.before.extend(told(client).await);
+        received.before.extend(told(client).await);
     }
-    let messages = heard.of("notifications/message").into_iter();
+    let messages = received.of("notifications/message").into_iter();
     let levels: Vec<_> = messages
         .filter_map(|message| message["level"].as_str())
         .collect();
