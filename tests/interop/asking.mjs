@@ -2,7 +2,7 @@
 
 import * as types from "@modelcontextprotocol/sdk/types.js";
 
-import { SDKS, lacks, same, told } from "./sdks.mjs";
+import { SDKS, lacks, ofBothEras, same, told } from "./sdks.mjs";
 
 const { way, era, client: name, ...servers } = JSON.parse(process.argv[2]);
 const sdk = SDKS[name];
@@ -99,6 +99,12 @@ const OF_FIXTURE = {
   visit: ["test_input_required_result_url", {}, "accept"],
   roots: ["test_input_required_result_list_roots", {}, "file:///one"],
 };
+const OF_SDKS = {
+  form: ["fill_form", {}, "hello Ada", "decline"],
+  sample: ["ask_model", {}, "so What is"],
+  roots: ["show_roots", {}, "file:///one"],
+};
+
 /** Asks everything that a server asks, of one client. */
 async function all(server, { form, sample, use, visit, roots }) {
   const answers = { "roots/list": shows(ROOTS) };
@@ -201,6 +207,12 @@ for (const server of ["fixture", "modern"]) {
     holds(await called(client, "test_input_required_result_multi_round"), "all rounds are done");
     holds(await called(client, "test_input_required_result_multiple_inputs"), "got all three");
   }, server);
+  await client.close();
+}
+
+// Servers that say in discovery that they know 2026-07-28, and know sessions, too.
+for (const server of ofBothEras(way)) {
+  const { client } = await all(server, OF_SDKS);
   await client.close();
 }
 

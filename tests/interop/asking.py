@@ -6,7 +6,7 @@ import sys
 import warnings
 from contextlib import suppress
 
-from sdks import MCPError, connected, types, written
+from sdks import MCPError, connected, of_both_eras, types, written
 from telling import lacks, same, told
 
 JOB = json.loads(sys.argv[1])
@@ -105,6 +105,11 @@ OF_FIXTURE = {
     "use": ("test_input_required_result_sampling_tools", {}, "look-out"),
     "visit": ("test_input_required_result_url", {}, "accept"),
     "roots": ("test_input_required_result_list_roots", {}, "file:///one"),
+}
+OF_SDKS = {
+    "form": ("fill_form", {}, "hello Ada", "decline"),
+    "sample": ("ask_model", {}, "so What is"),
+    "roots": ("show_roots", {}, "file:///one"),
 }
 OF_ASKING = {"use": ("weather", {}, "tool_use look-out")}
 
@@ -259,6 +264,10 @@ async def main():
     for server in ["fixture", "modern"]:
         await fixture(server)
     await asking("asking")
+    # Servers that say in discovery that they know 2026-07-28, and know sessions, too.
+    for server in of_both_eras(JOB):
+        async with client(server, answers := Answers()) as session:
+            await all_of(server, session, answers, OF_SDKS)
 
 
 # The SDK says of what sessions have that it is on its way out.

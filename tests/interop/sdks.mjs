@@ -32,6 +32,13 @@ export const SDKS = {
   },
 };
 
+const SDK_SERVERS = ["typescript-sdk", "python-sdk", "fastmcp"];
+
+/** The servers of both eras; over stdio each client has a gateway of its own, and what is behind that is the same. */
+export function ofBothEras(way) {
+  return way === "http" ? [...SDK_SERVERS, ...SDK_SERVERS.map((name) => `${name}-http`)] : SDK_SERVERS;
+}
+
 /** A client of `era` that is connected over `transport`. */
 export async function connected(sdk, transport, era, wanted) {
   const client = new sdk.Client(

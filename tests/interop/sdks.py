@@ -1,11 +1,13 @@
-"""The Python SDK 1.x and 2.x, called alike; the environment has one of them."""
+"""The Python SDK 1.x and 2.x, and FastMCP 4, called alike; the environment has one of them."""
 
 import os
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from importlib.metadata import version
+from importlib.util import find_spec
 
 IS_FIRST = version("mcp").startswith("1.")
+IS_FASTMCP = find_spec("fastmcp") is not None
 
 if IS_FIRST:
     import mcp.types as types
@@ -18,8 +20,19 @@ else:
     from mcp.client.client import Client
     from mcp.client.stdio import StdioServerParameters
     from mcp.shared.exceptions import MCPError
+if IS_FASTMCP:
+    import fastmcp_client
 
-__all__ = ["IS_FIRST", "MCPError", "connected", "types", "written"]
+__all__ = ["IS_FASTMCP", "IS_FIRST", "MCPError", "connected", "of_both_eras", "types", "written"]
+
+
+SDK_SERVERS = ["typescript-sdk", "python-sdk", "fastmcp"]
+
+
+def of_both_eras(job):
+    """The servers of both eras; over stdio each client has a gateway of its own, and what is behind that is the same."""
+    over_http = [f"{name}-http" for name in SDK_SERVERS] if job["way"] == "http" else []
+    return [*SDK_SERVERS, *over_http]
 
 
 def written(model):
@@ -36,6 +49,8 @@ def connected(job, server, message_handler=None, **more):
     if IS_FIRST:
         return _connected(target, message_handler, more)
     mode = "legacy" if job["era"] == "legacy" else "auto"
+    if IS_FASTMCP:
+        return fastmcp_client.connected(target, mode=mode, message_handler=message_handler, **more)
     return Client(target, mode=mode, read_timeout_seconds=60, message_handler=message_handler, **more)
 
 

@@ -245,6 +245,26 @@ async function ofListening(server) {
   }, server);
 }
 
+/** What is asked of the server on FastMCP, which makes tasks of the extension. */
+async function ofFastMcp(server) {
+  if (era === "legacy") {
+    for (const name of [GETS, CANCELS]) lacks(name, "the server on FastMCP 4 makes tasks in 2026-07-28 only", server);
+    return;
+  }
+  const { client, tasks } = await connected(server);
+  await told(GETS, async () => {
+    const { end } = await tasks.begin("compute", { seconds: 0.2 });
+    holds(text(await end()), "computed it");
+  }, server);
+  await told(CANCELS, async () => {
+    const { id } = await tasks.begin("compute", { seconds: 600 });
+    same(await tasks.status(id), "working");
+    await cancels(tasks, id);
+  }, server);
+  await client.close();
+}
+
+const FASTMCP = ["fastmcp", ...(way === "http" ? ["fastmcp-http"] : [])];
 const CORES = ["everything", ...(way === "http" ? ["everything-http"] : [])];
 // In a session the fixture is served in 2025-11-25, in which its SDK knows no tasks; `modern` is the same server without sessions.
 const EXTENSIONS = era === "modern" ? ["fixture", "modern"] : ["modern"];
@@ -252,4 +272,4 @@ if (era !== "modern") {
   const why = "the SDK of the server, rmcp 3.8.0, makes no tasks in a session";
   for (const name of [LISTS, CANCELS, GETS, HEARS, IS_ASKED, IS_ASKED_BEFORE, FAILS]) lacks(name, why, "fixture");
 }
-await Promise.all([...CORES.map(ofTheCore), ...EXTENSIONS.map(ofTheExtension), ofListening("tasks")]);
+await Promise.all([...CORES.map(ofTheCore), ...EXTENSIONS.map(ofTheExtension), ofListening("tasks"), ...FASTMCP.map(ofFastMcp)]);

@@ -6,11 +6,13 @@ import sys
 import warnings
 from contextlib import asynccontextmanager
 
-from sdks import IS_FIRST, MCPError, connected, types
+from sdks import IS_FASTMCP, IS_FIRST, MCPError, connected, types
 from tasks_core import CoreTasks, cannot_make_a_task
 from telling import lacks, same, told
 
-if not IS_FIRST:
+if IS_FASTMCP:
+    from tasks_fastmcp import FastMcpTasks
+elif not IS_FIRST:
     from tasks_extension import ExtensionTasks
 
 JOB = json.loads(sys.argv[1])
@@ -23,6 +25,8 @@ HEARS = "hears how a task stands"
 IS_ASKED = "is asked by a task"
 IS_ASKED_BEFORE = "is asked before there is a task"
 FAILS = "is told that a task has failed"
+MODERN_ONLY = "the server on FastMCP 4 makes tasks in 2026-07-28 only"
+POLLS = "the client of FastMCP 4 asks for the status of its tasks and does not listen"
 NONE = "the SDK has types of tasks, and takes no result that one was made"
 
 
@@ -39,6 +43,9 @@ async def client(server, form):
     if IS_FIRST:
         tasks = CoreTasks()
         there = connected(JOB, server, tasks.hear, elicitation_callback=fill)
+    elif IS_FASTMCP:
+        tasks = None if IS_LEGACY else FastMcpTasks()
+        there = connected(JOB, server, elicitation_callback=fill)
     else:
         tasks = None if IS_LEGACY else ExtensionTasks(form, asked)
         extensions = [tasks] if tasks else None
@@ -98,6 +105,14 @@ async def lists(server, tasks, made):
         lacks(LISTS, "2026-07-28 has no `tasks/list`", server)
 
 
+async def listens(server, check):
+    """Listens to a task, with a client that can."""
+    if IS_FASTMCP:
+        lacks(HEARS, POLLS, server)
+    else:
+        await told(HEARS, check, server)
+
+
 async def of_the_core(server):
     """What is asked of servers that make tasks of 2025-11-25."""
     async with client(server, {"interpretation": "historical"}) as (_, tasks, asked):
@@ -107,7 +122,7 @@ async def of_the_core(server):
 
         # Each takes four seconds.
         one = await research("a")
-        heard = asyncio.ensure_future(told(HEARS, lambda: hears(tasks, one, "completed"), server))
+        heard = asyncio.ensure_future(listens(server, lambda: hears(tasks, one, "completed")))
         begun = await tasks.status(one)
         other, gone = await research("b", ambiguous=True), await research("c")
 
@@ -129,7 +144,7 @@ async def of_the_core(server):
 
 async def of_the_extension(server):
     """What is asked of servers with the extension."""
-    async with client(server, {"name": "Ada", "confirm": True, "value": "seven"}) as (_, tasks, _):
+    async with client(server, {"name": "Ada", "confirm": True, "value": "seven"}) as (session, tasks, _):
         made = []
 
         async def begins(tool, arguments):
@@ -152,6 +167,10 @@ async def of_the_extension(server):
             await comes_to("multi_input", {}, "seven")
 
         async def is_asked_before():
+            if IS_FASTMCP:
+                # Its `call_tool_task` fails when it is asked first; `call_tool` answers and waits for the task.
+                holds(text(await session.call_tool("test_tool_with_task", {})), "Hello, Ada!")
+                return
             await comes_to("test_tool_with_task", {}, "Hello, Ada!")
 
         async def is_told_of_failures():
@@ -179,7 +198,27 @@ async def of_listening(server):
             task = await tasks.begin("wait", {})
             await hears(tasks, task, "cancelled", lambda: tasks.cancel(task))
 
-        await told(HEARS, hears_of_the_end, server)
+        await listens(server, hears_of_the_end)
+
+
+async def of_fastmcp(server):
+    """What is asked of the server on FastMCP, which makes tasks of the extension."""
+    if IS_LEGACY:
+        for name in [GETS, CANCELS]:
+            lacks(name, MODERN_ONLY, server)
+        return
+    async with client(server, {}) as (_, tasks, _):
+
+        async def gets():
+            holds(text(await tasks.end(await tasks.begin("compute", {"seconds": 0.2}))), "computed it")
+
+        async def cancels_one():
+            task = await tasks.begin("compute", {"seconds": 600})
+            same(await tasks.status(task), "working")
+            await cancels(tasks, task)
+
+        await told(GETS, gets, server)
+        await told(CANCELS, cancels_one, server)
 
 
 async def of_none(cores, extensions):
@@ -197,8 +236,10 @@ async def of_none(cores, extensions):
 async def main():
     cores = ["everything", "everything-http"] if JOB["way"] == "http" else ["everything"]
     extensions = ["fixture", "modern"]
+    fastmcp = ["fastmcp", "fastmcp-http"] if JOB["way"] == "http" else ["fastmcp"]
     if IS_LEGACY and not IS_FIRST:
         await of_none(cores, extensions)
+        await asyncio.gather(*map(of_fastmcp, fastmcp))
         return
     if IS_LEGACY:
         # In a session the fixture is served in 2025-11-25; `modern` is the same server without sessions.
@@ -206,7 +247,7 @@ async def main():
         why = "the SDK of the server, rmcp 3.8.0, makes no tasks in a session"
         for name in [LISTS, CANCELS, GETS, HEARS, IS_ASKED, IS_ASKED_BEFORE, FAILS]:
             lacks(name, why, "fixture")
-    await asyncio.gather(*map(of_the_core, cores), *map(of_the_extension, extensions), of_listening("tasks"))
+    await asyncio.gather(*map(of_the_core, cores), *map(of_the_extension, extensions), of_listening("tasks"), *map(of_fastmcp, fastmcp))
 
 
 # The SDK says of what 2025-11-25 has that it is on its way out.

@@ -1,46 +1,91 @@
 //! Servers that ask their clients, tell of changes and go on working, with Vary before them.
 
+use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::server::Server;
 use crate::workspace::Workspace;
-use crate::{npm, process};
+use crate::{npm, process, python};
 
 /// Gateways before the servers by the names that the scripts know, and what the scripts are told of them; and the
 /// servers that have to live as long.
 pub(crate) fn begun(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Server>), String> {
-    let log = workspace.scratch("interop/everything-http.log")?;
-    let mut command = npm::node(workspace)?;
-    let over_http = Server::start(command.arg("everything-http.mjs"), &log)?;
     let fixture = workspace.binary("fixture-server")?;
     let fixture = fixture.to_str().unwrap_or("fixture-server");
     let everything = "@modelcontextprotocol/server-everything";
-    let servers: &[(&str, &[&str])] = &[
-        ("everything", &["--", "npx", "-y", everything]),
-        ("everything-http", &["--url", &over_http.url]),
+    let mut targets = vec![
+        ("everything".to_owned(), stdio(&["npx", "-y", everything])),
         // Asks for what the official one does not.
-        ("asking", &["--", "node", "asking-server.mjs"]),
+        ("asking".to_owned(), stdio(&["node", "asking-server.mjs"])),
         // Tells how its tasks stand, which the fixture cannot.
-        ("tasks", &["--", "node", "tasks-server.mjs"]),
-        ("fixture", &["--", fixture, "--stdio"]),
+        ("tasks".to_owned(), stdio(&["node", "tasks-server.mjs"])),
+        ("fixture".to_owned(), stdio(&[fixture, "--stdio"])),
         // The others know sessions.
-        ("modern", &["--", fixture, "--stdio", "--era", "modern"]),
+        (
+            "modern".to_owned(),
+            stdio(&[fixture, "--stdio", "--era", "modern"]),
+        ),
     ];
-    let mut argument = json!({});
     let mut running = Vec::new();
-    for (name, target) in servers {
+    let mut start = |name: &str, command: &[&str]| -> Result<(String, Value), String> {
+        let log = workspace.scratch(&format!("interop/{name}-http.log"))?;
+        let mut program = process::command(command[0]);
+        npm::with_packages(workspace, program.args(&command[1..]))?;
+        let server = Server::start(&mut program, &log)?;
+        let target = json!({"url": server.url});
+        running.push(server);
+        Ok((format!("{name}-http"), target))
+    };
+    targets.push(start("everything", &["node", "everything-http.mjs"])?);
+    for (name, [program, script]) in of_both_eras(workspace)? {
+        targets.push((name.to_owned(), stdio(&[&program, &script])));
+        targets.push(start(name, &[&program, &script, "http"])?);
+    }
+    let mut argument = json!({});
+    for (name, target) in targets {
+        let file = workspace.scratch(&format!("interop/behind-{name}.json"))?;
+        let configuration = json!({"start-wait": START_WAIT, "servers": {&name: target}});
+        fs::write(&file, configuration.to_string()).map_err(|error| error.to_string())?;
         let log = workspace.scratch(&format!("interop/behind-{name}.log"))?;
         let mut command = process::command(vary);
-        command.args(["serve", "--listen", "127.0.0.1:0"]);
-        npm::with_packages(workspace, command.args(*target))?;
+        command.args(["serve", "--listen", "127.0.0.1:0", "--config"]);
+        npm::with_packages(workspace, command.arg(&file))?;
         let server = Server::start(&mut command, &log)?;
-        let stdio = [vary.to_str().unwrap_or("vary"), "serve", "--stdio"];
-        let stdio = [&stdio[..], target].concat();
-        argument[name] = json!({"url": server.url, "command": stdio});
+        let stdio = json!([vary, "serve", "--stdio", "--config", file]);
+        argument[&name] = json!({"url": server.url, "command": stdio});
         running.push(server);
     }
-    running.push(over_http);
     Ok((argument, running))
 }
+
+/// The entry of a server that Vary starts.
+fn stdio(command: &[&str]) -> Value {
+    json!({"command": command[0], "args": command[1..]})
+}
+
+/// The servers of both eras, each on an SDK of its own, and how they are started.
+fn of_both_eras(workspace: &Workspace) -> Result<[(&'static str, [String; 2]); 3], String> {
+    let python = |environment| {
+        let python = python::program(workspace, environment, "python")?;
+        Ok::<_, String>(python.display().to_string())
+    };
+    Ok([
+        (
+            "typescript-sdk",
+            ["node".to_owned(), "sdk-server.mjs".to_owned()],
+        ),
+        (
+            "python-sdk",
+            [python("python")?, "sdk_server.py".to_owned()],
+        ),
+        (
+            "fastmcp",
+            [python(python::FASTMCP)?, "fastmcp_server.py".to_owned()],
+        ),
+    ])
+}
+
+/// Longer than a server takes to start while other jobs take up the machine.
+const START_WAIT: &str = "60s";

@@ -154,17 +154,24 @@ fn versions(workspace: &Workspace) -> Result<BTreeMap<&'static str, String>, Str
         let version = package["dependencies"][name].as_str();
         version.unwrap_or("?").to_owned()
     };
-    let python = |list: &str| -> Result<String, String> {
+    let python = |list: &str, package: &str| -> Result<String, String> {
         let requirements = workspace.read(list)?;
         let mut lines = requirements.lines();
-        let version = lines.find_map(|line| line.strip_prefix("mcp=="));
+        let version = lines.find_map(|line| line.strip_prefix(package)?.strip_prefix("=="));
         Ok(version.unwrap_or("?").to_owned())
     };
     Ok(BTreeMap::from([
         ("typescript-1", of("@modelcontextprotocol/sdk")),
         ("typescript-2", of("@modelcontextprotocol/client")),
-        ("python-1", python("tests/interop/requirements-1.txt")?),
-        ("python", python("tests/interop/requirements.txt")?),
+        (
+            "python-1",
+            python("tests/interop/requirements-1.txt", "mcp")?,
+        ),
+        ("python", python("tests/interop/requirements.txt", "mcp")?),
+        (
+            "fastmcp",
+            python("tests/interop/requirements-fastmcp.txt", "fastmcp")?,
+        ),
     ]))
 }
 
@@ -176,6 +183,8 @@ const COLUMNS: &[(&str, &str, &str)] = &[
     ("python-1", "legacy", "Python"),
     ("python", "legacy", "Python"),
     ("python", "modern", "Python"),
+    ("fastmcp", "legacy", "FastMCP"),
+    ("fastmcp", "modern", "FastMCP"),
 ];
 
 const DOCUMENT: &str = "docs/clients.md";
@@ -202,9 +211,9 @@ mod tests {
         table.note("everything http python legacy", ("lists", None), &ok(true));
         let text = table.markdown(&BTreeMap::from([("typescript-1", "1.2.3".to_owned())]));
         let expected = "
-| asking | server | TypeScript 1.2.3, legacy | TypeScript ?, legacy | TypeScript ?, modern | Python ?, legacy | Python ?, legacy | Python ?, modern |
-|---|---|---|---|---|---|---|---|
-| samples | `fixture` | yes | FAILS | ? | ? | no (1) | ? |
+| asking | server | TypeScript 1.2.3, legacy | TypeScript ?, legacy | TypeScript ?, modern | Python ?, legacy | Python ?, legacy | Python ?, modern | FastMCP ?, legacy | FastMCP ?, modern |
+|---|---|---|---|---|---|---|---|---|---|
+| samples | `fixture` | yes | FAILS | ? | ? | no (1) | ? | ? | ? |
 
 1. no such thing
 ";

@@ -62,9 +62,19 @@ const SDKS: &[(&str, &[&str])] = &[
     ("python", &["legacy", "modern"]),
 ];
 
-/// The SDKs that are asked what is only between them and one server, and the eras that they speak: those, and one that
-/// many have and that knows tasks of the era before.
-const HEARD: &[(&str, &[&str])] = &[SDKS[0], SDKS[1], (python::FIRST, &["legacy"]), SDKS[2]];
+/// The SDKs that are asked what is only between them and one server, and the eras that they speak: those, one that
+/// many have and that knows tasks of the era before, and FastMCP.
+const HEARD: &[(&str, &[&str])] = &[
+    SDKS[0],
+    SDKS[1],
+    (python::FIRST, &["legacy"]),
+    SDKS[2],
+    (python::FASTMCP, &["legacy", "modern"]),
+];
+
+/// The clients that are tried beside a server that never answers, and the eras that they speak.
+const BESIDE_HANGING: &[(&str, &[&str])] =
+    &[("inspector", &["legacy", "modern"]), SDKS[0], SDKS[1]];
 
 /// Where the example configurations are.
 const EXAMPLES: &str = "examples/configurations";
@@ -132,9 +142,17 @@ fn prepared(workspace: &Workspace) -> Result<(VecDeque<Job>, Vec<Server>), Strin
     jobs.extend(of_sdks("examples", SDKS, &json!({"targets": targets})));
     let (there, behind) = behind::begun(workspace, &vary)?;
     running.extend(behind);
-    for what in ["asking", "hearing", "tasks"] {
+    for what in ["asking", "eras", "hearing", "tasks"] {
         jobs.extend(of_sdks(what, HEARD, &there));
     }
+    let fixture = workspace.binary("fixture-server")?;
+    let programs = json!({"vary": vary, "fixture": fixture});
+    jobs.extend(of_sdks("hanging", BESIDE_HANGING, &programs));
+    jobs.push_back(Job {
+        name: "bodies that are too large".to_owned(),
+        script: "bodies.mjs".to_owned(),
+        argument: json!({"url": there["fixture"]["url"]}),
+    });
     let (there, server) = shaped::begun(workspace, &vary)?;
     running.push(server);
     for mut job in of_sdks("shaped", SDKS, &there) {
@@ -156,10 +174,9 @@ fn of_sdks(what: &str, sdks: &[(&str, &[&str])], argument: &Value) -> Vec<Job> {
     let mut jobs = Vec::new();
     for way in ["http", "stdio"] {
         for (name, eras) in sdks {
-            let kind = if name.starts_with("python") {
-                "py"
-            } else {
-                "mjs"
+            let kind = match *name {
+                "python" | python::FIRST | python::FASTMCP => "py",
+                _ => "mjs",
             };
             for era in *eras {
                 let mut argument = argument.clone();
@@ -360,10 +377,7 @@ fn interpreter(workspace: &Workspace, job: &Job) -> Result<Command, String> {
     if job.script.ends_with(".mjs") {
         return npm::node(workspace);
     }
-    let environment = match job.argument["client"].as_str() {
-        Some(python::FIRST) => python::FIRST,
-        _ => "python",
-    };
+    let environment = job.argument["client"].as_str().unwrap_or("python");
     let mut python = process::command(python::program(workspace, environment, "python")?);
     npm::with_packages(workspace, &mut python)?;
     Ok(python)

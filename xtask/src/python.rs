@@ -1,4 +1,4 @@
-//! The PyPI packages of `tests/interop`: the Python clients and a server in Python.
+//! The PyPI packages of `tests/interop`: the Python clients and the servers in Python.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,10 +13,14 @@ const LIMIT: Duration = Duration::from_secs(10 * 60);
 const ENVIRONMENTS: &[(&str, &str)] = &[
     ("python", "tests/interop/requirements.txt"),
     (FIRST, "tests/interop/requirements-1.txt"),
+    (FASTMCP, "tests/interop/requirements-fastmcp.txt"),
 ];
 
 /// The environment of the Python client 1.x.
 pub(crate) const FIRST: &str = "python-1";
+
+/// The environment of FastMCP 4, both its client and its server.
+pub(crate) const FASTMCP: &str = "fastmcp";
 
 /// Installs exactly what the lists of requirements say into environments of their own, unless that has been done.
 ///

@@ -1,0 +1,11 @@
+"""Serves an application over HTTP on a port that the system chooses, and prints its URL."""
+
+import socket
+
+import uvicorn
+
+
+def serve(app):
+    listener = socket.create_server(("127.0.0.1", 0))
+    print(f"listening on http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
+    uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])
