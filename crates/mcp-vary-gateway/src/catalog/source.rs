@@ -146,6 +146,18 @@ impl Source {
         source
     }
 
+    /// Shows what the server lists on the connection of `known` until this connection was made; whether it is not
+    /// made yet and there is something to show.
+    pub(crate) fn show_until_connected(&self, known: &Self) -> bool {
+        let _replacing = self.replacing();
+        let known = known.told();
+        let is_shown = self.told.load().hello.is_none() && known.hello.is_some();
+        if is_shown {
+            self.told.store(known);
+        }
+        is_shown
+    }
+
     /// Takes note of how many views are made of its lists from now on.
     pub(crate) fn set_views(&self, views: usize) {
         self.views.store(views, Ordering::Relaxed);

@@ -448,6 +448,7 @@ impl Classes {
         let (capabilities, own) = (&*key.capabilities, key.session.is_some());
         info!(capabilities, own, "class of clients opened");
         self.first_readings(&class).await;
+        self.show_known_lists(&class).await;
         class.catalog.publish().await;
         Ok(class)
     }
@@ -459,6 +460,18 @@ impl Classes {
         let waited = pairs.filter(|(_, base)| !base.is_starting());
         let waited: Vec<_> = waited.map(|(source, _)| Arc::clone(source)).collect();
         source::first_readings(&waited, self.patience().min(self.start_wait)).await;
+    }
+
+    /// Shows a new class what the clients before it see of the servers that it is not connected to yet. Its calls wait
+    /// for the connection, and what turns out to differ is announced when it is made.
+    async fn show_known_lists(&self, class: &Class) {
+        let mut is_any_shown = false;
+        for (source, base) in class.sources().iter().zip(self.base.sources()) {
+            is_any_shown |= source.show_until_connected(base);
+        }
+        if is_any_shown {
+            class.catalog.rebuild(&ListKind::ALL.into()).await;
+        }
     }
 
     /// The connections of a class to all servers.

@@ -48,6 +48,11 @@ impl Late {
         Some(reply)
     }
 
+    /// Answers nothing from now on.
+    fn hold(&self) {
+        self.state.lock().unwrap().is_ready = false;
+    }
+
     /// Answers what waits, and from now on.
     fn release(&self) {
         let mut state = self.state.lock().unwrap();
@@ -222,6 +227,33 @@ async fn before_servers_that_all_start_the_first_list_is_empty() {
     soon(async { while pipe.hear().await["method"] != changed {} }).await;
     let list = pipe.ask(&request(json!(2), "tools/list", json!({}))).await;
     assert_eq!(names(&list), ["who", "late-only"]);
+}
+
+/// Clients that declare something else need another connection to the server. While it is made they see what the
+/// server lists for the clients before them, and their calls wait for it.
+#[tokio::test]
+async fn clients_of_another_kind_see_the_known_lists_while_their_connection_is_made() {
+    for era in [Era::Legacy, Era::Modern] {
+        let (late, peer) = Late::start(era).await;
+        late.release();
+        let config = waiting_little(before(&[("late", &peer)]));
+        let house = House::behind(peer, config).await;
+        let list = Way::HttpModern
+            .ask(&house, &json!({}), "tools/list", json!({}))
+            .await;
+        assert_eq!(names(&list), ["who", "late-only"], "{era:?}");
+        late.hold();
+        let asked = json!({"elicitation": {"form": {}}});
+        let mut client = Legacy::open(&house, "2025-11-25", &asked).await;
+        let list = client.ask("tools/list", json!({})).await;
+        assert_eq!(names(&list.json()), ["who", "late-only"], "{era:?}");
+        let mut pipe = Pipe::legacy(&house.gateway, "2025-11-25", &asked).await;
+        let list = pipe.ask(&request(json!(1), "tools/list", json!({}))).await;
+        assert_eq!(names(&list), ["who", "late-only"], "{era:?}");
+        let released = async { late.release() };
+        let (said, ()) = tokio::join!(client.ask("tools/call", tool("who")), released);
+        assert_eq!(said.json()["result"]["by"], "late", "{era:?}");
+    }
 }
 
 /// SV-14: a name that a client saw listed keeps its meaning, in any order in which servers become ready.
