@@ -110,6 +110,26 @@ async fn a_result_is_told_as_the_operator_says() {
     assert_eq!(kinds, ["image", "text"], "in the place of what it replaces");
 }
 
+/// CN-19: the report names the verbosity of the condition that chose a rule, and `standard` where none asks for one.
+#[tokio::test]
+async fn the_report_names_the_verbosity_that_chose_the_rule() {
+    let rules = r#"
+- {when: human, markdown: "a page"}
+- {when: human & verbosity=verbose, markdown: "a long page"}
+- {when: agent & verbosity=compact, project: '{took: .took}'}
+"#;
+    let house = house(rules).await;
+    for (tags, verbosity) in [
+        (&["human", "verbosity=standard"][..], "standard"),
+        (&["human", "verbosity=verbose"], "verbose"),
+        (&["agent", "format=json", "verbosity=compact"], "compact"),
+    ] {
+        let result = result(&house, tags, "list").await;
+        let applied = &result["_meta"]["vary/applied"];
+        assert_eq!(applied["verbosity"], verbosity, "{tags:?} {result}");
+    }
+}
+
 /// CN-14: hints are for clients that sample; one that has nothing to say is none.
 #[tokio::test]
 async fn hints_reach_clients_that_sample() {
