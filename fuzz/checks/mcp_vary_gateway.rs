@@ -99,9 +99,9 @@ pub(crate) fn configuration(data: &[u8]) {
     }
 }
 
-/// A place is in the text, or just behind its end.
+/// A place is in the text, or just behind its end. A carriage return alone ends a line, too (YAML 1.2, 5.4).
 fn is_in(text: &str, mistake: &Mistake) {
-    let lines = text.split('\n').count();
+    let lines = text.replace("\r\n", "\n").split(['\n', '\r']).count();
     assert!(
         (1..=lines + 1).contains(&mistake.at.line) && mistake.at.column > 0,
         "{mistake}"

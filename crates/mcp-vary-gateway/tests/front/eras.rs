@@ -234,7 +234,10 @@ async fn an_endpoint_that_ignores_initialize_costs_one_wait() {
         let answer = client.ask("tools/call", tool("era")).await.json();
         assert_eq!(era(&answer), "modern");
     }
-    assert_eq!(house.peer.of("initialize").len(), 1);
+    let initialize = house.peer.of("initialize");
+    assert_eq!(initialize.len(), 1);
+    // 2026-07-28 wants it on every `POST`.
+    assert_eq!(initialize[0].header("mcp-method"), Some("initialize"));
 }
 
 #[tokio::test]

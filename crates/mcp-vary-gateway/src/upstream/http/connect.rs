@@ -128,8 +128,12 @@ impl Connection {
     }
 
     /// `initialize` first; `server/discover` when it is refused, and beside it when it stays unanswered for a while.
+    ///
+    /// The server is known to speak 2026-07-28, which wants `Mcp-Method` on every `POST`. No `_meta`: servers on rmcp take
+    /// a request with one for a request without a session.
     async fn initialize_or_discover(self: &Arc<Self>) -> Result<Hello, ConnectError> {
-        let mut initializing = pin!(self.initialize(Revision::LATEST_LEGACY));
+        let headers = modern_headers("initialize", None);
+        let mut initializing = pin!(self.initialize_with(Revision::LATEST_LEGACY, &headers));
         match tokio::time::timeout(self.limits.initialize, &mut initializing).await {
             Ok(Ok(hello)) => return Ok(hello),
             Ok(Err(error)) => return self.discover_instead(error).await,
@@ -233,6 +237,14 @@ impl Connection {
         self: &Arc<Self>,
         first: Revision,
     ) -> Result<Hello, ConnectError> {
+        self.initialize_with(first, &HeaderMap::new()).await
+    }
+
+    async fn initialize_with(
+        self: &Arc<Self>,
+        first: Revision,
+        headers: &HeaderMap,
+    ) -> Result<Hello, ConnectError> {
         let mut revision = first;
         for _ in 0..2 {
             let blank = Session::new(&self.configured, revision, false, None, 0);
@@ -240,6 +252,10 @@ impl Connection {
                 "initialize",
                 &handshake::initialize_params(revision, &self.capabilities),
             );
+            let call = Call {
+                headers: headers.clone(),
+                ..call
+            };
             let mut exchange = Exchange::send(Arc::clone(self), Arc::new(blank), call);
             let answer = exchange.wait().await.map_err(|error| self.explain(error))?;
             match handshake::read_initialize(&self.server, revision, &answer)? {
