@@ -186,7 +186,7 @@ async fn one_kind_of_client_has_one_connection_to_a_server_of_both_eras() {
     client
         .ask(&request(json!(1), "tools/call", tool("era")))
         .await;
-    // The one that was made before anybody came has made place for it.
+    // The connection that was opened at the start has been replaced by it.
     server.runs(1).await;
     assert_eq!(server.count("begins"), 2);
 
@@ -297,7 +297,7 @@ async fn another_version_of_a_server_is_asked_again_which_eras_it_speaks() {
             if answer["result"].is_object() && era(&answer) == "legacy" {
                 return;
             }
-            // A server that was heard of is not asked who it is.
+            // A server that Vary has connected to is not asked for its identity again.
             tokio::time::sleep(Duration::from_millis(300)).await;
         }
     })
