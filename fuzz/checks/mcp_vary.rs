@@ -442,8 +442,9 @@ pub(crate) fn uri(data: &[u8]) {
         }
         Err(fault) => {
             let fix = fault.fix();
-            if let Some(form) = fix.strip_prefix("write `") {
-                assert_eq!(check_uri(form.trim_end_matches('`')), Ok(()));
+            let form = fix.strip_prefix("write `");
+            if let Some(form) = form.and_then(|form| form.strip_suffix('`')) {
+                assert_eq!(check_uri(form), Ok(()));
             }
         }
     }

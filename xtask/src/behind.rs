@@ -88,4 +88,4 @@ fn of_both_eras(workspace: &Workspace) -> Result<[(&'static str, [String; 2]); 3
 }
 
 /// Longer than a server takes to start while other jobs take up the machine.
-const START_WAIT: &str = "60s";
+pub(crate) const START_WAIT: &str = "60s";

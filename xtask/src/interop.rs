@@ -227,12 +227,14 @@ fn examples(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Server>), 
     Ok((targets, running))
 }
 
-/// A copy of an example whose lists have several pages, so that there are cursors in all of them.
+/// A copy of an example whose lists have several pages, so that there are cursors in all of them, and which waits for
+/// servers that start slowly beside other jobs.
 fn paged(workspace: &Workspace, name: &str, file: &Path) -> Result<PathBuf, String> {
     let mut text = fs::read_to_string(file).map_err(|error| error.to_string())?;
     if !text.lines().any(|line| line.starts_with(PAGE_SIZE)) {
         text.push_str(&format!("{PAGE_SIZE} 2\n"));
     }
+    text.push_str(&format!("start-wait: {}\n", behind::START_WAIT));
     let copy = workspace.scratch(&format!("interop/examples/{name}.yaml"))?;
     fs::write(&copy, text).map_err(|error| error.to_string())?;
     Ok(copy)
