@@ -731,6 +731,26 @@ fn rows_that_no_member_tells_apart_keep_several() {
     assert!(json.contains(r#""others":{"time":[0,1,1,2,2,"#), "{json}");
 }
 
+/// CN-13: a text that is cut is no key, since the rows would look alike.
+#[test]
+fn a_text_that_is_cut_tells_no_rows_apart() {
+    let rows: Vec<_> = (0..9)
+        .map(|at| json!({"place": at / 2, "name": format!("a station with number {at}"), "at": [at]}))
+        .collect();
+    let written = json!(rows).to_string();
+    let limits = Limits::default()
+        .with_rows(6)
+        .with_detailed(1)
+        .with_text(16);
+    let once = compact(&Json::parse(&written).unwrap(), &limits).value;
+    let expected = json!([
+        {"place": 0, "name": "a station …", "at": [0]},
+        {"place": 0}, {"place": 1}, {"place": 1}, {"place": 2}, {"place": 2},
+    ]);
+    assert_eq!(once.to_json(), expected.to_string());
+    assert_eq!(compact(&once, &limits).value, once);
+}
+
 /// How much is cut, and only cut.
 fn cuts() -> impl Strategy<Value = Limits> {
     let some = |range| prop_oneof![1 => Just(usize::MAX), 3 => range];

@@ -436,8 +436,10 @@ impl<'v, 'l> Compacting<'v, 'l> {
         } else {
             fitting.min(self.limits.whole_rows(&elements[..count]))
         };
+        // A text that is cut tells nothing apart.
+        let longest = LONGEST_KEY.min(self.limits.text);
         let key = (whole < count && !is_inner && self.limits.is_terse)
-            .then(|| key_of(&elements[..count]))
+            .then(|| key_of(&elements[..count], longest))
             .flatten();
         match &key {
             // Keys and details share the room.

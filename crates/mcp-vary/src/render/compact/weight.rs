@@ -98,11 +98,11 @@ pub(super) fn size(value: &Json<'_>) -> usize {
 
 /// What tells `rows` apart: the first member that no two have alike; else the first two or three that no two rows
 /// have alike together; else the member that differs most, which with the row's place is as good. None where no
-/// member of the first row is a short text or number in all of them, or it is the same in all.
-pub(super) fn key_of<'v>(rows: &'v [Json<'_>]) -> Option<Vec<&'v str>> {
+/// member of the first row is a text of at most `longest` bytes or a number in all of them, or it is the same in all.
+pub(super) fn key_of<'v>(rows: &'v [Json<'_>], longest: usize) -> Option<Vec<&'v str>> {
     let names = rows.first()?.as_object()?.iter().take(MOST_KEYS);
     let columns: Vec<(&str, Vec<&str>)> = names
-        .filter_map(|(key, _)| Some((key.as_ref(), column(rows, key)?)))
+        .filter_map(|(key, _)| Some((key.as_ref(), column(rows, key, longest)?)))
         .collect();
     let count = |at: &[usize]| {
         let cells = |row| -> Vec<&str> { at.iter().map(|at| columns[*at].1[row]).collect() };
@@ -123,10 +123,10 @@ pub(super) fn key_of<'v>(rows: &'v [Json<'_>]) -> Option<Vec<&'v str>> {
     Some(key.into_iter().map(|at| columns[at].0).collect())
 }
 
-/// The member `key` of all rows, each as it is spelled; none where one has no short text or number there.
-fn column<'v>(rows: &'v [Json<'_>], key: &str) -> Option<Vec<&'v str>> {
+/// The member `key` of all rows, each as it is spelled; none where one has no number there and no text of at most `longest` bytes.
+fn column<'v>(rows: &'v [Json<'_>], key: &str, longest: usize) -> Option<Vec<&'v str>> {
     let cell = |row: &'v Json<'_>| match row.get(key)? {
-        Json::String(text) => (text.len() <= LONGEST_KEY).then_some(text.as_ref()),
+        Json::String(text) => (text.len() <= longest).then_some(text.as_ref()),
         Json::Number(spelling) => Some(spelling.as_ref()),
         _ => None,
     };
