@@ -98,7 +98,7 @@ pub(super) fn size(value: &Json<'_>) -> usize {
 
 /// What tells `rows` apart: the first member that no two have alike; else the first two or three that no two rows
 /// have alike together; else the member that differs most, which with the row's place is as good. None where no
-/// member of the first row is a text of at most `longest` bytes or a number in all of them, or it is the same in all.
+/// member of the first row is a text of 1 to `longest` bytes or a number in all of them, or it is the same in all.
 pub(super) fn key_of<'v>(rows: &'v [Json<'_>], longest: usize) -> Option<Vec<&'v str>> {
     let names = rows.first()?.as_object()?.iter().take(MOST_KEYS);
     let columns: Vec<(&str, Vec<&str>)> = names
@@ -123,10 +123,11 @@ pub(super) fn key_of<'v>(rows: &'v [Json<'_>], longest: usize) -> Option<Vec<&'v
     Some(key.into_iter().map(|at| columns[at].0).collect())
 }
 
-/// The member `key` of all rows, each as it is spelled; none where one has no number there and no text of at most `longest` bytes.
+/// The member `key` of all rows, each as it is spelled; none where one has no number there and no text of 1 to `longest` bytes:
+/// an empty text is left out of its row.
 fn column<'v>(rows: &'v [Json<'_>], key: &str, longest: usize) -> Option<Vec<&'v str>> {
     let cell = |row: &'v Json<'_>| match row.get(key)? {
-        Json::String(text) => (text.len() <= longest).then_some(text.as_ref()),
+        Json::String(text) => (1..=longest).contains(&text.len()).then_some(text.as_ref()),
         Json::Number(spelling) => Some(spelling.as_ref()),
         _ => None,
     };
