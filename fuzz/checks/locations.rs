@@ -3,9 +3,9 @@
 use std::sync::OnceLock;
 
 use mcp_vary::variant::ServerVariant;
-use mcp_vary::view::ResourceOverride;
 use mcp_vary_gateway::VariantConfig;
 use mcp_vary_gateway::fuzzing::SelectedResources;
+use mcp_vary_view::ResourceOverride;
 use serde_json::{Value, json};
 
 /// Where a reader finds a resource. All readers compare scheme and host in any case.

@@ -22,11 +22,11 @@ use mcp_vary::shape::{
     Role, Shaped, ToolFacts, compact_tool_result, prompt_result, resource_result, tool_result,
 };
 use mcp_vary::variant::{ServerVariant, Status, VariantId};
-use mcp_vary::view::{
+use mcp_vary::visibility::{Experience, Forward, MAX_NAMED, compare, forward};
+use mcp_vary_view::{
     Candidate, Dialect, Fault, Pattern, PreparedPrompt, PreparedTool, PromptOverride, Rule,
     Selection, Style, ToolOverride, UriMap, UriTemplate, check_uri, normal_uri, uri_identity,
 };
-use mcp_vary::visibility::{Experience, Forward, MAX_NAMED, compare, forward};
 use serde_json::Value;
 use serde_json::value::RawValue;
 

@@ -4,12 +4,12 @@
 //! corpora.
 
 use mcp_vary::json::{Json, Members};
-use mcp_vary::view::derive;
 use mcp_vary_gateway::call_headers;
 use mcp_vary_gateway::config::{Foreign, Mistake, Source, import};
 use mcp_vary_gateway::upstream::Answer;
 use mcp_vary_gateway::upstream::sse::{self, Parser};
 use mcp_vary_gateway::wire::{self, Message};
+use mcp_vary_view::derive;
 
 pub(crate) use self::http_front::http_front;
 pub(crate) use self::private::{event_id, headers, lines, session_id, splice};

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use mcp_vary::json::Json;
-use mcp_vary::view::{ArgumentOverride, PreparedTool, Style, ToolOverride};
 use mcp_vary_gateway::fuzzing::check_params;
+use mcp_vary_view::{ArgumentOverride, PreparedTool, Style, ToolOverride};
 use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;

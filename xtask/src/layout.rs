@@ -22,8 +22,20 @@ struct Rule {
 
 const RULES: &[Rule] = &[
     Rule {
-        package: "mcp-vary",
+        package: "mcp-vary-json",
         uses: &[],
+        rmcp: false,
+        banned: PURE,
+    },
+    Rule {
+        package: "mcp-vary",
+        uses: &["mcp-vary-json"],
+        rmcp: false,
+        banned: PURE,
+    },
+    Rule {
+        package: "mcp-vary-view",
+        uses: &["mcp-vary"],
         rmcp: false,
         banned: PURE,
     },
@@ -35,7 +47,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "mcp-vary-gateway",
-        uses: &["mcp-vary"],
+        uses: &["mcp-vary", "mcp-vary-view"],
         rmcp: false,
         banned: QUIET,
     },
@@ -51,6 +63,7 @@ const RULES: &[Rule] = &[
             "mcp-vary",
             "mcp-vary-conformance",
             "mcp-vary-gateway",
+            "mcp-vary-view",
             "weather",
         ],
         rmcp: false,
@@ -94,7 +107,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "xtask",
-        uses: &["faults", "mcp-vary", "mcp-vary-gateway"],
+        uses: &["faults", "mcp-vary", "mcp-vary-gateway", "mcp-vary-view"],
         rmcp: false,
         banned: &[],
     },

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use mcp_vary::json::{Members, elements};
-use mcp_vary::view::{OutputCheck, derive};
+use mcp_vary_view::{OutputCheck, derive};
 use serde_json::{Value, json};
 
 use crate::client::{Client, sentence};

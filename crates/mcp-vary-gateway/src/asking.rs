@@ -5,11 +5,11 @@
 
 use std::borrow::Cow;
 
+use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members, elements};
 use serde_json::{Map, Value, json};
 
 use crate::reply::Failure;
-use crate::splice;
 
 pub(crate) const ELICIT: &str = "elicitation/create";
 pub(crate) const SAMPLE: &str = "sampling/createMessage";
@@ -31,7 +31,7 @@ impl Askable {
     pub(crate) fn of(capabilities: &str) -> Self {
         let sampling = object(capabilities, "sampling");
         let elicitation = object(capabilities, "elicitation");
-        let mode = |mode| elicitation.is_some_and(|it| splice::get(it, mode).is_some());
+        let mode = |mode| elicitation.is_some_and(|it| edit::get(it, mode).is_some());
         Self {
             // > For backwards compatibility, an empty capabilities object is equivalent to declaring support
             // > for `form` mode only. (MCP 2025-11-25, client/elicitation, "Capabilities")
@@ -81,7 +81,7 @@ impl Askable {
 
 /// The member `key` when it is an object.
 fn object<'a>(capabilities: &'a str, key: &str) -> Option<&'a str> {
-    splice::get(capabilities, key).filter(|value| value.starts_with('{'))
+    edit::get(capabilities, key).filter(|value| value.starts_with('{'))
 }
 
 /// The mode of an elicitation; `None` when it is none that there is.
@@ -90,7 +90,7 @@ fn object<'a>(capabilities: &'a str, key: &str) -> Option<&'a str> {
 /// > Clients MUST treat requests without a `mode` field as form mode.
 /// > (MCP 2025-11-25, client/elicitation, "Elicitation Requests")
 fn mode(params: &str) -> Option<String> {
-    match splice::get(params, "mode") {
+    match edit::get(params, "mode") {
         None => Some("form".to_owned()),
         Some(mode) => serde_json::from_str(mode).ok(),
     }
@@ -119,17 +119,17 @@ pub(crate) fn naming<'a>(asker: Option<&str>, method: &str, params: &'a str) -> 
 
 /// `object` with the name before the text of `key`, if it has one.
 fn named_text(asker: &str, object: &str, key: &str) -> Option<String> {
-    let text: String = serde_json::from_str(splice::get(object, key)?).ok()?;
+    let text: String = serde_json::from_str(edit::get(object, key)?).ok()?;
     let text = json::string(&format!("[{asker}] {text}"));
-    Some(splice::set(object, key, &text).into_owned())
+    Some(edit::set(object, key, &text).into_owned())
 }
 
 /// The name stands before the first text of the messages.
 fn named_sampling(asker: &str, params: &str) -> Option<String> {
-    let written = splice::get(params, "messages")?;
+    let written = edit::get(params, "messages")?;
     let messages = elements(written).ok()?;
     let named = messages.iter().enumerate().find_map(|(at, message)| {
-        let content = splice::get(message, "content")?;
+        let content = edit::get(message, "content")?;
         let content = match elements(content) {
             Ok(blocks) => {
                 let mut blocks = blocks.iter().enumerate();
@@ -139,10 +139,10 @@ fn named_sampling(asker: &str, params: &str) -> Option<String> {
             }
             Err(_) => named_text(asker, content, "text")?,
         };
-        let message = splice::set(message, "content", &content);
+        let message = edit::set(message, "content", &content);
         with_element(written, at, &message)
     });
-    Some(splice::set(params, "messages", &named?).into_owned())
+    Some(edit::set(params, "messages", &named?).into_owned())
 }
 
 /// The array `written` with `element` in the place of one.

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use mcp_vary::extension::EXTENSIONS;
+use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 
 use crate::meta::{
@@ -13,7 +14,6 @@ use crate::meta::{
 };
 use crate::params::Params;
 use crate::revision::{Era, Revision};
-use crate::splice;
 
 pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 pub(crate) const PROGRESS_TOKEN: &str = "progressToken";
@@ -120,8 +120,8 @@ pub(crate) fn parts_downward(
 pub(crate) fn cacheable(result: &str, caching: Caching) -> String {
     let mut out = with_result_type(result).into_owned();
     for (key, default) in [("ttlMs", "0"), ("cacheScope", r#""private""#)] {
-        if caching == Caching::Never || splice::get(&out, key).is_none() {
-            out = splice::set(&out, key, default).into_owned();
+        if caching == Caching::Never || edit::get(&out, key).is_none() {
+            out = edit::set(&out, key, default).into_owned();
         }
     }
     out
@@ -138,7 +138,7 @@ fn with_result_type(result: &str) -> Cow<'_, str> {
 /// The same in two parts: what is put first, and what follows.
 fn typed(result: &str) -> (&'static str, &str) {
     // Where most servers write it; the rest is read only if the word occurs.
-    if result.starts_with(r#"{"resultType":"#) || splice::get(result, "resultType").is_some() {
+    if result.starts_with(r#"{"resultType":"#) || edit::get(result, "resultType").is_some() {
         return ("", result);
     }
     match result.strip_prefix('{') {
@@ -153,36 +153,36 @@ fn typed(result: &str) -> (&'static str, &str) {
 pub(crate) fn without_modern_members(result: &str) -> Cow<'_, str> {
     let mut out = Cow::Borrowed(result);
     // Other types of results are those of extensions that the client declared, and `ttlMs` of a task is the task's.
-    let kind = splice::get(result, RESULT_TYPE);
+    let kind = edit::get(result, RESULT_TYPE);
     let is_other = kind.is_some_and(|kind| kind != r#""complete""#);
-    if !is_other && splice::get(result, "taskId").is_none() {
+    if !is_other && edit::get(result, "taskId").is_none() {
         for key in [RESULT_TYPE, "ttlMs", "cacheScope"] {
-            if splice::get(&out, key).is_some() {
-                out = Cow::Owned(splice::cut(&out, key).into_owned());
+            if edit::get(&out, key).is_some() {
+                out = Cow::Owned(edit::cut(&out, key).into_owned());
             }
         }
     }
-    let meta = splice::get(&out, "_meta").unwrap_or("{}");
+    let meta = edit::get(&out, "_meta").unwrap_or("{}");
     let known = MODERN_META
         .iter()
-        .filter(|key| splice::get(meta, key).is_some());
+        .filter(|key| edit::get(meta, key).is_some());
     let mut rest = Cow::Borrowed(meta);
     for key in known {
-        rest = Cow::Owned(splice::cut(&rest, key).into_owned());
+        rest = Cow::Owned(edit::cut(&rest, key).into_owned());
     }
     let Cow::Owned(rest) = rest else {
         return out;
     };
-    let is_empty = splice::members(&rest).next().is_none();
+    let is_empty = edit::members(&rest).next().is_none();
     Cow::Owned(match is_empty {
-        true => splice::cut(&out, "_meta").into_owned(),
-        false => splice::set(&out, "_meta", &rest).into_owned(),
+        true => edit::cut(&out, "_meta").into_owned(),
+        false => edit::set(&out, "_meta", &rest).into_owned(),
     })
 }
 
 /// A page of a list for a legacy client: without what only a modern server writes.
 pub(crate) fn page_for_legacy(result: &str) -> Cow<'_, str> {
-    match splice::get(result, RESULT_TYPE) {
+    match edit::get(result, RESULT_TYPE) {
         Some(_) => without_modern_members(result),
         None => Cow::Borrowed(result),
     }
@@ -204,7 +204,7 @@ const MODERN_META: [&str; 6] = [
 /// `structuredContent` that is no object, which only modern clients know, is left out for legacy ones. What
 /// it says stands in `content` then: as the server's own text, or as JSON where there is none.
 pub(crate) fn without_foreign_structure(result: &str) -> Cow<'_, str> {
-    match splice::get(result, STRUCTURE) {
+    match edit::get(result, STRUCTURE) {
         Some(value) if !value.starts_with('{') => without_structure(result),
         _ => Cow::Borrowed(result),
     }
@@ -213,8 +213,8 @@ pub(crate) fn without_foreign_structure(result: &str) -> Cow<'_, str> {
 /// The result without `structuredContent`. What it says stands in `content` then: as the server's own text, or
 /// as JSON where there is none.
 pub(crate) fn without_structure(result: &str) -> Cow<'_, str> {
-    match splice::get(result, STRUCTURE) {
-        Some(_) => Cow::Owned(splice::cut(&with_words(result), STRUCTURE).into_owned()),
+    match edit::get(result, STRUCTURE) {
+        Some(_) => Cow::Owned(edit::cut(&with_words(result), STRUCTURE).into_owned()),
         None => Cow::Borrowed(result),
     }
 }
@@ -222,11 +222,11 @@ pub(crate) fn without_structure(result: &str) -> Cow<'_, str> {
 /// The result with what its `structuredContent` says in `content`, too: as the server's own text, or as JSON where
 /// there is none.
 pub(crate) fn with_words(result: &str) -> Cow<'_, str> {
-    let structure = splice::get(result, STRUCTURE).filter(|value| *value != "null");
+    let structure = edit::get(result, STRUCTURE).filter(|value| *value != "null");
     let Some(value) = structure else {
         return Cow::Borrowed(result);
     };
-    let content = splice::get(result, "content").unwrap_or("[]");
+    let content = edit::get(result, "content").unwrap_or("[]");
     let blocks = json::elements(content).unwrap_or_default();
     if blocks.iter().any(|block| is_text(block)) {
         return Cow::Borrowed(result);
@@ -234,7 +234,7 @@ pub(crate) fn with_words(result: &str) -> Cow<'_, str> {
     let text = format!(r#"{{"type":"text","text":{}}}"#, json::string(value));
     let blocks: Vec<_> = blocks.into_iter().chain([text.as_str()]).collect();
     let content = format!("[{}]", blocks.join(","));
-    splice::set(result, "content", &content)
+    edit::set(result, "content", &content)
 }
 
 pub(crate) const STRUCTURE: &str = "structuredContent";
@@ -249,7 +249,7 @@ pub(crate) fn is_text(block: &str) -> bool {
 
 /// The notification with the client's own progress token in place of the gateway's.
 pub(crate) fn progress_downward(params: &str, token: &str) -> Bytes {
-    progress(&splice::set(params, PROGRESS_TOKEN, token))
+    progress(&edit::set(params, PROGRESS_TOKEN, token))
 }
 
 /// The notification of progress with these params.

@@ -67,25 +67,25 @@ impl SessionIds {
 /// The value of `key` in `object`.
 #[must_use]
 pub fn splice_get<'a>(object: &'a str, key: &str) -> Option<&'a str> {
-    crate::splice::get(object, key)
+    mcp_vary::json::edit::get(object, key)
 }
 
 /// `object` with another value of `key`.
 #[must_use]
 pub fn splice_set(object: &str, key: &str, value: &str) -> String {
-    crate::splice::set(object, key, value).into_owned()
+    mcp_vary::json::edit::set(object, key, value).into_owned()
 }
 
 /// `object` without `key`.
 #[must_use]
 pub fn splice_cut(object: &str, key: &str) -> String {
-    crate::splice::cut(object, key).into_owned()
+    mcp_vary::json::edit::cut(object, key).into_owned()
 }
 
 /// `object` with another name for the member `from`.
 #[must_use]
 pub fn splice_rename(object: &str, from: &str, to: &str) -> String {
-    crate::splice::rename(object, from, to).into_owned()
+    mcp_vary::json::edit::rename(object, from, to).into_owned()
 }
 
 /// Whether the headers of a call say what its arguments say, by the tool's input schema; an error where the schema

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mcp_vary::extension::{self, CONTENT_NEGOTIATION, Carrier, EXTENSIONS, SERVER_VARIANTS};
+use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 use mcp_vary::text::is_invisible;
 use serde_json::{Map, Value, json};
@@ -17,7 +18,6 @@ use crate::reply::{self, Failure};
 use crate::revision::{Era, Revision};
 use crate::session::Fixed;
 use crate::setup::{Known, Setup};
-use crate::splice;
 use crate::tasks;
 use crate::upstream::Hello;
 
@@ -314,7 +314,7 @@ pub(crate) fn declares_others(capabilities: &str) -> bool {
 
 /// Whether a server's capabilities declare the extension `id`.
 pub(crate) fn declares(capabilities: &str, id: &str) -> bool {
-    let declared = |member| splice::get(splice::get(capabilities, member)?, id);
+    let declared = |member| edit::get(edit::get(capabilities, member)?, id);
     let mut declared = ["extensions", "experimental"]
         .into_iter()
         .filter_map(declared);

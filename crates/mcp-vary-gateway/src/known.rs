@@ -1,6 +1,6 @@
 //! The clients that are known to need something: how they call themselves, what they do, and what is done about it.
 
-use mcp_vary::view::{Dialect, ResultFields};
+use mcp_vary_view::{Dialect, ResultFields};
 
 use crate::rules::{ClientRule, Pattern};
 

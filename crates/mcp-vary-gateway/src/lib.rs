@@ -51,7 +51,6 @@ mod selection;
 mod session;
 mod setup;
 mod shape;
-mod splice;
 mod status;
 mod tasks;
 mod telling;

@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use mcp_vary::json::edit;
 use mcp_vary::json::elements;
-use mcp_vary::view::uri_identity;
+use mcp_vary_view::uri_identity;
 
 use crate::catalog::item::Place;
 use crate::catalog::listing::ListKind;
-use crate::splice;
 
 /// What pointed to a resource: a tool, a prompt or another resource.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -176,10 +176,10 @@ impl OfServer {
 
 /// The URIs in the content of a call, the messages of a prompt, or the contents of a resource.
 fn uris(result: &str) -> Vec<String> {
-    let array = |key| splice::get(result, key).and_then(|text| elements(text).ok());
+    let array = |key| edit::get(result, key).and_then(|text| elements(text).ok());
     let mut blocks = array("content").unwrap_or_default();
     for message in array("messages").unwrap_or_default() {
-        match splice::get(message, "content") {
+        match edit::get(message, "content") {
             Some(many) if many.starts_with('[') => {
                 blocks.extend(elements(many).unwrap_or_default())
             }
@@ -188,15 +188,13 @@ fn uris(result: &str) -> Vec<String> {
         }
     }
     let of_blocks = blocks.into_iter().filter_map(|block| {
-        splice::get(block, "resource").map_or_else(
-            || splice::get(block, "uri"),
-            |inner| splice::get(inner, "uri"),
-        )
+        edit::get(block, "resource")
+            .map_or_else(|| edit::get(block, "uri"), |inner| edit::get(inner, "uri"))
     });
     let of_contents = array("contents").unwrap_or_default();
     let of_contents = of_contents
         .into_iter()
-        .filter_map(|part| splice::get(part, "uri"));
+        .filter_map(|part| edit::get(part, "uri"));
     of_blocks
         .chain(of_contents)
         .take(OF_ONE)

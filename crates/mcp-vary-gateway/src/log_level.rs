@@ -3,12 +3,12 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use mcp_vary::json::edit;
 use tokio::time::Instant;
 use tracing::warn;
 
 use crate::reply::Failure;
 use crate::revision::Era;
-use crate::splice;
 use crate::upstream::{Line, Request, Upstream};
 
 /// The levels, least severe first.
@@ -52,7 +52,7 @@ pub(crate) fn is_logged_from(params: &str, wanted: Option<u8>) -> bool {
 
 /// The level of a log message.
 pub(crate) fn level_of(params: &str) -> Option<u8> {
-    let level = splice::get(params, "level")?;
+    let level = edit::get(params, "level")?;
     level_from_name(&serde_json::from_str::<String>(level).ok()?)
 }
 

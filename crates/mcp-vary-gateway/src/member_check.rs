@@ -7,7 +7,7 @@
 
 use mcp_vary::extension::EXTENSIONS;
 use mcp_vary::json::{JsonError, Members, is_lookalike};
-use mcp_vary::view::Fault;
+use mcp_vary_view::Fault;
 
 use crate::bridge::{LOG_LEVEL, PROGRESS_TOKEN};
 use crate::counters::{Counter, Counters};

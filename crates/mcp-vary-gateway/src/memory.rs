@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mcp_vary::view::MOST_VALUES;
+use mcp_vary_view::MOST_VALUES;
 
 use crate::reply::Failure;
 

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_vary::json;
+use mcp_vary::json::edit;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tracing::{debug, warn};
@@ -21,7 +22,6 @@ use crate::config::Outside;
 use crate::log_backoff::LogBackoff;
 use crate::reply::Failure;
 use crate::session::{ClientId, Session};
-use crate::splice;
 use crate::tasks;
 use crate::upstream::ServerRequest;
 
@@ -273,7 +273,7 @@ impl Questions {
         params: &str,
         names: &dyn Fn(&str) -> Option<String>,
     ) -> bool {
-        let id = splice::get(params, PROGRESS_TOKEN).and_then(|token| token.parse().ok());
+        let id = edit::get(params, PROGRESS_TOKEN).and_then(|token| token.parse().ok());
         let passed = id.and_then(|id| {
             let open = self.lock();
             let question = open.get(&(client, id))?;
@@ -286,7 +286,7 @@ impl Questions {
             return false;
         };
         let params = tasks::related(params, names);
-        let params = splice::set(&params, PROGRESS_TOKEN, &theirs);
+        let params = edit::set(&params, PROGRESS_TOKEN, &theirs);
         request.tell("notifications/progress", &params);
         true
     }
@@ -412,18 +412,18 @@ fn error(failure: &Failure) -> String {
 /// > normally, ignoring any task-augmentation metadata if present.
 /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Support and Handling")
 fn without_wish(params: &str) -> Cow<'_, str> {
-    splice::cut(params, "task")
+    edit::cut(params, "task")
 }
 
 fn progress_token(params: &str) -> Option<&str> {
-    splice::get(splice::get(params, "_meta")?, PROGRESS_TOKEN)
+    edit::get(edit::get(params, "_meta")?, PROGRESS_TOKEN)
 }
 
 /// `params` with a token that is the gateway's own: those of several servers may be the same.
 fn with_token(params: &str, id: u64) -> String {
-    let meta = splice::get(params, "_meta").unwrap_or("{}");
-    let meta = splice::set(meta, PROGRESS_TOKEN, &id.to_string());
-    splice::set(params, "_meta", &meta).into_owned()
+    let meta = edit::get(params, "_meta").unwrap_or("{}");
+    let meta = edit::set(meta, PROGRESS_TOKEN, &id.to_string());
+    edit::set(params, "_meta", &meta).into_owned()
 }
 
 fn message(id: u64, method: &str, params: Option<&str>) -> Bytes {

@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use bytes::Bytes;
 use http::StatusCode;
 use mcp_vary::json;
+use mcp_vary::json::edit;
 
 use crate::revision::{Era, Revision};
-use crate::splice;
 use crate::upstream::UpstreamError;
 use crate::wire::{WireError, WireFault};
 
@@ -60,7 +60,7 @@ impl Failure {
         let data = data.into();
         self.told = self
             .told
-            .map(|told| splice::set(&told, "data", &data).into_owned());
+            .map(|told| edit::set(&told, "data", &data).into_owned());
         self.data = Some(data);
         self
     }
@@ -111,12 +111,12 @@ impl Failure {
 
     /// The error of an upstream's answer, as it said it.
     pub(crate) fn from_upstream(error: &str) -> Option<Self> {
-        let message = splice::get(error, "message").filter(|text| text.starts_with('"'))?;
+        let message = edit::get(error, "message").filter(|text| text.starts_with('"'))?;
         Some(Self {
-            code: serde_json::from_str(splice::get(error, "code")?).ok()?,
+            code: serde_json::from_str(edit::get(error, "code")?).ok()?,
             // A lone surrogate can be sent on, but not be a part of a string here.
             message: serde_json::from_str(message).unwrap_or_else(|_| message.to_owned()),
-            data: splice::get(error, "data").map(str::to_owned),
+            data: edit::get(error, "data").map(str::to_owned),
             told: Some(error.to_owned()),
         })
     }
@@ -132,13 +132,13 @@ impl Failure {
     pub(crate) fn set_code(&mut self, code: i64) {
         self.code = code;
         let told = self.told.take();
-        self.told = told.map(|told| splice::set(&told, "code", &code.to_string()).into_owned());
+        self.told = told.map(|told| edit::set(&told, "code", &code.to_string()).into_owned());
     }
 
     pub(crate) fn set_message(&mut self, message: String) {
         let told = self.told.take();
         let text = json::string(&message);
-        self.told = told.map(|told| splice::set(&told, "message", &text).into_owned());
+        self.told = told.map(|told| edit::set(&told, "message", &text).into_owned());
         self.message = message;
     }
 

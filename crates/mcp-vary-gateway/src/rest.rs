@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_vary::error::Identifier;
+use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 use mcp_vary::render::Part;
 
@@ -13,7 +14,6 @@ use crate::catalog::view::View;
 use crate::kept::{Kept, Unread};
 use crate::reply::Failure;
 use crate::route::Outcome;
-use crate::splice;
 
 /// What the tool is called where no server has one of the name.
 const NAME: &str = "read_result";
@@ -37,13 +37,13 @@ impl Call<'_> {
         }
         let mut tool = Members::default();
         tool.set("name", json::string(&name_in(view)));
-        let tools = splice::get(list, "tools").unwrap_or("[]").trim_end();
+        let tools = edit::get(list, "tools").unwrap_or("[]").trim_end();
         let before = tools.strip_suffix(']').unwrap_or(tools).trim_end();
         let comma = if before.ends_with('[') { "" } else { "," };
         let name = tool.to_json();
         let named = name.trim_end_matches('}');
         let rest = TOOL.trim_start_matches('{');
-        splice::set(list, "tools", &format!("{before}{comma}{named},{rest}]"))
+        edit::set(list, "tools", &format!("{before}{comma}{named},{rest}]"))
     }
 
     /// The answer of the tool, if it is the one that is called as `name`.

@@ -8,7 +8,7 @@ use http::HeaderName;
 use mcp_vary::feature::Features;
 use mcp_vary::json::Members;
 use mcp_vary::variant::VariantId;
-use mcp_vary::view::{Dialect, ResultFields, Style};
+use mcp_vary_view::{Dialect, ResultFields, Style};
 
 use crate::choose::{Choosing, Told};
 use crate::client::Memo;
@@ -96,7 +96,7 @@ impl ClientRule {
 }
 
 /// A glob on what clients say of themselves, upper and lower case being the same; where variants select items it is
-/// [`mcp_vary::view::Pattern`], to which case counts, since two tools may differ in nothing else.
+/// [`mcp_vary_view::Pattern`], to which case counts, since two tools may differ in nothing else.
 ///
 /// `*` stands for anything, `?` for one character, `{a,b}` for one of several, `[a-z]` for a range.
 ///

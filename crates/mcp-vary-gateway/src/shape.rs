@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_vary::feature::{Features, Verbosity};
+use mcp_vary::json::edit;
 use mcp_vary::json::{Json, elements};
 use mcp_vary::render::Contract;
 use mcp_vary::shape::{
@@ -11,7 +12,7 @@ use mcp_vary::shape::{
     compact_shaped, compact_tool_result, tool_result,
 };
 use mcp_vary::variant::VariantId;
-use mcp_vary::view::{OutputCheck, ResultFields, UriMap};
+use mcp_vary_view::{OutputCheck, ResultFields, UriMap};
 use serde_json::Value;
 
 use crate::bridge::{STRUCTURE, is_text, with_words, without_structure};
@@ -21,7 +22,6 @@ use crate::results::{
     Called, Output, PromptRule, Recipe, ResourceRule, Told, told_prompt, told_resource,
 };
 use crate::revision::Era;
-use crate::splice;
 
 /// What a result is shaped by.
 #[derive(Clone, Debug)]
@@ -298,14 +298,14 @@ impl Shaping {
 /// The result without the text beside `structuredContent`; images, audio and resources stay. An error keeps
 /// its text, and so does a result without structure.
 fn structure_alone(result: &str) -> Cow<'_, str> {
-    let has_structure = splice::get(result, STRUCTURE).is_some_and(|value| value != "null");
-    let is_error = splice::get(result, "isError") == Some("true");
-    let blocks = splice::get(result, "content").and_then(|text| elements(text).ok());
+    let has_structure = edit::get(result, STRUCTURE).is_some_and(|value| value != "null");
+    let is_error = edit::get(result, "isError") == Some("true");
+    let blocks = edit::get(result, "content").and_then(|text| elements(text).ok());
     let (true, false, Some(blocks)) = (has_structure, is_error, blocks) else {
         return Cow::Borrowed(result);
     };
     let kept: Vec<_> = blocks.into_iter().filter(|block| !is_text(block)).collect();
-    splice::set(result, "content", &format!("[{}]", kept.join(",")))
+    edit::set(result, "content", &format!("[{}]", kept.join(",")))
 }
 
 #[cfg(test)]

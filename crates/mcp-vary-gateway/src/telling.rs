@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mcp_vary::feature::Features;
-use mcp_vary::view::ResultFields;
+use mcp_vary_view::ResultFields;
 
 use crate::call::Call;
 use crate::catalog::item::Place;

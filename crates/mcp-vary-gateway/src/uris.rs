@@ -5,20 +5,20 @@
 
 use std::borrow::Cow;
 
+use mcp_vary::json::edit;
 use mcp_vary::json::{elements, string};
-use mcp_vary::view::UriMap;
+use mcp_vary_view::UriMap;
 
 use crate::reply::Failure;
-use crate::splice;
 
 /// The result of a call, a prompt or a read with the view's URIs in the place of the server's: in links, in
 /// resources that it holds, in the contents that were read, and in the texts of a call that failed.
 pub(crate) fn of_the_view<'t>(uris: &UriMap, result: &'t str) -> Cow<'t, str> {
-    let is_error = splice::get(result, "isError") == Some("true");
+    let is_error = edit::get(result, "isError") == Some("true");
     let told = in_each(result, "contents", |part| of_a_resource(uris, part));
     let told = within(told, |told| {
         in_each(told, "messages", |message| {
-            match splice::get(message, "content") {
+            match edit::get(message, "content") {
                 Some(many) if many.starts_with('[') => {
                     in_each(message, "content", |block| of_a_block(uris, block))
                 }
@@ -63,7 +63,7 @@ pub(crate) fn of_a_failure(uris: &UriMap, failure: &mut Failure) {
 }
 
 fn of_a_block<'t>(uris: &UriMap, block: &'t str) -> Cow<'t, str> {
-    match splice::get(block, "resource") {
+    match edit::get(block, "resource") {
         Some(_) => in_member(block, "resource", |resource| of_a_resource(uris, resource)),
         None => of_a_resource(uris, block),
     }
@@ -76,19 +76,19 @@ fn of_a_resource<'t>(uris: &UriMap, object: &'t str) -> Cow<'t, str> {
 
 /// An object whose `key` is a URI.
 fn of_a_uri<'t>(uris: &UriMap, object: &'t str, key: &str) -> Cow<'t, str> {
-    let own = splice::get(object, key).and_then(|uri| serde_json::from_str::<String>(uri).ok());
+    let own = edit::get(object, key).and_then(|uri| serde_json::from_str::<String>(uri).ok());
     let shown = own.as_deref().and_then(|own| changed(uris, own));
     match shown {
-        Some(shown) => splice::set(object, key, &string(&shown)),
+        Some(shown) => edit::set(object, key, &string(&shown)),
         None => Cow::Borrowed(object),
     }
 }
 
 /// An object whose `key` is a text for people and models.
 fn of_a_text<'t>(uris: &UriMap, object: &'t str, key: &str) -> Cow<'t, str> {
-    let text = splice::get(object, key).and_then(|text| serde_json::from_str::<String>(text).ok());
+    let text = edit::get(object, key).and_then(|text| serde_json::from_str::<String>(text).ok());
     match in_words(uris, &text.unwrap_or_default()) {
-        Cow::Owned(text) => splice::set(object, key, &string(&text)),
+        Cow::Owned(text) => edit::set(object, key, &string(&text)),
         Cow::Borrowed(_) => Cow::Borrowed(object),
     }
 }
@@ -131,19 +131,19 @@ fn in_member<'t>(
     key: &str,
     change: impl Fn(&str) -> Cow<'_, str>,
 ) -> Cow<'t, str> {
-    match splice::get(object, key).map(change) {
-        Some(Cow::Owned(changed)) => splice::set(object, key, &changed),
+    match edit::get(object, key).map(change) {
+        Some(Cow::Owned(changed)) => edit::set(object, key, &changed),
         _ => Cow::Borrowed(object),
     }
 }
 
 /// `object` with `change` made in each element of the array `key`.
 fn in_each<'t>(object: &'t str, key: &str, change: impl Fn(&str) -> Cow<'_, str>) -> Cow<'t, str> {
-    let elements = splice::get(object, key).and_then(|array| elements(array).ok());
+    let elements = edit::get(object, key).and_then(|array| elements(array).ok());
     let elements = elements.unwrap_or_default();
     let told: Vec<_> = elements.iter().map(|element| change(element)).collect();
     match told.iter().any(|element| matches!(element, Cow::Owned(_))) {
-        true => splice::set(object, key, &format!("[{}]", told.join(","))),
+        true => edit::set(object, key, &format!("[{}]", told.join(","))),
         false => Cow::Borrowed(object),
     }
 }

@@ -5,9 +5,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use mcp_vary::json::edit;
 use mcp_vary::json::{elements, string};
-
-use crate::splice;
 
 /// What a view calls otherwise than the server, as pairs: the server's name, the view's.
 #[derive(Clone, Debug, Default)]
@@ -57,23 +56,23 @@ impl Words {
 
     /// The result of a call that failed, its texts in the view's words. Other results say what they say.
     pub(crate) fn of_a_failed_call<'t>(&self, result: &'t str) -> Cow<'t, str> {
-        if splice::get(result, "isError") != Some("true") {
+        if edit::get(result, "isError") != Some("true") {
             return Cow::Borrowed(result);
         }
-        let content = splice::get(result, "content").and_then(|text| elements(text).ok());
+        let content = edit::get(result, "content").and_then(|text| elements(text).ok());
         let blocks = content.unwrap_or_default();
         let told: Vec<_> = blocks.iter().map(|block| self.of_a_block(block)).collect();
         match told.iter().any(|block| matches!(block, Cow::Owned(_))) {
-            true => splice::set(result, "content", &format!("[{}]", told.join(","))),
+            true => edit::set(result, "content", &format!("[{}]", told.join(","))),
             false => Cow::Borrowed(result),
         }
     }
 
     fn of_a_block<'t>(&self, block: &'t str) -> Cow<'t, str> {
-        let text = splice::get(block, "text").and_then(|text| serde_json::from_str(text).ok());
+        let text = edit::get(block, "text").and_then(|text| serde_json::from_str(text).ok());
         let text: String = text.unwrap_or_default();
         match self.of_the_view(&text) {
-            Cow::Owned(said) => splice::set(block, "text", &string(&said)),
+            Cow::Owned(said) => edit::set(block, "text", &string(&said)),
             Cow::Borrowed(_) => Cow::Borrowed(block),
         }
     }

@@ -4,10 +4,10 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use mcp_vary::view::{Dialect, ResultFields};
 use mcp_vary_gateway::config::{File, Source};
 use mcp_vary_gateway::upstream::{self, Isolation};
 use mcp_vary_gateway::{JsonContent, Limits, Naming, Outside, Target};
+use mcp_vary_view::{Dialect, ResultFields};
 use proptest::prelude::{any, prop, proptest};
 
 const SECRET: &str = "s3cret";

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mcp_vary::view::derive::compact_tool;
 use mcp_vary_gateway::config::Source;
 use mcp_vary_gateway::fuzzing;
 use mcp_vary_gateway::upstream::{Answer, sse};
 use mcp_vary_gateway::wire::Message;
+use mcp_vary_view::derive::compact_tool;
 use proptest::prelude::*;
 
 #[path = "../../../fuzz/checks/mcp_vary_gateway.rs"]

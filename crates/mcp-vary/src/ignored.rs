@@ -135,7 +135,7 @@ impl fmt::Display for Ignored {
 }
 
 /// `text` escaped to printable ASCII and cut.
-pub(crate) fn shown(text: &str) -> String {
+pub fn shown(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
         let escaped = c.escape_default();

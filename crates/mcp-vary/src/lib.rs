@@ -11,7 +11,7 @@
 //! | what becomes of a result? | [`shape`], [`render`], [`json`] |
 //! | which field of a result is for whom, and do they agree? | [`visibility`] |
 //! | what is the client told when it asks for what is not there? | [`error`], [`cursor`] |
-//! | what does one variant make of an item and of a call? | `view`, a feature |
+//! | what does one variant make of an item and of a call? | the crate `mcp-vary-view` |
 //! | what of a request comes back in its next round? | [`state`] |
 //!
 //! # Examples
@@ -50,7 +50,6 @@ pub mod extension;
 pub mod feature;
 pub mod hints;
 pub mod ignored;
-pub mod json;
 pub mod predicate;
 pub mod rank;
 pub mod render;
@@ -59,6 +58,6 @@ pub mod state;
 pub mod task;
 pub mod text;
 pub mod variant;
-#[cfg(feature = "view")]
-pub mod view;
 pub mod visibility;
+
+pub use mcp_vary_json as json;

@@ -7,7 +7,7 @@
 
 use mcp_vary::feature::Features;
 use mcp_vary::shape::{Alternative, Policy, Said, Shaped, ToolFacts};
-use mcp_vary::view::OutputCheck;
+use mcp_vary_view::OutputCheck;
 
 const WEATHER: &str = r#"{"content":[{"type":"image"},{"type":"text","text":"It is 8 °C."},{"type":"text","text":"{\"c\":8,\"log\":[]}"},{"type":"audio"}],"structuredContent":{"c":8,"log":[]},"x":1}"#;
 

@@ -80,7 +80,7 @@ fn the_corpora_reach_both_outcomes() {
     });
     parsed("view", |text| {
         let definition = text.lines().next().unwrap_or_default();
-        mcp_vary::view::Dialect::Gemini.rewrite(definition).is_ok()
+        mcp_vary_view::Dialect::Gemini.rewrite(definition).is_ok()
     });
     parsed("part", |text| {
         let query = text.lines().next().unwrap_or_default();

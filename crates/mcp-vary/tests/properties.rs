@@ -21,7 +21,7 @@ use mcp_vary::predicate::{Predicate, choose};
 use mcp_vary::rank::{Ranked, Ranking, Weights, rank};
 use mcp_vary::state::{self, Parameters, StateError};
 use mcp_vary::variant::{Date, ServerVariant, Status, VariantId};
-use mcp_vary::view::{
+use mcp_vary_view::{
     Candidate, Selection, UriMap, UriTemplate, check_uri, normal_uri, uri_identity,
 };
 use proptest::collection::vec;

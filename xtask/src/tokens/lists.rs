@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use mcp_vary::json::{Json, Members, elements};
-use mcp_vary::view::derive::{compact_tool, is_read_only};
+use mcp_vary_view::derive::{compact_tool, is_read_only};
 
 use super::{names, percent};
 use crate::workspace::Workspace;
@@ -63,4 +63,4 @@ fn count<T: AsRef<str>>(tools: &[T]) -> usize {
     super::count(&format!("[{}]", tools.join(",")))
 }
 
-pub(super) const LISTS: &str = "crates/mcp-vary/tests/fixtures/tool-lists";
+pub(super) const LISTS: &str = "crates/mcp-vary-view/tests/fixtures/tool-lists";

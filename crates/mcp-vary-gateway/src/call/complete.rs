@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use mcp_vary::error::Identifier;
 use mcp_vary::json;
-use mcp_vary::view::{Fault, PreparedPrompt, Selection};
+use mcp_vary::json::edit;
+use mcp_vary_view::{Fault, PreparedPrompt, Selection};
 
 use super::Call;
 use super::forward::Forwarding;
@@ -14,7 +15,6 @@ use crate::catalog::shown::Prompt;
 use crate::reply::Failure;
 use crate::route::Outcome;
 use crate::running::Downward;
-use crate::splice;
 use crate::words::Words;
 
 /// What `ref` refers to: the name of a prompt, or the URI of a resource template.
@@ -32,14 +32,14 @@ impl Reference {
     /// When it is of no type that the protocol has, or has a member of the other type: a server that goes by that
     /// would complete what was never checked.
     fn read(reference: &str) -> Result<Self, String> {
-        let text = |key| serde_json::from_str::<String>(splice::get(reference, key)?).ok();
+        let text = |key| serde_json::from_str::<String>(edit::get(reference, key)?).ok();
         let kind = text("type").unwrap_or_default();
         let (key, other) = match kind.as_str() {
             "ref/prompt" => ("name", "uri"),
             "ref/resource" => ("uri", "name"),
             _ => return Err("`ref.type` must be `ref/prompt` or `ref/resource`".to_owned()),
         };
-        if splice::get(reference, other).is_some() {
+        if edit::get(reference, other).is_some() {
             return Err(format!(
                 "`ref.{other}` has no place in a `{kind}`; leave it out"
             ));
@@ -104,7 +104,7 @@ impl Call<'_> {
         self.complete_own_argument(variant, &prompt)?;
         let place = &prompt.place;
         if *place.own != *name {
-            let renamed = splice::set(reference, "name", &json::string(&place.own)).into_owned();
+            let renamed = edit::set(reference, "name", &json::string(&place.own)).into_owned();
             self.asked.params.members.set("ref", renamed);
         }
         Ok((place.server, prompt.words.clone()))
@@ -118,7 +118,7 @@ impl Call<'_> {
     ) -> Result<usize, Failure> {
         let (server, own) = self.located_template(variant, &uri).await?;
         if own != uri {
-            let renamed = splice::set(reference, "uri", &json::string(&own)).into_owned();
+            let renamed = edit::set(reference, "uri", &json::string(&own)).into_owned();
             self.asked.params.members.set("ref", renamed);
         }
         Ok(server)
@@ -167,14 +167,14 @@ impl Call<'_> {
             return Ok(());
         };
         let argument = self.asked.params.object("argument")?.to_owned();
-        let name = splice::get(&argument, "name").unwrap_or("null");
+        let name = edit::get(&argument, "name").unwrap_or("null");
         let name: String = serde_json::from_str(name).unwrap_or_default();
         let own = prepared.own_argument(&name);
         let own = own.ok_or_else(|| {
             let why = "`argument.name` is no argument of the prompt";
             self.about_the_variant(variant, Failure::invalid_params(why))
         })?;
-        let renamed = splice::set(&argument, "name", &json::string(own)).into_owned();
+        let renamed = edit::set(&argument, "name", &json::string(own)).into_owned();
         let context = self
             .own_context(prepared, &name, own)
             .map_err(|faults| self.about_the_variant(variant, self.invalid_arguments(&faults)))?;
@@ -196,16 +196,16 @@ impl Call<'_> {
         completed: &str,
     ) -> Result<Option<String>, Vec<Fault>> {
         let context = self.asked.params.members.get("context").unwrap_or("{}");
-        let given = splice::get(context, "arguments").unwrap_or("{}");
+        let given = edit::get(context, "arguments").unwrap_or("{}");
         let own = prepared.arguments(given)?;
         // Its default is what a request without it gets; here it is being asked for.
-        let own = match splice::get(given, name) {
+        let own = match edit::get(given, name) {
             Some(_) => own,
-            None => splice::cut(&own, completed).into_owned().into(),
+            None => edit::cut(&own, completed).into_owned().into(),
         };
         if own == "{}" && !self.asked.params.members.contains("context") {
             return Ok(None);
         }
-        Ok(Some(splice::set(context, "arguments", &own).into_owned()))
+        Ok(Some(edit::set(context, "arguments", &own).into_owned()))
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mcp_vary::json::Members;
+use mcp_vary::json::edit;
 use tracing::debug;
 
 use super::Call;
@@ -17,7 +18,6 @@ use crate::params::Params;
 use crate::reply::Failure;
 use crate::route::{Action, Asked, Outcome, is_of_the_protocol, unknown};
 use crate::setup::Setup;
-use crate::splice;
 
 impl Call<'_> {
     /// A method of an extension is carried to the server that declares one, if that is only one.
@@ -62,7 +62,7 @@ impl Call<'_> {
 
     /// The server that declares an extension that it was told of the client, too, if that is only one.
     fn server_of_the_same_extension(&self) -> Option<usize> {
-        let extensions = splice::get(self.client.mirrored(), "extensions")?;
+        let extensions = edit::get(self.client.mirrored(), "extensions")?;
         let extensions = Members::parse(extensions).ok()?;
         let told = self.catalog.told.iter().enumerate();
         let mut sharing = told.filter(|(_, told)| {

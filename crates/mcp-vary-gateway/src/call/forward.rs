@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 
 use http::{HeaderName, HeaderValue};
-use mcp_vary::view::UriMap;
+use mcp_vary_view::UriMap;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::Call;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use mcp_vary::error::{Error, Identifier};
 use mcp_vary::json;
-use mcp_vary::view::Fault;
+use mcp_vary_view::Fault;
 
 pub(crate) use self::extension::{carry, is_of_an_extension};
 pub(crate) use self::forward::Forwarding;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mcp_vary::error::Identifier;
 use mcp_vary::json;
-use mcp_vary::view::{UriFault, check_uri};
+use mcp_vary_view::{UriFault, check_uri};
 
 use super::Call;
 use super::forward::Forwarding;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mcp_vary::error::Identifier;
 use mcp_vary::json;
-use mcp_vary::view::Fault;
+use mcp_vary_view::Fault;
 
 use super::forward::Forwarding;
 use super::{Call, sentence};

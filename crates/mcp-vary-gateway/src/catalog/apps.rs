@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use mcp_vary::json;
+use mcp_vary::json::edit;
 
 use super::shown::Tool;
 use super::view::View;
-use crate::splice;
 
 /// What an app means by a name.
 #[derive(Debug)]
@@ -55,9 +55,9 @@ impl View {
 ///
 /// > `visibility` defaults to `["model", "app"]` if omitted (MCP Apps, 2026-01-26, "Visibility")
 fn is_for_apps(tool: &str) -> bool {
-    let visibility = splice::get(tool, "_meta")
-        .and_then(|meta| splice::get(meta, "ui"))
-        .and_then(|ui| splice::get(ui, "visibility"));
+    let visibility = edit::get(tool, "_meta")
+        .and_then(|meta| edit::get(meta, "ui"))
+        .and_then(|ui| edit::get(ui, "visibility"));
     let Some(visibility) = visibility else {
         return true;
     };
@@ -67,9 +67,9 @@ fn is_for_apps(tool: &str) -> bool {
 
 /// The URI of a tool's user interface, be it said as it was said first.
 fn interface(tool: &str) -> Option<String> {
-    let meta = splice::get(tool, "_meta")?;
-    let uri = splice::get(meta, "ui").and_then(|ui| splice::get(ui, "resourceUri"));
-    let uri = uri.or_else(|| splice::get(meta, "ui/resourceUri"))?;
+    let meta = edit::get(tool, "_meta")?;
+    let uri = edit::get(meta, "ui").and_then(|ui| edit::get(ui, "resourceUri"));
+    let uri = uri.or_else(|| edit::get(meta, "ui/resourceUri"))?;
     serde_json::from_str(uri).ok()
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use mcp_vary::feature::Features;
 use mcp_vary::rank::Weights;
 use mcp_vary::variant::{Date, Mistakes, ServerVariant, VariantId, Variants};
-use mcp_vary::view::{
+use mcp_vary_view::{
     ArgumentOverride, Candidate, Mistake, PreparedPrompt, PreparedTool, PromptOverride,
     ResourceOverride, Selection, Style, ToolOverride, UriMap, derive,
 };

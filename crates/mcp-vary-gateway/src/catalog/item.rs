@@ -4,15 +4,15 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use mcp_vary::json::Members;
+use mcp_vary::json::edit;
 use mcp_vary::shape::ToolFacts;
-use mcp_vary::view::Hints;
+use mcp_vary_view::Hints;
 use tracing::warn;
 
 use super::listing::{self, ListKind};
 use crate::mcp_header::{ParamHeader, param_headers};
 use crate::results::Output;
 use crate::revision::Era;
-use crate::splice;
 
 /// One item as clients see it in `standard`, and where it comes from.
 ///
@@ -81,7 +81,7 @@ impl Item {
     ) -> Self {
         let json = match id == item.id {
             true => Arc::clone(&item.json),
-            false => match splice::set(&item.json, kind.id_key(), &mcp_vary::json::string(&id)) {
+            false => match edit::set(&item.json, kind.id_key(), &mcp_vary::json::string(&id)) {
                 Cow::Borrowed(_) => Arc::clone(&item.json),
                 Cow::Owned(json) => json.into(),
             },
@@ -134,7 +134,7 @@ impl OwnTool {
 
 /// The headers that the clients of `tool` send.
 pub(crate) fn headers_of(name: &str, tool: &str) -> Arc<[ParamHeader]> {
-    let schema = splice::get(tool, "inputSchema").unwrap_or("{}");
+    let schema = edit::get(tool, "inputSchema").unwrap_or("{}");
     let headers = param_headers(schema).unwrap_or_else(|why| {
         warn!(tool = name, why, "annotations of the tool ignored");
         Vec::new()

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 
 use crate::mcp_header::param_headers;
 use crate::reply::Failure;
-use crate::splice;
 use crate::upstream::{Kind, Request, Upstream};
 
 /// The four lists of MCP.
@@ -348,7 +348,7 @@ impl Item {
 /// > Clients using the Streamable HTTP transport MUST reject tool definitions where any `x-mcp-header`
 /// > value violates these constraints. (2026-07-28, basic/transports/streamable-http)
 fn has_valid_headers(tool: &Item) -> bool {
-    let schema = splice::get(&tool.json, "inputSchema").unwrap_or("{}");
+    let schema = edit::get(&tool.json, "inputSchema").unwrap_or("{}");
     let headers = param_headers(schema);
     if let Err(why) = &headers {
         tracing::warn!(tool = &*tool.id, why, "tool left out");

@@ -361,7 +361,7 @@ fn with_mark(mut name: String, whole: &str) -> String {
 mod tests {
     use super::*;
     use crate::revision::Era;
-    use crate::splice;
+    use mcp_vary::json::edit;
 
     fn part(server: &str, names: &[&str]) -> Part {
         let item = |name: &&str| listing::Item {
@@ -389,7 +389,7 @@ mod tests {
         assert_eq!(names, expected, "{naming:?}");
         for item in merged.items() {
             assert_eq!(
-                splice::get(&item.json, "name"),
+                edit::get(&item.json, "name"),
                 Some(mcp_vary::json::string(&item.id).as_str())
             );
         }

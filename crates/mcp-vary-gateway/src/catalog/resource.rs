@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use mcp_vary::view::{Candidate, UriFault, UriTemplate, check_uri};
+use mcp_vary_view::{Candidate, UriFault, UriTemplate, check_uri};
 
 use super::Catalog;
 use super::face::{Faces, VariantConfig};

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use mcp_vary::json::edit;
 use mcp_vary::shape::ToolFacts;
-use mcp_vary::view::{Mistake, PreparedPrompt, PreparedTool, UriTemplate};
+use mcp_vary_view::{Mistake, PreparedPrompt, PreparedTool, UriTemplate};
 
 use super::face::{Names, Prepared, VariantConfig, candidate};
 use super::item::{Item, Place, headers_of};
@@ -12,7 +13,6 @@ use super::listing::ListKind;
 use crate::mcp_header::ParamHeader;
 use crate::results::{Output, ResultRule, ToolResults};
 use crate::revision::Era;
-use crate::splice;
 use crate::words::Words;
 
 /// What one variant makes of one item. It is made once, and kept for as long as the item stays what it is.
@@ -239,11 +239,11 @@ fn for_legacy(kind: ListKind, item: &Item, json: &Arc<str>) -> Arc<str> {
 /// > task. (MCP 2025-11-25, basic/utilities/tasks, "Tool-Level Negotiation")
 fn with_task_support(tool: &str) -> Cow<'_, str> {
     const KEY: &str = "taskSupport";
-    match splice::get(tool, "execution") {
-        None => splice::set(tool, "execution", r#"{"taskSupport":"optional"}"#),
-        Some(own) if own.starts_with('{') && splice::get(own, KEY).is_none() => {
-            let own = splice::set(own, KEY, r#""optional""#);
-            splice::set(tool, "execution", &own)
+    match edit::get(tool, "execution") {
+        None => edit::set(tool, "execution", r#"{"taskSupport":"optional"}"#),
+        Some(own) if own.starts_with('{') && edit::get(own, KEY).is_none() => {
+            let own = edit::set(own, KEY, r#""optional""#);
+            edit::set(tool, "execution", &own)
         }
         Some(_) => Cow::Borrowed(tool),
     }
@@ -251,9 +251,9 @@ fn with_task_support(tool: &str) -> Cow<'_, str> {
 
 fn without_foreign_schema(tool: &str) -> Cow<'_, str> {
     let is_object =
-        |schema: &str| splice::get(schema, "type").is_some_and(|kind| kind == "\"object\"");
-    match splice::get(tool, "outputSchema") {
-        Some(schema) if !is_object(schema) => splice::cut(tool, "outputSchema"),
+        |schema: &str| edit::get(schema, "type").is_some_and(|kind| kind == "\"object\"");
+    match edit::get(tool, "outputSchema") {
+        Some(schema) if !is_object(schema) => edit::cut(tool, "outputSchema"),
         _ => Cow::Borrowed(tool),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mcp_vary::view::{self, Candidate, Mistake, Rule};
+use mcp_vary_view::{Candidate, Mistake, Rule};
 
 use super::face::{Faces, VariantConfig, candidate};
 use super::item::Item;
@@ -91,7 +91,7 @@ fn missing(
     let names: Vec<_> = ids
         .chain(items.iter().map(|(item, _)| &*item.place.own))
         .collect();
-    let mut mistakes = view::unknown_items(key, face.overridden(*kind), &names);
+    let mut mistakes = mcp_vary_view::unknown_items(key, face.overridden(*kind), &names);
     let candidates = items.iter().map(|(item, server)| candidate(item, server));
     let candidates: Vec<_> = candidates.collect();
     let selection = face.selection(*kind);

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use mcp_vary::variant::ServerVariant;
-use mcp_vary::view::{Description, ResourceOverride, ToolOverride};
+use mcp_vary_view::{Description, ResourceOverride, ToolOverride};
 use proptest::prelude::*;
 
 use super::face::{Base, Faces, VariantConfig};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
-use mcp_vary::view::{self, Mistake, UriTemplate, uri_identity};
+use mcp_vary_view::{Mistake, UriTemplate, uri_identity};
 use tracing::warn;
 
 use super::bookmark::Marks;
@@ -360,7 +360,7 @@ fn seen(
     let all: Vec<_> = shown.map(|(it, ..)| Arc::clone(it)).collect();
     if all.len() < named.len() {
         let pairs: BTreeSet<_> = named.iter().map(|(_, own, name)| (*own, *name)).collect();
-        mistakes.extend(view::collisions(kind.items_key(), pairs));
+        mistakes.extend(mcp_vary_view::collisions(kind.items_key(), pairs));
     }
     all
 }
@@ -380,7 +380,7 @@ fn report(face: &VariantConfig, mistakes: &[Mistake], before: Option<&View>) {
 
 #[cfg(test)]
 mod tests {
-    use mcp_vary::view::{ArgumentOverride, ToolOverride};
+    use mcp_vary_view::{ArgumentOverride, ToolOverride};
 
     use super::*;
     use crate::catalog::listing;

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use mcp_vary::variant::VariantId;
-use mcp_vary::view::uri_identity;
+use mcp_vary_view::uri_identity;
 
 pub(crate) use self::listener::Listener;
 use self::listener::Outlet;

@@ -2,10 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use mcp_vary::view::OutputCheck;
+use mcp_vary::json::edit;
+use mcp_vary_view::OutputCheck;
 use tracing::warn;
-
-use crate::splice;
 
 /// The `outputSchema` of a tool, compiled when a result is first held against it.
 #[derive(Debug)]
@@ -26,7 +25,7 @@ impl Output {
     /// The schema; none where there is none, or nothing can be held against it.
     pub(crate) fn check(&self) -> Option<&OutputCheck> {
         let check = self.check.get_or_init(|| {
-            let schema = splice::get(&self.definition, "outputSchema")?;
+            let schema = edit::get(&self.definition, "outputSchema")?;
             let check = OutputCheck::new(schema);
             let told = check.inspect_err(|why| warn!(why, "an `outputSchema` cannot be checked"));
             told.ok()

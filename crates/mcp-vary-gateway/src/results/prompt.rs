@@ -4,7 +4,7 @@ use mcp_vary::feature::Features;
 use mcp_vary::json::{Json, Members, elements};
 use mcp_vary::predicate::{Predicate, choose_with_condition};
 use mcp_vary::shape::{PromptAlternative, Report, Role, Shaped, prompt_result};
-use mcp_vary::view::{Candidate, Selection};
+use mcp_vary_view::{Candidate, Selection};
 
 use super::rule::Called;
 use super::{Failures, Scope, Template};

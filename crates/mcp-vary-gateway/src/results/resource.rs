@@ -6,7 +6,7 @@ use mcp_vary::predicate::Predicate;
 use mcp_vary::shape::{
     MediaType, Rendering, Report, Representation, Representations, Shaped, resource_result,
 };
-use mcp_vary::view::{Candidate, Selection, UriMap};
+use mcp_vary_view::{Candidate, Selection, UriMap};
 
 use super::{Failures, Scope, Template};
 

@@ -6,7 +6,7 @@ use mcp_vary::feature::{Features, Format, Verbosity};
 use mcp_vary::json::Json;
 use mcp_vary::predicate::{Predicate, choose};
 use mcp_vary::shape::{Alternative, Bounds, Said};
-use mcp_vary::view::{Candidate, Selection};
+use mcp_vary_view::{Candidate, Selection};
 
 use super::{Failures, Projection, Scope, Template};
 

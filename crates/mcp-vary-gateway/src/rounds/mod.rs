@@ -23,7 +23,7 @@ use crate::params::Params;
 use crate::reply::Failure;
 use crate::revision::Era;
 use crate::route::Action;
-use crate::splice;
+use mcp_vary::json::edit;
 
 pub(crate) use self::held::{Bounds, HeldCall, HeldCalls, InputRequests, Whose};
 pub(crate) use self::relay::{Next, Relay, Waiting, answered, said};
@@ -219,7 +219,7 @@ impl Round {
 }
 
 fn all_accepted(responses: &Members<'_>) -> bool {
-    let accepted = |response: &str| splice::get(response, "action") == Some(r#""accept""#);
+    let accepted = |response: &str| edit::get(response, "action") == Some(r#""accept""#);
     !responses.is_empty() && responses.iter().all(|(_, response)| accepted(response))
 }
 
@@ -229,7 +229,7 @@ fn all_accepted(responses: &Members<'_>) -> bool {
 ///
 /// What the server does wrong, to be said after its name.
 pub(crate) fn may_be_asked(task: &str, askable: Askable) -> Result<(), String> {
-    match splice::get(task, INPUT_REQUESTS) {
+    match edit::get(task, INPUT_REQUESTS) {
         None | Some("{}") => Ok(()),
         Some(_) => Required::read(task)?.check(askable),
     }
@@ -259,7 +259,7 @@ pub(crate) fn passed_on(
         state,
     };
     let sealed = json::string(&seal.seal(lasting, &state));
-    Ok(splice::set(&named, REQUEST_STATE, &sealed).into_owned())
+    Ok(edit::set(&named, REQUEST_STATE, &sealed).into_owned())
 }
 
 /// A result that asks for input, with the name of its server in each request.
@@ -272,11 +272,11 @@ fn named<'a>(result: &'a str, required: &Required, asker: Option<&str>) -> Cow<'
         let Cow::Owned(params) = asking::naming(asker, &asked.method, &asked.params) else {
             continue;
         };
-        let requests = splice::get(&result, INPUT_REQUESTS).unwrap_or("{}");
-        let request = splice::get(requests, key).unwrap_or("{}");
-        let request = splice::set(request, "params", &params);
-        let requests = splice::set(requests, key, &request).into_owned();
-        result = Cow::Owned(splice::set(&result, INPUT_REQUESTS, &requests).into_owned());
+        let requests = edit::get(&result, INPUT_REQUESTS).unwrap_or("{}");
+        let request = edit::get(requests, key).unwrap_or("{}");
+        let request = edit::set(request, "params", &params);
+        let requests = edit::set(requests, key, &request).into_owned();
+        result = Cow::Owned(edit::set(&result, INPUT_REQUESTS, &requests).into_owned());
     }
     result
 }
@@ -292,10 +292,10 @@ pub(crate) fn to_visit(
     askable: Askable,
     lasting: &Lasting,
 ) -> Option<String> {
-    let elicitations = json::elements(splice::get(data, "elicitations")?).ok()?;
+    let elicitations = json::elements(edit::get(data, "elicitations")?).ok()?;
     let mut requests = Members::default();
     for (at, params) in elicitations.iter().enumerate() {
-        let params = splice::set(params, "mode", r#""url""#);
+        let params = edit::set(params, "mode", r#""url""#);
         let params = without_elicitation_id(ELICIT, Some(&params))?;
         let params = asking::naming(lasting.questions.asker(&seal.server), ELICIT, &params);
         askable.check(ELICIT, &params).ok()?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::select_all;
+use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
@@ -18,7 +19,6 @@ use crate::questions::{Answered, Question};
 use crate::reply::Failure;
 use crate::running::Sent;
 use crate::session::Session;
-use crate::splice;
 use crate::upstream::Exchange;
 
 /// What it takes to send a request once more, with what the client said.
@@ -206,10 +206,10 @@ impl Round {
     fn said(&self, params: &str) -> String {
         let params = match self.responses.is_empty() {
             true => params.to_owned(),
-            false => splice::set(params, INPUT_RESPONSES, &self.responses.to_json()).into_owned(),
+            false => edit::set(params, INPUT_RESPONSES, &self.responses.to_json()).into_owned(),
         };
         match &self.state {
-            Some(state) => splice::set(&params, REQUEST_STATE, &json::string(state)).into_owned(),
+            Some(state) => edit::set(&params, REQUEST_STATE, &json::string(state)).into_owned(),
             None => params,
         }
     }
@@ -228,7 +228,7 @@ pub(crate) fn said(
     let why = match answered {
         Some(Ok(result)) => return Ok(result),
         Some(Err(error)) => {
-            let message = splice::get(&error, "message").unwrap_or("null");
+            let message = edit::get(&error, "message").unwrap_or("null");
             format!("the client refused it: {message}")
         }
         None => "the client did not answer in time".to_owned(),

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use mcp_vary::json::Members;
+use mcp_vary::json::edit;
 
 use super::{INPUT_REQUESTS, REQUEST_STATE};
 use crate::asking::{Askable, ELICIT};
-use crate::splice;
 
 /// Whether a result is no result yet (MCP 2026-07-28, basic/patterns/mrtr).
 pub(crate) fn asks_for_input(result: &str) -> bool {
@@ -14,7 +14,7 @@ pub(crate) fn asks_for_input(result: &str) -> bool {
     if !result.contains("input_required") && !result.contains("\\u") {
         return false;
     }
-    let kind = splice::get(result, "resultType").and_then(|kind| serde_json::from_str(kind).ok());
+    let kind = edit::get(result, "resultType").and_then(|kind| serde_json::from_str(kind).ok());
     kind.is_some_and(|kind: String| kind == "input_required")
 }
 
@@ -44,11 +44,11 @@ impl Required {
     /// > Servers MUST include at least one of `inputRequests` or `requestState` in every `InputRequiredResult`
     /// > response. (MCP 2026-07-28, basic/patterns/mrtr, "Server Requirements")
     pub(crate) fn read(result: &str) -> Result<Self, String> {
-        let requests = match splice::get(result, INPUT_REQUESTS) {
+        let requests = match edit::get(result, INPUT_REQUESTS) {
             Some(text) => requests(text).ok_or("asks for input that cannot be read")?,
             None => Vec::new(),
         };
-        let state = match splice::get(result, REQUEST_STATE) {
+        let state = match edit::get(result, REQUEST_STATE) {
             Some(text) => {
                 let state = serde_json::from_str(text);
                 Some(state.map_err(|_| "asks for input with a state that is no string")?)
@@ -83,16 +83,16 @@ pub(super) fn without_elicitation_id<'a>(
 ) -> Option<Cow<'a, str>> {
     let params = params?;
     Some(match method {
-        ELICIT => splice::cut(params, ELICITATION_ID),
+        ELICIT => edit::cut(params, ELICITATION_ID),
         _ => Cow::Borrowed(params),
     })
 }
 
 /// The params of an elicitation as legacy clients know them: those with an address to visit have an id.
 pub(crate) fn with_elicitation_id(asked: &Asked, id: impl FnOnce() -> String) -> Cow<'_, str> {
-    let is_visit = asked.method == ELICIT && splice::get(&asked.params, "mode") == Some("\"url\"");
-    match is_visit && splice::get(&asked.params, ELICITATION_ID).is_none() {
-        true => splice::set(
+    let is_visit = asked.method == ELICIT && edit::get(&asked.params, "mode") == Some("\"url\"");
+    match is_visit && edit::get(&asked.params, ELICITATION_ID).is_none() {
+        true => edit::set(
             &asked.params,
             ELICITATION_ID,
             &mcp_vary::json::string(&id()),

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::json;
+use mcp_vary::json::edit;
 use tokio::time::timeout;
 use tracing::debug;
 
 use super::{Running, Sent, Step, unless_withdrawn};
 use crate::lasting::Lasting;
-use crate::splice;
 use crate::tasks::{RELATED, made_by_the_core};
 use crate::upstream::Request;
 
@@ -106,13 +106,13 @@ impl Running {
     /// The result of a task that its client knows nothing of.
     pub(super) fn without_its_task<'a>(&self, result: &'a str) -> Cow<'a, str> {
         let is_by_task = self.taken.by_task.is_some() && result.contains(RELATED);
-        let meta = splice::get(result, "_meta").filter(|_| is_by_task);
-        let Some(meta) = meta.map(|meta| splice::cut(meta, RELATED)) else {
+        let meta = edit::get(result, "_meta").filter(|_| is_by_task);
+        let Some(meta) = meta.map(|meta| edit::cut(meta, RELATED)) else {
             return Cow::Borrowed(result);
         };
         match &*meta {
-            "{}" => splice::cut(result, "_meta"),
-            meta => splice::set(result, "_meta", meta),
+            "{}" => edit::cut(result, "_meta"),
+            meta => edit::set(result, "_meta", meta),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use mcp_vary::json::edit;
 use serde_json::{Map, Value};
 
 use super::Finish;
@@ -13,7 +14,6 @@ use crate::reply::{
 use crate::revision::Era;
 use crate::rounds;
 use crate::route::Action;
-use crate::splice;
 use crate::uris;
 
 impl Finish {
@@ -100,7 +100,7 @@ impl Finish {
     fn declares_what_is_missing(&self, failure: &Failure) -> bool {
         let missing = failure
             .data()
-            .and_then(|data| splice::get(data, "requiredCapabilities"));
+            .and_then(|data| edit::get(data, "requiredCapabilities"));
         let missing: Option<Map<String, Value>> =
             missing.and_then(|missing| serde_json::from_str(missing).ok());
         let declares = |name: &str| self.client.capabilities.contains(name);

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary::json::edit;
 use mcp_vary::variant::VariantId;
-use mcp_vary::view::UriMap;
+use mcp_vary_view::UriMap;
 
 use super::Step;
 use crate::bridge::{self, Caching};
@@ -19,7 +20,6 @@ use crate::revision::Era;
 use crate::rounds::{self, Seal, asks_for_input};
 use crate::route::{Action, TaskAction};
 use crate::shape::Shape;
-use crate::splice;
 use crate::tasks::{Form, RESULT, TaskNames};
 use crate::uris;
 use crate::words::Words;
@@ -111,10 +111,10 @@ impl Finish {
     /// How a task stands, for a client that asked.
     pub(crate) fn task(&self, stands: &str, lasting: &Lasting) -> Reply {
         self.note_links(stands, lasting);
-        match splice::get(stands, "error").and_then(Failure::from_upstream) {
+        match edit::get(stands, "error").and_then(Failure::from_upstream) {
             Some(failure) => {
                 let error = self.failure_as_told(failure).to_json();
-                self.result(&splice::set(stands, "error", &error), lasting)
+                self.result(&edit::set(stands, "error", &error), lasting)
             }
             None => self.result(stands, lasting),
         }
@@ -126,7 +126,7 @@ impl Finish {
             return;
         };
         lasting.links.note(&self.server, origin, result);
-        if let (Action::Task(_), Some(result)) = (self.action, splice::get(result, RESULT)) {
+        if let (Action::Task(_), Some(result)) = (self.action, edit::get(result, RESULT)) {
             lasting.links.note(&self.server, origin, result);
         }
     }
@@ -152,10 +152,10 @@ impl Finish {
             Action::Task(_) => {
                 task.stands(result);
                 let named = task.downward(result);
-                let inner = splice::get(&named, RESULT).filter(|inner| inner.starts_with('{'));
+                let inner = edit::get(&named, RESULT).filter(|inner| inner.starts_with('{'));
                 match inner.map(|inner| self.shaped(inner)) {
                     Some(Cow::Owned(shaped)) => {
-                        Cow::Owned(splice::set(&named, RESULT, &shaped).into_owned())
+                        Cow::Owned(edit::set(&named, RESULT, &shaped).into_owned())
                     }
                     _ => named,
                 }

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use mcp_vary::json;
+use mcp_vary::json::edit;
 
 use super::Finish;
 use crate::bridge;
 use crate::log_level::{is_logged_from, level_of};
 use crate::revision::Era;
-use crate::splice;
 use crate::upstream::TASK_STATUS;
 use crate::wire;
 
@@ -62,7 +62,7 @@ impl Finish {
     }
 
     fn progress(&self, params: &str) -> Option<Bytes> {
-        let token = splice::get(params, bridge::PROGRESS_TOKEN)?;
+        let token = edit::get(params, bridge::PROGRESS_TOKEN)?;
         let progress = self.progress.as_ref().filter(|it| it.ours == token);
         let Some(progress) = progress else {
             let task = self.downward.task.as_ref()?;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members, elements};
 use mcp_vary::task::Task;
 
@@ -23,7 +24,6 @@ use crate::reply::{Failure, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY};
 use crate::revision::Era;
 use crate::route::{Action, Outcome, TaskAction, unknown};
 use crate::running::{Downward, Retelling};
-use crate::splice;
 use crate::upstream::{Line, Owner, Request};
 
 /// A server's list is read so far.
@@ -108,7 +108,7 @@ impl Call<'_> {
         if core && self.in_core_form(place.server) {
             let names = self.names(Forms::TO_CORE, variant, place, None);
             return Some(Box::new(TaskNames {
-                ttl: wish.and_then(|wish| splice::get(&wish, "ttl")?.parse().ok()),
+                ttl: wish.and_then(|wish| edit::get(&wish, "ttl")?.parse().ok()),
                 line: Some(Arc::clone(&self.class.sources()[place.server].line)),
                 ..names
             }));
@@ -300,7 +300,7 @@ impl Call<'_> {
         let keys = &self.gateway.lasting.cursor_keys;
         let own = string(related, "taskId").and_then(|id| own_id(keys, &id));
         if let Some(own) = own {
-            let related = splice::set(related, "taskId", &json::string(&own)).into_owned();
+            let related = edit::set(related, "taskId", &json::string(&own)).into_owned();
             self.asked.params.meta.set(RELATED, related);
         }
     }
@@ -430,15 +430,15 @@ impl Call<'_> {
             drop(turn);
             // A server that lists none of its tasks may still have some.
             let Ok(page) = answer.outcome() else { break };
-            let listed = splice::get(page, "tasks").unwrap_or("[]");
+            let listed = edit::get(page, "tasks").unwrap_or("[]");
             for task in elements(listed).unwrap_or_default() {
                 let own = string(task, "taskId").unwrap_or_default();
                 let sealed = self.gateway.lasting.made.of(&server, &own, self.client.id);
                 found.extend(
-                    sealed.map(|id| splice::set(task, "taskId", &json::string(&id)).into_owned()),
+                    sealed.map(|id| edit::set(task, "taskId", &json::string(&id)).into_owned()),
                 );
             }
-            cursor = splice::get(page, "nextCursor")
+            cursor = edit::get(page, "nextCursor")
                 .filter(|next| *next != "null")
                 .map(str::to_owned);
             if cursor.is_none() {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -25,7 +26,6 @@ use crate::reply::Failure;
 use crate::rounds::{
     INPUT_REQUESTS, INPUT_RESPONSES, Required, Waiting, answered, said, with_elicitation_id,
 };
-use crate::splice;
 use crate::upstream::{Event, Subscription};
 
 /// A task whose result a client waits for.
@@ -193,11 +193,11 @@ impl Awaited {
         let server = &self.task.0;
         let faulty = |why: &str| Failure::internal(format!("server `{server}` {why}"));
         match &*status {
-            "completed" => self.finish(match splice::get(task, RESULT) {
+            "completed" => self.finish(match edit::get(task, RESULT) {
                 Some(result) => Ended::Result(result.to_owned()),
                 None => Ended::Failed(faulty("says that the task is completed without its result")),
             }),
-            "failed" => self.finish(match splice::get(task, "error") {
+            "failed" => self.finish(match edit::get(task, "error") {
                 Some(error) => Ended::Error(error.to_owned()),
                 None => Ended::Failed(faulty("says that the task has failed without saying why")),
             }),
@@ -215,7 +215,7 @@ impl Awaited {
     fn ask(&mut self, task: &str, client: &Client, lasting: &Lasting) -> Result<(), Failure> {
         let server = &self.task.0;
         let faulty = |why: String| Failure::internal(format!("server `{server}` {why}"));
-        if matches!(splice::get(task, INPUT_REQUESTS), None | Some("{}")) {
+        if matches!(edit::get(task, INPUT_REQUESTS), None | Some("{}")) {
             return Ok(());
         }
         let required = Required::read(task).map_err(faulty)?;
@@ -286,7 +286,7 @@ async fn told(events: &mut broadcast::Receiver<Event>, own: &str) {
 /// > Requestors SHOULD respect this value when provided.
 /// > (MCP 2025-11-25, basic/utilities/tasks, "TTL and Resource Management")
 fn pause(task: &str) -> Duration {
-    let told = splice::get(task, "pollIntervalMs").and_then(|told| told.parse().ok());
+    let told = edit::get(task, "pollIntervalMs").and_then(|told| told.parse().ok());
     let told = told.map_or(PAUSE, Duration::from_millis);
     told.clamp(SHORTEST, LONGEST)
 }
@@ -297,10 +297,10 @@ fn pause(task: &str) -> Duration {
 /// > `io.modelcontextprotocol/related-task` key in their `_meta` field
 /// > (MCP 2025-11-25, basic/utilities/tasks, "Associating Task-Related Messages")
 pub(crate) fn related_to(said: &str, sealed: &str) -> String {
-    let meta = splice::get(said, "_meta").filter(|meta| meta.starts_with('{'));
+    let meta = edit::get(said, "_meta").filter(|meta| meta.starts_with('{'));
     let related = format!(r#"{{"taskId":{}}}"#, json::string(sealed));
-    let meta = splice::set(meta.unwrap_or("{}"), RELATED, &related);
-    splice::set(said, "_meta", &meta).into_owned()
+    let meta = edit::set(meta.unwrap_or("{}"), RELATED, &related);
+    edit::set(said, "_meta", &meta).into_owned()
 }
 
 /// Between two questions how a task stands whose server does not say when to ask.

@@ -6,6 +6,7 @@
 use std::sync::{Arc, Weak};
 
 use mcp_vary::json;
+use mcp_vary::json::edit;
 
 use super::asked::{Found, Gone};
 use super::watched::{Allowed, CROSSED, Maker, Road, Watched};
@@ -21,7 +22,6 @@ use crate::rounds::{Bounds, read_responses};
 use crate::route::{Action, Outcome, TaskAction};
 use crate::running::{Finish, Retelling};
 use crate::session::Session;
-use crate::splice;
 use crate::upstream::{Line, Owner, Request};
 
 /// An id of a task in its parts: what the gateway [marked](super::Watches::mark) it with, and the server's own id.
@@ -69,7 +69,7 @@ impl TaskNames {
         let session = session.map(|session| (Arc::downgrade(session), teller(&sealed)));
         let maker = Maker::of(client, session);
         let key = (Arc::clone(&self.server), self.inner(own).into());
-        let task = splice::get(result, "task").unwrap_or("{}");
+        let task = edit::get(result, "task").unwrap_or("{}");
         let watched = Watched::begin((key, own), task, maker, road, &self.lasting)?;
         let made = watched.with_ttl(&self.forms.made(result)).into_owned();
         Ok(self.named(&made).into_owned())

@@ -238,7 +238,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
-    use crate::splice;
+    use mcp_vary::json::edit;
 
     fn finished(now: fn() -> u64) -> Finished {
         static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -250,9 +250,9 @@ mod tests {
     #[track_caller]
     fn keep(finished: &Finished, result: &str, client: ClientId) -> String {
         let made = finished.keep(result, client, None).unwrap();
-        let task = splice::get(&made, "task").unwrap();
-        assert_eq!(splice::get(task, "status"), Some(r#""working""#));
-        serde_json::from_str(splice::get(task, "taskId").unwrap()).unwrap()
+        let task = edit::get(&made, "task").unwrap();
+        assert_eq!(edit::get(task, "status"), Some(r#""working""#));
+        serde_json::from_str(edit::get(task, "taskId").unwrap()).unwrap()
     }
 
     #[test]

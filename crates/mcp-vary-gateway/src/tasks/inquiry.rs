@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use mcp_vary::json;
+use mcp_vary::json::edit;
 
 use super::{gives_core_form, string};
 use crate::reply::Failure;
 use crate::session::ClientId;
-use crate::splice;
 use crate::upstream::{Line, Owner, Request, Subscription, UpstreamError};
 
 /// What it takes to ask, each time anew and with no place at the server in between.
@@ -68,9 +68,9 @@ impl Inquiry {
         if !gives_core_form(upstream.hello()) {
             return Err(self.gone());
         }
-        let params = splice::set(&self.params, "taskId", &json::string(&self.own));
+        let params = edit::set(&self.params, "taskId", &json::string(&self.own));
         let params = match more {
-            Some((key, value)) => splice::set(&params, key, value),
+            Some((key, value)) => edit::set(&params, key, value),
             None => params,
         };
         let mut request = Request::new(method, Some(params.into_owned()));

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
 use mcp_vary::json;
+use mcp_vary::json::edit;
 
 use super::inquiry::{is_over, status};
 use super::{Form, Teller, related};
@@ -12,7 +13,6 @@ use crate::bridge::PROGRESS_TOKEN;
 use crate::client::Client;
 use crate::notify::{Audience, SourceId};
 use crate::session::{ClientId, Session};
-use crate::splice;
 use crate::upstream::Subscription;
 
 /// Of each task who had it made, so that what a server tells of it, or lists, reaches nobody else.
@@ -167,7 +167,7 @@ impl Made {
     /// > The `progressToken` provided in the initial request remains valid throughout the task lifetime.
     /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Progress Notifications")
     pub(crate) fn progress(&self, client: ClientId, params: &str) -> Option<String> {
-        let token = splice::get(params, PROGRESS_TOKEN)?;
+        let token = edit::get(params, PROGRESS_TOKEN)?;
         let tasks = self.lock();
         let tellers = tasks.known.iter().filter(|(_, it)| it.client == client);
         let mut told = tellers
@@ -176,7 +176,7 @@ impl Made {
         let (server, theirs) = (Arc::clone(server), progress.theirs.clone());
         drop(tasks);
         let named = related(params, &self.names(&server, client)).into_owned();
-        Some(splice::set(&named, PROGRESS_TOKEN, &theirs).into_owned())
+        Some(edit::set(&named, PROGRESS_TOKEN, &theirs).into_owned())
     }
 
     /// Tells whoever had a task made, and whoever listens to it, how it stands: `params` is what the server said.

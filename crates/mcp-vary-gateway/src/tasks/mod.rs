@@ -42,8 +42,8 @@ use crate::reply::Failure;
 use crate::revision::Era;
 use crate::rounds::INPUT_REQUESTS;
 use crate::running::Retelling;
-use crate::splice;
 use crate::upstream::{Event, Hello, Line, TASK_STATUS};
+use mcp_vary::json::edit;
 
 /// The extension of modern servers and clients.
 ///
@@ -146,9 +146,9 @@ impl TaskNames {
     /// A process, and a session, know the tasks that were made on them.
     pub(crate) fn lasts(&self, result: &str) -> Option<Duration> {
         self.made_by(result)?;
-        let ttl = match splice::get(result, "task") {
-            Some(task) => lifetime(splice::get(task, "ttl")),
-            None => lifetime(splice::get(result, "ttlMs")),
+        let ttl = match edit::get(result, "task") {
+            Some(task) => lifetime(edit::get(task, "ttl")),
+            None => lifetime(edit::get(result, "ttlMs")),
         };
         Some(ttl.map_or(self.longest, |ttl| ttl.min(self.longest)))
     }
@@ -159,7 +159,7 @@ impl TaskNames {
             return None;
         }
         match self.forms.server {
-            Form::Core if splice::get(result, "task").is_some() => made_by_the_core(result),
+            Form::Core if edit::get(result, "task").is_some() => made_by_the_core(result),
             _ if string(result, "resultType")? != "task" => None,
             _ => string(result, "taskId"),
         }
@@ -244,7 +244,7 @@ impl TaskNames {
 
 /// The server's id of the task that a result of the core form says was made.
 pub(crate) fn made_by_the_core(result: &str) -> Option<String> {
-    string(splice::get(result, "task")?, "taskId")
+    string(edit::get(result, "task")?, "taskId")
 }
 
 /// How long a server keeps a task, in milliseconds as it says it; for ever where it does not.
@@ -261,14 +261,14 @@ const AFTER_THE_ANSWER: Duration = Duration::from_millis(100);
 fn renamed<'a>(told: &'a str, name: &dyn Fn(&str) -> Option<String>) -> Cow<'a, str> {
     let named = |object: &str| {
         let named = name(&string(object, "taskId")?)?;
-        Some(splice::set(object, "taskId", &json::string(&named)).into_owned())
+        Some(edit::set(object, "taskId", &json::string(&named)).into_owned())
     };
     let mut told = Cow::Borrowed(told);
     if let Some(named) = named(&told) {
         told = Cow::Owned(named);
     }
-    if let Some(named) = splice::get(&told, "task").and_then(named) {
-        told = Cow::Owned(splice::set(&told, "task", &named).into_owned());
+    if let Some(named) = edit::get(&told, "task").and_then(named) {
+        told = Cow::Owned(edit::set(&told, "task", &named).into_owned());
     }
     if let Cow::Owned(named) = related(&told, name) {
         told = Cow::Owned(named);
@@ -277,26 +277,25 @@ fn renamed<'a>(told: &'a str, name: &dyn Fn(&str) -> Option<String>) -> Cow<'a, 
         told = Cow::Owned(named);
     }
     // What it came to is related to it, too.
-    if let Some(Cow::Owned(named)) = splice::get(&told, RESULT).map(|result| related(result, name))
-    {
-        told = Cow::Owned(splice::set(&told, RESULT, &named).into_owned());
+    if let Some(Cow::Owned(named)) = edit::get(&told, RESULT).map(|result| related(result, name)) {
+        told = Cow::Owned(edit::set(&told, RESULT, &named).into_owned());
     }
     told
 }
 
 /// `told` with what `name` makes of the task to which what it asks is related; none where nothing is.
 fn asked_in(told: &str, name: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-    let asked = splice::get(told, INPUT_REQUESTS).filter(|asked| asked.contains(RELATED))?;
+    let asked = edit::get(told, INPUT_REQUESTS).filter(|asked| asked.contains(RELATED))?;
     let mut named = Cow::Borrowed(asked);
-    for (key, request) in splice::members(asked) {
-        if let Some(params) = splice::get(request, "params")
+    for (key, request) in edit::members(asked) {
+        if let Some(params) = edit::get(request, "params")
             && let Cow::Owned(params) = related(params, name)
         {
-            let request = splice::set(request, "params", &params);
-            named = Cow::Owned(splice::set(&named, &key, &request).into_owned());
+            let request = edit::set(request, "params", &params);
+            named = Cow::Owned(edit::set(&named, &key, &request).into_owned());
         }
     }
-    Some(splice::set(told, INPUT_REQUESTS, &named).into_owned())
+    Some(edit::set(told, INPUT_REQUESTS, &named).into_owned())
 }
 
 /// `said` with what `name` makes of the task to which it is related.
@@ -308,12 +307,12 @@ pub(crate) fn related<'a>(said: &'a str, name: &dyn Fn(&str) -> Option<String>) 
         return Cow::Borrowed(said);
     }
     let renamed = || {
-        let meta = splice::get(said, "_meta")?;
-        let related = splice::get(meta, RELATED)?;
+        let meta = edit::get(said, "_meta")?;
+        let related = edit::get(meta, RELATED)?;
         let named = json::string(&name(&string(related, "taskId")?)?);
-        let related = splice::set(related, "taskId", &named);
-        let meta = splice::set(meta, RELATED, &related);
-        Some(splice::set(said, "_meta", &meta).into_owned())
+        let related = edit::set(related, "taskId", &named);
+        let meta = edit::set(meta, RELATED, &related);
+        Some(edit::set(said, "_meta", &meta).into_owned())
     };
     renamed().map_or(Cow::Borrowed(said), Cow::Owned)
 }
@@ -346,7 +345,7 @@ pub(crate) fn own_id(keys: &CursorKeys, sealed: &str) -> Option<String> {
 
 /// The string under `key` of an object.
 fn string(object: &str, key: &str) -> Option<String> {
-    serde_json::from_str(splice::get(object, key)?).ok()
+    serde_json::from_str(edit::get(object, key)?).ok()
 }
 
 /// The two forms of tasks. A server that knows both makes them in that which the client asks for.
@@ -401,20 +400,20 @@ pub(crate) fn with_extension(capabilities: &str) -> Cow<'_, str> {
     if has_extension(capabilities) {
         return Cow::Borrowed(capabilities);
     }
-    let extensions = splice::get(capabilities, "extensions").unwrap_or("{}");
-    let extensions = splice::set(extensions, EXTENSION, "{}");
-    splice::set(capabilities, "extensions", &extensions)
+    let extensions = edit::get(capabilities, "extensions").unwrap_or("{}");
+    let extensions = edit::set(extensions, EXTENSION, "{}");
+    edit::set(capabilities, "extensions", &extensions)
 }
 
 /// Whether the result of a call says that the tool failed.
 fn is_failed_call(result: &str) -> bool {
-    splice::get(result, "isError") == Some("true")
+    edit::get(result, "isError") == Some("true")
 }
 
 /// Whether there is an object at the end of `path`.
 fn is_object_at(object: &str, path: &[&str]) -> bool {
     let found = path
         .iter()
-        .try_fold(object, |object, key| splice::get(object, key));
+        .try_fold(object, |object, key| edit::get(object, key));
     found.is_some_and(|value| value.starts_with('{'))
 }

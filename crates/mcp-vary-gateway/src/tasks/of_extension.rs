@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use mcp_vary::json::edit;
 
 use super::asked::Found;
 use super::inquiry::{Inquiry, Said, is_over, status};
@@ -17,7 +18,6 @@ use crate::reply::{Failure, INVALID_PARAMS};
 use crate::revision::{Era, Revision};
 use crate::route::{Action, Outcome, TaskAction, unknown};
 use crate::running::{Finish, Running, Taken};
-use crate::splice;
 
 impl Call<'_> {
     /// What is said of a task that the gateway keeps, being done; none when there is no such task.
@@ -199,7 +199,7 @@ async fn cancelled(inquiry: &Inquiry, mut task: String) -> Result<Said, Failure>
             Ok(stands) => task = stands,
             // > receivers MAY delete cancelled tasks at their discretion at any time, including immediately after
             // > cancellation (MCP 2025-11-25, basic/utilities/tasks, "Task Cancellation")
-            Err(_) => return Ok(Ok(splice::set(&task, "status", CANCELLED).into_owned())),
+            Err(_) => return Ok(Ok(edit::set(&task, "status", CANCELLED).into_owned())),
         }
         if is_over(&status(&task)) {
             break;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use mcp_vary::json::edit;
+
 use super::{Forms, renamed};
 use crate::links::Links;
 use crate::running::{Retelling, retold};
-use crate::splice;
 
 /// What it takes to tell one client of one task: as `tasks/get` would.
 #[derive(Clone, Debug)]
@@ -23,14 +24,14 @@ impl Teller {
     pub(crate) fn told(&self, params: &str) -> String {
         let said = self.forms.told(params);
         let named = renamed(&said, &|_| Some(self.sealed.to_string()));
-        let Some(result) = splice::get(&named, RESULT).filter(|it| it.starts_with('{')) else {
+        let Some(result) = edit::get(&named, RESULT).filter(|it| it.starts_with('{')) else {
             return named.into_owned();
         };
         if let Some(origin) = &self.retelling.origin {
             self.links.note(&self.server, origin, result);
         }
         let result = retold(result, &self.retelling.parts());
-        splice::set(&named, RESULT, &result).into_owned()
+        edit::set(&named, RESULT, &result).into_owned()
     }
 }
 

@@ -9,9 +9,10 @@
 
 use std::borrow::Cow;
 
+use mcp_vary::json::edit;
+
 use super::{Form, RESULT, is_failed_call};
 use crate::meta::SUBSCRIPTION_ID;
-use crate::splice;
 
 /// In which form a client knows a task, and in which its server does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -83,23 +84,23 @@ fn respelled(task: Cow<'_, str>, form: Form) -> Cow<'_, str> {
             Form::Core => (extension, core),
             Form::Extension => (core, extension),
         };
-        on(told, |told| splice::rename(told, from, to))
+        on(told, |told| edit::rename(told, from, to))
     })
 }
 
 fn without_the_extension(task: &str) -> Cow<'_, str> {
-    let cut = |told, key| on(told, |told| splice::cut(told, key));
+    let cut = |told, key| on(told, |told| edit::cut(told, key));
     ONLY_EXTENSION.into_iter().fold(Cow::Borrowed(task), cut)
 }
 
 /// `told` without what says on which stream of the server it was said.
 fn without_subscription(told: &str) -> Cow<'_, str> {
-    let Some(meta) = splice::get(told, META).filter(|meta| meta.contains(SUBSCRIPTION_ID)) else {
+    let Some(meta) = edit::get(told, META).filter(|meta| meta.contains(SUBSCRIPTION_ID)) else {
         return Cow::Borrowed(told);
     };
-    match &*splice::cut(meta, SUBSCRIPTION_ID) {
-        meta if splice::members(meta).next().is_none() => splice::cut(told, META),
-        meta => splice::set(told, META, meta),
+    match &*edit::cut(meta, SUBSCRIPTION_ID) {
+        meta if edit::members(meta).next().is_none() => edit::cut(told, META),
+        meta => edit::set(told, META, meta),
     }
 }
 
@@ -109,10 +110,10 @@ fn without_subscription(told: &str) -> Cow<'_, str> {
 /// > For tool calls specifically, this includes cases where the tool call result has `isError` set to true.
 /// > (MCP 2025-11-25, basic/utilities/tasks, "Task Status")
 fn with_failure<'a>(told: &'a str, task: &str) -> Cow<'a, str> {
-    let result = splice::get(task, RESULT);
-    match splice::get(task, "status") {
+    let result = edit::get(task, RESULT);
+    match edit::get(task, "status") {
         Some(r#""completed""#) if result.is_some_and(is_failed_call) => {
-            splice::set(told, "status", r#""failed""#)
+            edit::set(told, "status", r#""failed""#)
         }
         _ => Cow::Borrowed(told),
     }
@@ -120,23 +121,21 @@ fn with_failure<'a>(told: &'a str, task: &str) -> Cow<'a, str> {
 
 /// A result of the core form that a task was made, as one of the extension: the task's members are its own.
 fn flat(result: &str) -> String {
-    let task = splice::get(result, TASK).filter(|task| task.starts_with('{'));
+    let task = edit::get(result, TASK).filter(|task| task.starts_with('{'));
     let mut told = respelled(Cow::Borrowed(task.unwrap_or("{}")), Form::Extension);
-    for (key, value) in splice::members(result) {
-        if key != TASK && splice::get(&told, &key).is_none() {
-            told = Cow::Owned(splice::set(&told, &key, value).into_owned());
+    for (key, value) in edit::members(result) {
+        if key != TASK && edit::get(&told, &key).is_none() {
+            told = Cow::Owned(edit::set(&told, &key, value).into_owned());
         }
     }
-    splice::set(&told, RESULT_TYPE, r#""task""#).into_owned()
+    edit::set(&told, RESULT_TYPE, r#""task""#).into_owned()
 }
 
 /// A result of the extension that a task was made, as one of the core form: all that is not about the result is the
 /// task's.
 fn nested(result: &str) -> String {
-    let meta = splice::get(result, META);
-    let task = on(without_the_extension(result), |told| {
-        splice::cut(told, META)
-    });
+    let meta = edit::get(result, META);
+    let task = on(without_the_extension(result), |told| edit::cut(told, META));
     let task = respelled(task, Form::Core);
     let meta = meta.map(|meta| format!(r#","{META}":{meta}"#));
     format!(r#"{{"{TASK}":{task}{}}}"#, meta.unwrap_or_default())

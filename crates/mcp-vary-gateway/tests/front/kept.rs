@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use mcp_vary::feature::Features;
 use mcp_vary::variant::ServerVariant;
-use mcp_vary::view::ResultFields;
 use mcp_vary_gateway::{ClientRule, Config, VariantConfig};
+use mcp_vary_view::ResultFields;
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};

@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 
 use mcp_vary::json::Json;
-use mcp_vary::view::{ArgumentOverride, Dialect, PromptOverride, ToolOverride};
 use mcp_vary_gateway::{Base, VariantConfig};
+use mcp_vary_view::{ArgumentOverride, Dialect, PromptOverride, ToolOverride};
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};

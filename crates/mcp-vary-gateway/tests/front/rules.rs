@@ -2,8 +2,8 @@
 
 use mcp_vary::feature::Features;
 use mcp_vary::variant::ServerVariant;
-use mcp_vary::view::{Dialect, ResultFields};
 use mcp_vary_gateway::{ClientRule, Config, Pattern, VariantConfig};
+use mcp_vary_view::{Dialect, ResultFields};
 use serde_json::{Value, json};
 
 use crate::choosing::Asks;

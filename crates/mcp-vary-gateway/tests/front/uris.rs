@@ -1,9 +1,9 @@
 //! Resources under the URIs of a variant: what is listed, asked for, pointed to and said of failures.
 
 use mcp_vary::variant::ServerVariant;
-use mcp_vary::view::ResourceOverride;
 use mcp_vary_gateway::VariantConfig;
 use mcp_vary_gateway::config::ResourceRules;
+use mcp_vary_view::ResourceOverride;
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};

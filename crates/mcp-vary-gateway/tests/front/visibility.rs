@@ -1,8 +1,8 @@
 //! Which fields of a result reach the clients of a variant.
 
 use mcp_vary::variant::ServerVariant;
-use mcp_vary::view::ResultFields;
 use mcp_vary_gateway::VariantConfig;
+use mcp_vary_view::ResultFields;
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};

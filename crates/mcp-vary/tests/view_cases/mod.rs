@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use mcp_vary::json::Json;
-use mcp_vary::view::{
+use mcp_vary_view::{
     ArgumentOverride, Candidate, Dialect, Fault, Hints, Mistake, PreparedPrompt, PreparedTool,
     PromptOverride, Selection, Style, ToolOverride,
 };

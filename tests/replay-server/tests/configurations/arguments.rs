@@ -24,7 +24,7 @@ const CALLS: usize = 6;
 /// the dialect has a word for all of them.
 #[tokio::test]
 async fn valid_arguments_of_recorded_tools_arrive_letter_by_letter() {
-    let lists = root().join("crates/mcp-vary/tests/fixtures/tool-lists");
+    let lists = root().join("crates/mcp-vary-view/tests/fixtures/tool-lists");
     let mut arrived = 0;
     for entry in fs::read_dir(lists).unwrap() {
         let path = entry.unwrap().path();

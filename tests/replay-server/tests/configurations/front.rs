@@ -45,7 +45,7 @@ fn text(example: &str) -> String {
     .replace(
         "command: npx, args: [-y, \"@modelcontextprotocol/server-filesystem\", .]",
         &format!(
-            "command: {REPLAY_SERVER}, args: [{root}/crates/mcp-vary/tests/fixtures/tool-lists/filesystem.json]"
+            "command: {REPLAY_SERVER}, args: [{root}/crates/mcp-vary-view/tests/fixtures/tool-lists/filesystem.json]"
         ),
     )
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mcp_vary::predicate::Predicate;
 use mcp_vary::shape::{MediaType, Rendering};
-use mcp_vary::view::Selection;
+use mcp_vary_view::Selection;
 use serde_json::json;
 
 use super::{Section, predicate, says, template};

@@ -84,7 +84,7 @@ pub(in crate::config) fn shape(schema: &mut Schema) -> serde_json::Value {
 /// A rule while it is read.
 #[derive(Default)]
 struct Draft {
-    tools: mcp_vary::view::Selection,
+    tools: mcp_vary_view::Selection,
     when: Predicate,
     everyone: bool,
     recipe: Recipe,

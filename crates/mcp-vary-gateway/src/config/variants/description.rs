@@ -1,6 +1,6 @@
 //! What is said of a variant that its operator does not describe.
 
-use mcp_vary::view::{Description, Rule, SchemaStyle, Selection};
+use mcp_vary_view::{Description, Rule, SchemaStyle, Selection};
 
 use crate::catalog::face::{Base, Faces, VariantConfig};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use mcp_vary::feature::Features;
 use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status, VariantId};
-use mcp_vary::view::{Description, Dialect, ResultFields, SchemaStyle, Selection};
+use mcp_vary_view::{Description, Dialect, ResultFields, SchemaStyle, Selection};
 
 use super::overrides::Overrides;
 use crate::catalog::face::{Base, VariantConfig};

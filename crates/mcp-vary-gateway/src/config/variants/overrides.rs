@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mcp_vary::json::Json;
 use mcp_vary::shape::MediaType;
-use mcp_vary::view::{ArgumentOverride, UriMap};
+use mcp_vary_view::{ArgumentOverride, UriMap};
 
 use crate::catalog::face::VariantConfig;
 use crate::config::reader::{Field, Reader};

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use mcp_vary::variant::VariantId;
-use mcp_vary::view;
 
 use crate::config::mistake::{Mistake, Position};
 use crate::config::reader::Field;
@@ -55,7 +54,7 @@ impl Places {
     ///
     /// A variant that the file does not declare has its mistakes at the file's start.
     #[must_use]
-    pub fn slip(&self, variant: &VariantId, mistake: &view::Mistake) -> Mistake {
+    pub fn slip(&self, variant: &VariantId, mistake: &mcp_vary_view::Mistake) -> Mistake {
         let (at, key) = self.place(variant.as_str(), mistake.key());
         let (what, fix) = said(mistake);
         Mistake::new(at, key, what).with_fix(fix)
@@ -97,8 +96,8 @@ impl Places {
 }
 
 /// What is wrong, to be read after the key, and what to do.
-fn said(mistake: &view::Mistake) -> (String, String) {
-    use view::Mistake as Is;
+fn said(mistake: &mcp_vary_view::Mistake) -> (String, String) {
+    use mcp_vary_view::Mistake as Is;
     let meant = |meant: &Option<String>| match meant {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => "take it out".to_owned(),

@@ -1,6 +1,6 @@
 //! Which items a variant shows.
 
-use mcp_vary::view::{Hint, Pattern, Rule, Selection, Wanted};
+use mcp_vary_view::{Hint, Pattern, Rule, Selection, Wanted};
 use serde_json::json;
 
 use super::choice;

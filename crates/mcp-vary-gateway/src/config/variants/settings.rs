@@ -2,7 +2,7 @@
 
 use mcp_vary::feature::Features;
 use mcp_vary::variant::Status;
-use mcp_vary::view::{Description, Dialect, ResultFields, SchemaStyle};
+use mcp_vary_view::{Description, Dialect, ResultFields, SchemaStyle};
 use serde_json::json;
 
 use super::deprecation::{DEPRECATION, Deprecation};

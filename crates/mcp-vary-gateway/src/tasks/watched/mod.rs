@@ -24,8 +24,8 @@ use crate::questions;
 use crate::reply::{Failure, INTERNAL_ERROR, INVALID_PARAMS};
 use crate::rounds::{Bounds, INPUT_REQUESTS, InputRequests, Whose};
 use crate::session::{ClientId, Session};
-use crate::splice;
 use crate::upstream::{Line, Owner, Request, ServerRequest};
+use mcp_vary::json::edit;
 
 /// The tasks that are watched, and what those came to that are over.
 ///
@@ -222,7 +222,7 @@ impl Watched {
         road: Road,
         lasting: &Arc<Lasting>,
     ) -> Result<Arc<Self>, Failure> {
-        let said = lifetime(splice::get(task, "ttl")).filter(|said| *said <= road.lifetime);
+        let said = lifetime(edit::get(task, "ttl")).filter(|said| *said <= road.lifetime);
         let watched = Arc::new(Self {
             ttl: said.is_none().then_some(road.lifetime.as_millis()),
             lifetime: said.unwrap_or(road.lifetime),
@@ -327,13 +327,13 @@ impl Watched {
         let told = CROSSED.told(&standing.task).into_owned();
         let told = [RESULT, "error", INPUT_REQUESTS]
             .iter()
-            .fold(told, |told, key| splice::cut(&told, key).into_owned());
+            .fold(told, |told, key| edit::cut(&told, key).into_owned());
         let told = self.with_ttl(&told).into_owned();
         let set = |status: &str, more: Option<(&str, &str)>| {
-            let told = splice::set(&told, "status", &json::string(status)).into_owned();
+            let told = edit::set(&told, "status", &json::string(status)).into_owned();
             more.map_or_else(
                 || told.clone(),
-                |(key, value)| splice::set(&told, key, value).into_owned(),
+                |(key, value)| edit::set(&told, key, value).into_owned(),
             )
         };
         match &standing.come_to {
@@ -351,7 +351,7 @@ impl Watched {
     /// What is said of it, with the time after which it is gone.
     pub(crate) fn with_ttl<'a>(&self, told: &'a str) -> Cow<'a, str> {
         match self.ttl {
-            Some(ttl) => splice::set(told, "ttlMs", &ttl.to_string()),
+            Some(ttl) => edit::set(told, "ttlMs", &ttl.to_string()),
             None => Cow::Borrowed(told),
         }
     }
@@ -510,8 +510,8 @@ impl Standing {
 
 /// The server's id of the task for which it asks something.
 fn related_to(request: &ServerRequest) -> Option<String> {
-    let meta = splice::get(request.params()?, "_meta")?;
-    string(splice::get(meta, RELATED)?, "taskId")
+    let meta = edit::get(request.params()?, "_meta")?;
+    string(edit::get(meta, RELATED)?, "taskId")
 }
 
 /// For what is known already, and on its way.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary::json::edit;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep, timeout};
@@ -16,7 +17,6 @@ use crate::own::Held;
 use crate::revision::Era;
 use crate::rounds::Bounds;
 use crate::running::Progress;
-use crate::splice;
 use crate::tasks::string;
 use crate::upstream::{
     Answer, Event, Exchange, Line, Message, Request, ServerRequest, TASK_STATUS, UpstreamError,
@@ -242,7 +242,7 @@ impl Road {
     /// Progress is told to whoever has a stream for it.
     fn progress(&self, params: &str, watched: &Watched) {
         let progress = self.progress.as_ref();
-        let is_its = |it: &&Progress| splice::get(params, PROGRESS_TOKEN) == Some(&it.ours);
+        let is_its = |it: &&Progress| edit::get(params, PROGRESS_TOKEN) == Some(&it.ours);
         if let Some(progress) = progress.filter(is_its)
             && let Some((session, teller)) = &watched.session
             && let Some(session) = session.upgrade()

@@ -4,10 +4,10 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use mcp_vary::json;
+use mcp_vary::json::edit;
 
 use super::legacy::changed;
 use super::{Shared, Topic};
-use crate::splice;
 use crate::upstream::Upstream;
 use crate::upstream::message::{Event, Request};
 
@@ -47,7 +47,7 @@ pub(super) fn tell(upstream: &Arc<Upstream>, shared: &Shared, id: &Arc<str>) {
         drop(upstream);
         let answer = exchange.answer().await.ok()?;
         // What is not there any more is said to whoever asks.
-        let stands = splice::cut(answer.outcome().ok()?, "resultType").into_owned();
+        let stands = edit::cut(answer.outcome().ok()?, "resultType").into_owned();
         // Nobody listening is fine.
         let _ = events.send(Event::task_changed(Some(&stands))?);
         Some(())

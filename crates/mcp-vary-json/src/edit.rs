@@ -1,0 +1,249 @@
+//! One member of an object replaced, added or cut out; every other byte stays as it was.
+//!
+//! Unlike [`crate::Members`] this reads what a server says without judging it: a key given
+//! twice or one that no string can hold does not keep the rest from being carried.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::{MAX_DEPTH, ObjectReader};
+use serde::de::{Deserializer as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// The value of `key` in `object`, as written; the last one when it is given more than once.
+pub fn get<'a>(object: &'a str, key: &str) -> Option<&'a str> {
+    // Most texts do not hold the word at all, neither plainly nor in escapes.
+    if !object.contains(key) && !object.contains("\\u") {
+        return None;
+    }
+    let members = read(object)?;
+    let found = members.iter().rev().find(|member| member.is(key))?;
+    Some(found.value)
+}
+
+/// `object` with `value` wherever `key` stands, or at its end; unchanged when it is no object.
+pub fn set<'a>(object: &'a str, key: &str, value: &str) -> Cow<'a, str> {
+    let Some(members) = read(object) else {
+        return Cow::Borrowed(object);
+    };
+    let mut out = String::with_capacity(object.len());
+    let mut copied = 0;
+    for member in members.iter().filter(|member| member.is(key)) {
+        let place = range(object, member.value);
+        out.push_str(&object[copied..place.start]);
+        out.push_str(value);
+        copied = place.end;
+    }
+    // A value is never empty, so that nothing copied means that nothing was found.
+    if copied == 0
+        && let Some(end) = object.rfind('}')
+    {
+        let comma = if members.is_empty() { "" } else { "," };
+        let key = crate::string(key);
+        out.push_str(&object[..end]);
+        out.push_str(&format!("{comma}{key}:{value}"));
+        copied = end;
+    }
+    out.push_str(&object[copied..]);
+    Cow::Owned(out)
+}
+
+/// `object` without `key`; unchanged when it has none.
+pub fn cut<'a>(object: &'a str, key: &str) -> Cow<'a, str> {
+    let members = read(object).unwrap_or_default();
+    if !members.iter().any(|member| member.is(key)) {
+        return Cow::Borrowed(object);
+    }
+    let texts: Vec<_> = members.iter().map(|member| member.range(object)).collect();
+    let mut out = object[..texts[0].start].to_owned();
+    let mut is_first = true;
+    for (at, text) in texts.iter().enumerate() {
+        if members[at].is(key) {
+            continue;
+        }
+        if !is_first {
+            // The comma before it, with the white space around.
+            out.push_str(&object[texts[at - 1].end..text.start]);
+        }
+        out.push_str(&object[text.clone()]);
+        is_first = false;
+    }
+    out.push_str(&object[texts[texts.len() - 1].end..]);
+    Cow::Owned(out)
+}
+
+/// `object` with what stands under `from` under `to`; what stands there already is kept instead.
+pub fn rename<'a>(object: &'a str, from: &str, to: &str) -> Cow<'a, str> {
+    let members = read(object).unwrap_or_default();
+    if members.iter().any(|member| member.is(to)) {
+        return cut(object, from);
+    }
+    let Some(member) = members.iter().find(|member| member.is(from)) else {
+        return Cow::Borrowed(object);
+    };
+    let key = range(object, member.key);
+    let (before, after) = (&object[..key.start - 1], &object[key.end + 1..]);
+    let renamed = format!("{before}{}{after}", crate::string(to));
+    // A key given twice means its last value.
+    match members.iter().filter(|member| member.is(from)).count() {
+        1 => Cow::Owned(renamed),
+        _ => {
+            let value = get(object, from).unwrap_or("null");
+            Cow::Owned(set(&cut(object, from), to, value).into_owned())
+        }
+    }
+}
+
+/// The members of `object`, in order; none when it is no object. What no string can hold is no key.
+pub fn members(object: &str) -> impl Iterator<Item = (String, &str)> {
+    let members = read(object).unwrap_or_default().into_iter();
+    members.filter_map(|member| {
+        let key = serde_json::from_str(&format!("\"{}\"", member.key));
+        Some((key.ok()?, member.value))
+    })
+}
+
+/// One member: key and value as written, the key without its quotes.
+struct Member<'a> {
+    key: &'a str,
+    value: &'a str,
+}
+
+impl Member<'_> {
+    /// Where the member stands in `object`, from its key's quote to its value.
+    fn range(&self, object: &str) -> Range<usize> {
+        range(object, self.key).start - 1..range(object, self.value).end
+    }
+
+    fn is(&self, key: &str) -> bool {
+        let spelled_alike = || {
+            let quoted = format!("\"{}\"", self.key);
+            serde_json::from_str::<String>(&quoted).is_ok_and(|own| own == key)
+        };
+        self.key == key || self.key.contains('\\') && spelled_alike()
+    }
+}
+
+/// Where `part`, a slice of `whole`, stands in it.
+fn range(whole: &str, part: &str) -> Range<usize> {
+    let start = part.as_ptr() as usize - whole.as_ptr() as usize;
+    start..start + part.len()
+}
+
+/// The members of `object`, in order; `None` when it is no object.
+fn read(object: &str) -> Option<Vec<Member<'_>>> {
+    read_plain(object).or_else(|| read_any(object))
+}
+
+/// The members of nearly all objects, in one pass.
+fn read_plain(object: &str) -> Option<Vec<Member<'_>>> {
+    let mut members = Vec::with_capacity(8);
+    let mut reader = ObjectReader::open(object, MAX_DEPTH)?;
+    while let Some((key, value)) = reader.member().ok()? {
+        members.push(Member { key, value });
+    }
+    reader.is_at_end().then_some(members)
+}
+
+/// The members of objects that nest deeper, too.
+fn read_any(object: &str) -> Option<Vec<Member<'_>>> {
+    struct Members;
+    impl<'de> Visitor<'de> for Members {
+        type Value = Vec<Member<'de>>;
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("an object")
+        }
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut members = Vec::new();
+            while let Some((key, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
+                let key = key.get();
+                members.push(Member {
+                    key: &key[1..key.len() - 1],
+                    value: value.get(),
+                });
+            }
+            Ok(members)
+        }
+    }
+    let mut reader = serde_json::Deserializer::from_str(object);
+    let members = (&mut reader).deserialize_map(Members).ok()?;
+    reader.end().ok().map(|()| members)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ODD: &str = r#"{ "a" : 1.0 ,"\ud800":[ ], "\u0062":2,"c" :3 }"#;
+
+    #[test]
+    fn a_value_is_found_by_what_its_key_says() {
+        assert_eq!(get(ODD, "a"), Some("1.0"));
+        assert_eq!(get(ODD, "b"), Some("2"));
+        assert_eq!(get(ODD, "d"), None);
+        assert_eq!(get(r#"{"a":1,"a":2}"#, "a"), Some("2"));
+        assert_eq!(get("[1]", "a"), None);
+    }
+
+    #[test]
+    fn a_value_is_replaced_where_it_stands_or_added_at_the_end() {
+        let set = |object, key| set(object, key, "null").into_owned();
+        assert_eq!(
+            set(ODD, "b"),
+            r#"{ "a" : 1.0 ,"\ud800":[ ], "\u0062":null,"c" :3 }"#
+        );
+        assert_eq!(
+            set(ODD, "d"),
+            r#"{ "a" : 1.0 ,"\ud800":[ ], "\u0062":2,"c" :3 ,"d":null}"#
+        );
+        assert_eq!(set("{ }", "a"), r#"{ "a":null}"#);
+        assert_eq!(set(r#"{"a":1,"a":2}"#, "a"), r#"{"a":null,"a":null}"#);
+        assert_eq!(set("7", "a"), "7");
+    }
+
+    /// In one pass: anything else would keep a server waiting that repeats itself.
+    #[test]
+    fn a_key_given_many_times_is_replaced_each_time() {
+        let object = |value| {
+            let members = vec![format!(r#""a":{value}"#); 200_000];
+            format!("{{{}}}", members.join(","))
+        };
+        assert!(set(&object("11"), "a", "[null]") == object("[null]"));
+        assert!(cut(&object("11"), "a") == "{}");
+    }
+
+    #[test]
+    fn a_member_is_renamed_where_it_stands() {
+        assert_eq!(
+            rename(ODD, "a", "z"),
+            r#"{ "z" : 1.0 ,"\ud800":[ ], "\u0062":2,"c" :3 }"#
+        );
+        assert_eq!(
+            rename(ODD, "b", "z"),
+            r#"{ "a" : 1.0 ,"\ud800":[ ], "z":2,"c" :3 }"#
+        );
+        assert_eq!(rename(ODD, "b", "a"), cut(ODD, "b"));
+        assert_eq!(rename(ODD, "y", "z"), ODD);
+        assert_eq!(rename(r#"{"a":1,"a":2}"#, "a", "z"), r#"{"z":2}"#);
+        assert_eq!(rename("[1]", "a", "z"), "[1]");
+    }
+
+    #[test]
+    fn members_come_in_order_without_keys_that_nobody_can_write() {
+        let found: Vec<_> = members(ODD).collect();
+        let of = |key: &str, value| (key.to_owned(), value);
+        assert_eq!(found, [of("a", "1.0"), of("b", "2"), of("c", "3")]);
+        assert_eq!(members("7").count(), 0);
+    }
+
+    #[test]
+    fn a_member_is_cut_out_with_one_comma() {
+        assert_eq!(cut(ODD, "a"), r#"{ "\ud800":[ ], "\u0062":2,"c" :3 }"#);
+        assert_eq!(cut(ODD, "b"), r#"{ "a" : 1.0 ,"\ud800":[ ],"c" :3 }"#);
+        assert_eq!(cut(ODD, "c"), r#"{ "a" : 1.0 ,"\ud800":[ ], "\u0062":2 }"#);
+        assert_eq!(cut(ODD, "d"), ODD);
+        assert_eq!(cut(r#"{"a":1}"#, "a"), "{}");
+        assert_eq!(cut(r#"{"a":1,"a":2,"b":3}"#, "a"), r#"{"b":3}"#);
+        assert_eq!(cut("7", "a"), "7");
+    }
+}

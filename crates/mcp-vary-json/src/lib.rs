@@ -1,0 +1,424 @@
+//! JSON as it was written: order, number spelling and unknown members survive.
+//!
+//! [`Members`] and [`elements`] open one level and leave every value as the slice of text it was;
+//! [`Json`] is the whole tree, for renderings and rules that look at every value. Neither goes
+//! through a number type, so `1.10`, `1e5` and a 30-digit integer come out as they went in.
+
+pub mod edit;
+mod fold;
+mod minify;
+mod read;
+mod skip;
+mod tree;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{Deserializer as _, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+pub use self::fold::{folded, is_lookalike};
+pub use self::minify::minified;
+pub use self::read::compact;
+pub use self::skip::{Invalid, ObjectReader, skip, values};
+pub use self::tree::Json;
+
+/// Containers inside containers deeper than this are refused.
+pub const MAX_DEPTH: usize = 128;
+
+/// Why a text is not the JSON that was asked for.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct JsonError {
+    message: String,
+    repeated: Option<String>,
+}
+
+impl JsonError {
+    fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            repeated: None,
+        }
+    }
+
+    /// `key` is given twice.
+    #[must_use]
+    pub fn repeated(key: &str) -> Self {
+        let key: String = key.chars().take(64).collect();
+        Self {
+            message: format!("the key {key:?} is given twice"),
+            repeated: Some(key),
+        }
+    }
+
+    /// The key that an object has more than once, its first 64 characters, where that is what is wrong.
+    #[must_use]
+    pub fn repeated_key(&self) -> Option<&str> {
+        self.repeated.as_deref()
+    }
+}
+
+impl From<serde_json::Error> for JsonError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+/// The members of one JSON object, in the order they were written, each value as its own text.
+///
+/// # Properties
+///
+/// Keys are unique: an object that repeats a key is refused, since two readers may
+/// disagree on which of the two counts.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::json::Members;
+///
+/// let mut params = Members::parse(r#"{"name": "add", "a": 1.10, "_meta": {}}"#)?;
+/// params.set("name", r#""sum""#);
+/// params.remove("_meta");
+/// assert_eq!(params.to_json(), r#"{"name":"sum","a":1.10}"#);
+///
+/// assert!(Members::parse(r#"{"a": 1, "\u0061": 2}"#).is_err());
+/// # Ok::<(), mcp_vary::json::JsonError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Members<'a> {
+    members: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+}
+
+impl<'a> Members<'a> {
+    /// Opens the object that `text` is.
+    ///
+    /// # Errors
+    ///
+    /// When `text` is not JSON, is not an object, or repeats a key.
+    pub fn parse(text: &'a str) -> Result<Self, JsonError> {
+        if let Some(members) = Self::parse_plain(text) {
+            return Ok(members);
+        }
+        let mut json = serde_json::Deserializer::from_str(text);
+        let object = (&mut json).deserialize_map(MembersVisitor)?;
+        json.end()?;
+        match repeated_key(&object.members) {
+            Some(key) => Err(JsonError::repeated(key)),
+            None => Ok(object),
+        }
+    }
+
+    /// The same for nearly all texts, in a fraction of the time; the others are valid but unusual, or an
+    /// error that has to be explained.
+    fn parse_plain(text: &'a str) -> Option<Self> {
+        let mut members = Vec::with_capacity(USUAL);
+        let mut reader = ObjectReader::open(text, MAX_DEPTH)?;
+        while let Some((key, value)) = reader.member().ok()? {
+            if key.contains('\\') {
+                return None;
+            }
+            members.push((Cow::Borrowed(key), Cow::Borrowed(value)));
+        }
+        let is_whole = reader.is_at_end() && repeated_key(&members).is_none();
+        is_whole.then_some(Self { members })
+    }
+
+    /// The value of `key`, as written.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.position(key).map(|at| self.members[at].1.as_ref())
+    }
+
+    /// The value of `key` as a part of the text that was read; `None` once it was [set](Self::set)
+    /// to text of its own.
+    #[must_use]
+    pub fn get_written(&self, key: &str) -> Option<&'a str> {
+        match &self.members[self.position(key)?].1 {
+            Cow::Borrowed(text) => Some(text),
+            Cow::Owned(_) => None,
+        }
+    }
+
+    /// The value of `key` when it is a string.
+    #[must_use]
+    pub fn get_str(&self, key: &str) -> Option<String> {
+        unquoted(self.get(key)?).map(Cow::into_owned)
+    }
+
+    /// The same, borrowed where it holds no escape.
+    #[must_use]
+    pub fn get_text(&self, key: &str) -> Option<Cow<'_, str>> {
+        unquoted(self.get(key)?)
+    }
+
+    /// Whether `key` is there.
+    #[must_use]
+    pub fn contains(&self, key: &str) -> bool {
+        self.position(key).is_some()
+    }
+
+    /// Replaces the value of `key` where it stands, or appends it.
+    ///
+    /// `json` must be valid JSON; it is written as it is.
+    pub fn set(&mut self, key: impl Into<Cow<'a, str>>, json: impl Into<Cow<'a, str>>) {
+        let key = key.into();
+        match self.position(&key) {
+            Some(at) => self.members[at].1 = json.into(),
+            None => self.members.push((key, json.into())),
+        }
+    }
+
+    /// Takes `key` out and returns its value.
+    pub fn remove(&mut self, key: &str) -> Option<Cow<'a, str>> {
+        self.position(key).map(|at| self.members.remove(at).1)
+    }
+
+    /// Whether there is no member.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// How many members there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Keys and values, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.members
+            .iter()
+            .map(|(key, value)| (key.as_ref(), value.as_ref()))
+    }
+
+    /// The object as compact JSON; the values are written as they were read.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let size = self.members.iter().map(|(k, v)| k.len() + v.len() + 4);
+        let mut out = String::with_capacity(size.sum::<usize>() + 2);
+        out.push('{');
+        for (at, (key, value)) in self.members.iter().enumerate() {
+            if at > 0 {
+                out.push(',');
+            }
+            write_string(&mut out, key);
+            out.push(':');
+            out.push_str(value);
+        }
+        out.push('}');
+        out
+    }
+
+    fn position(&self, key: &str) -> Option<usize> {
+        self.members.iter().position(|(name, _)| name == key)
+    }
+}
+
+/// Few objects of the protocol have more members.
+const USUAL: usize = 8;
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Members<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut object = Members::default();
+        while let Some((Key(key), value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
+            object.members.push((key, Cow::Borrowed(value.get())));
+        }
+        Ok(object)
+    }
+}
+
+/// A key that `members` holds more than once.
+///
+/// A few keys are compared with each other, many are sorted: no object takes quadratic time.
+fn repeated_key<'m, V>(members: &'m [(Cow<'_, str>, V)]) -> Option<&'m str> {
+    if members.len() <= 16 {
+        let mut keys = members.iter().enumerate();
+        return keys.find_map(|(at, (key, _))| {
+            let before = &members[..at];
+            before.iter().any(|(k, _)| k == key).then_some(key.as_ref())
+        });
+    }
+    let mut keys: Vec<&str> = members.iter().map(|(key, _)| key.as_ref()).collect();
+    keys.sort_unstable();
+    keys.windows(2)
+        .find_map(|pair| (pair[0] == pair[1]).then_some(pair[0]))
+}
+
+/// A key, borrowed where it holds no escape.
+#[derive(Debug)]
+pub struct Key<'a>(pub Cow<'a, str>);
+
+impl<'de> serde::Deserialize<'de> for Key<'de> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeyVisitor;
+        impl<'de> Visitor<'de> for KeyVisitor {
+            type Value = Key<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a key")
+            }
+            fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Self::Value, E> {
+                Ok(Key(Cow::Borrowed(key)))
+            }
+            fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
+                Ok(Key(Cow::Owned(key.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(KeyVisitor)
+    }
+}
+
+/// The elements of the array that `text` is, each as written.
+///
+/// # Errors
+///
+/// When `text` is not a JSON array.
+pub fn elements(text: &str) -> Result<Vec<&str>, JsonError> {
+    read_elements(text, usize::MAX)
+}
+
+/// The same of an array that may hold so many elements; nothing more of it is read or held.
+///
+/// # Errors
+///
+/// When `text` is not a JSON array, and when it holds more than `most` elements.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::json::elements_within;
+///
+/// assert_eq!(elements_within("[1, [2, 3]]", 2)?, ["1", "[2, 3]"]);
+/// let error = elements_within("[1, 2, 3]", 2).unwrap_err();
+/// assert_eq!(error.to_string(), "it holds more than 2 elements");
+/// # Ok::<(), mcp_vary::json::JsonError>(())
+/// ```
+pub fn elements_within(text: &str, most: usize) -> Result<Vec<&str>, JsonError> {
+    let all = read_elements(text, most)?;
+    if all.len() > most {
+        let why = format!("it holds more than {most} elements");
+        return Err(JsonError::new(why));
+    }
+    Ok(all)
+}
+
+/// The elements, and one more than `most` where there are more.
+fn read_elements(text: &str, most: usize) -> Result<Vec<&str>, JsonError> {
+    if let Some(all) = skip::elements(text, most) {
+        return Ok(all);
+    }
+    let mut json = serde_json::Deserializer::from_str(text);
+    let all = (&mut json).deserialize_seq(Elements { most })?;
+    if all.len() <= most {
+        json.end()?;
+    }
+    Ok(all)
+}
+
+struct Elements {
+    most: usize,
+}
+
+impl<'de> Visitor<'de> for Elements {
+    type Value = Vec<&'de str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(element) = seq.next_element::<&'de RawValue>()? {
+            if all.len() <= self.most {
+                all.push(element.get());
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// The text of a valid JSON value that is a string, borrowed where it holds no escape; `None` when it is
+/// none, or holds what no text can.
+pub fn unquoted(value: &str) -> Option<Cow<'_, str>> {
+    let inner = value.strip_prefix('"')?.strip_suffix('"')?;
+    if !inner.contains('\\') {
+        return Some(Cow::Borrowed(inner));
+    }
+    let text = unescaped(inner).or_else(|| serde_json::from_str(value).ok());
+    text.map(Cow::Owned)
+}
+
+/// What stands between the quotes of a string, its escapes resolved; `None` where that takes more than
+/// one character for one: a code point by number, or what is no escape.
+fn unescaped(inner: &str) -> Option<String> {
+    let bytes = inner.as_bytes();
+    let mut text = String::with_capacity(inner.len());
+    let mut from = 0;
+    loop {
+        let at = skip::next_special(bytes, from);
+        text.push_str(&inner[from..at]);
+        match bytes.get(at) {
+            None => return Some(text),
+            Some(b'\\') => text.push(named(*bytes.get(at + 1)?)?),
+            Some(_) => return None,
+        }
+        from = at + 2;
+    }
+}
+
+/// The character that a letter stands for behind a backslash.
+const fn named(letter: u8) -> Option<char> {
+    Some(match letter {
+        b'"' | b'\\' | b'/' => letter as char,
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        _ => return None,
+    })
+}
+
+/// Writes `text` as a JSON string, quotes included.
+pub fn write_string(out: &mut String, text: &str) {
+    out.push('"');
+    let mut from = 0;
+    loop {
+        let at = skip::next_special(text.as_bytes(), from);
+        out.push_str(&text[from..at]);
+        match text.as_bytes().get(at) {
+            None => break,
+            Some(b'"') => out.push_str("\\\""),
+            Some(b'\\') => out.push_str("\\\\"),
+            Some(b'\n') => out.push_str("\\n"),
+            Some(b'\r') => out.push_str("\\r"),
+            Some(b'\t') => out.push_str("\\t"),
+            Some(control) => out.push_str(&format!("\\u{control:04x}")),
+        }
+        from = at + 1;
+    }
+    out.push('"');
+}
+
+/// `text` as a JSON string, quotes included.
+#[must_use]
+pub fn string(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    write_string(&mut out, text);
+    out
+}
+
+/// The JSON pointer to the member or element `token` of what `parent` points to.
+pub fn pointer(parent: &str, token: &str) -> String {
+    let token = token.replace('~', "~0").replace('/', "~1");
+    format!("{parent}/{token}")
+}

@@ -1,0 +1,457 @@
+//! Where values end: one pass over the bytes, no allocation, nothing kept.
+
+/// Where the value ends that starts at `at` in `text`, white space before it included; `None` when there
+/// is no valid one, or when its containers nest deeper than `depth`.
+///
+/// # Properties
+///
+/// What it accepts is JSON by RFC 8259. It looks at `depth` levels at most, and at no more than 128.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::json::skip;
+///
+/// let text = r#"{"a": [1, "}"]}, 2"#;
+/// assert_eq!(skip(text, 0, 128), Some(text.len() - 3));
+/// assert_eq!(skip(text, 5, 1), Some(text.len() - 4));
+///
+/// // The brackets nest one deeper than allowed; and a number has no leading zero.
+/// assert_eq!((skip(text, 0, 1), skip("01,", 0, 1)), (None, Some(1)));
+/// ```
+#[must_use]
+pub fn skip(text: &str, at: usize, depth: usize) -> Option<usize> {
+    value(text.as_bytes(), at, depth.min(super::MAX_DEPTH))
+}
+
+/// An object whose members are read one by one, in one pass; nothing of them is understood or kept.
+///
+/// # Properties
+///
+/// Whoever has read it to its [end](Self::is_at_end) has seen valid JSON. Keys may repeat, and are what
+/// stands between their quotes: one that holds a `\` is spelled with an escape.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::json::ObjectReader;
+///
+/// let mut reader = ObjectReader::open(r#"{"id": 7, "a\u0062": [1.0]}"#, 2).unwrap();
+/// assert_eq!(reader.member(), Ok(Some(("id", "7"))));
+/// assert_eq!(reader.member(), Ok(Some(("a\\u0062", "[1.0]"))));
+/// assert_eq!(reader.member(), Ok(None));
+/// assert!(reader.is_at_end());
+/// ```
+#[derive(Clone, Debug)]
+pub struct ObjectReader<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+    is_first: bool,
+}
+
+/// What was read is not valid JSON, or nests too deep.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Invalid;
+
+impl<'a> ObjectReader<'a> {
+    /// Starts to read the object that `text` is, whose containers nest no deeper than `depth`; `None` when
+    /// it does not start like one.
+    #[must_use]
+    pub fn open(text: &'a str, depth: usize) -> Option<Self> {
+        let at = space(text.as_bytes(), 0);
+        let is_object = text.as_bytes().get(at) == Some(&b'{');
+        (is_object && depth > 0).then(|| Self {
+            text,
+            at: at + 1,
+            depth: depth.min(super::MAX_DEPTH) - 1,
+            is_first: true,
+        })
+    }
+
+    /// The next key and value, both as written; `None` at the end of the object.
+    ///
+    /// # Errors
+    ///
+    /// When there is no valid member; it makes no sense to go on then.
+    pub fn member(&mut self) -> Result<Option<(&'a str, &'a str)>, Invalid> {
+        self.next_member().ok_or(Invalid)
+    }
+
+    fn next_member(&mut self) -> Option<Option<(&'a str, &'a str)>> {
+        let bytes = self.text.as_bytes();
+        let at = space(bytes, self.at);
+        let at = match (*bytes.get(at)?, self.is_first) {
+            (b'}', _) => {
+                self.at = at + 1;
+                return Some(None);
+            }
+            (b',', false) => space(bytes, at + 1),
+            (_, true) => at,
+            _ => return None,
+        };
+        self.is_first = false;
+        let end = quoted(bytes, at)?;
+        let start = space(bytes, colon(bytes, end)?);
+        self.at = value(bytes, start, self.depth)?;
+        Some(Some((
+            &self.text[at + 1..end - 1],
+            &self.text[start..self.at],
+        )))
+    }
+
+    /// Whether nothing follows the object, whose end was read.
+    #[must_use]
+    pub fn is_at_end(&self) -> bool {
+        space(self.text.as_bytes(), self.at) == self.text.len()
+    }
+}
+
+/// The elements of the array that `text` is, each as written, and one more than `most` where there are more;
+/// `None` when it is no valid array, or nests too deep.
+pub(super) fn elements(text: &str, most: usize) -> Option<Vec<&str>> {
+    let bytes = text.as_bytes();
+    let mut all = Vec::new();
+    let mut at = space(bytes, 0);
+    if bytes.get(at) != Some(&b'[') {
+        return None;
+    }
+    at = space(bytes, at + 1);
+    let mut is_open = bytes.get(at) != Some(&b']');
+    while is_open {
+        let start = space(bytes, at);
+        let end = value(bytes, start, super::MAX_DEPTH - 1)?;
+        all.push(&text[start..end]);
+        if all.len() > most {
+            return Some(all);
+        }
+        at = space(bytes, end);
+        is_open = match bytes.get(at)? {
+            b',' => true,
+            b']' => false,
+            _ => return None,
+        };
+        at += usize::from(is_open);
+    }
+    (space(bytes, at + 1) == bytes.len()).then_some(all)
+}
+
+/// How many values the JSON `text` holds, itself included; of a text that is not JSON some number.
+///
+/// An empty container counts as two: a tree of the text never has more nodes.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::json::values;
+///
+/// assert_eq!(values(r#"{"a": ["[,", 1, 2]}"#), 5);
+/// ```
+#[must_use]
+pub fn values(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let (mut count, mut at) = (1, 0);
+    while let Some(byte) = bytes.get(at) {
+        at += 1;
+        match byte {
+            b'[' | b'{' | b',' => count += 1,
+            b'"' => match string(bytes, at) {
+                Some(end) => at = end,
+                None => return count,
+            },
+            _ => {}
+        }
+    }
+    count
+}
+
+/// The containers around a place: a bit each, set for an object.
+#[derive(Default)]
+struct Around {
+    depth: usize,
+    objects: u128,
+}
+
+impl Around {
+    fn enter(&mut self, is_object: bool, limit: usize) -> Option<()> {
+        self.depth += 1;
+        self.objects = self.objects << 1 | u128::from(is_object);
+        (self.depth <= limit).then_some(())
+    }
+
+    fn leave(&mut self) {
+        self.depth -= 1;
+        self.objects >>= 1;
+    }
+
+    fn is_object(&self) -> bool {
+        self.objects & 1 == 1
+    }
+}
+
+fn value(bytes: &[u8], mut at: usize, limit: usize) -> Option<usize> {
+    let mut around = Around::default();
+    loop {
+        at = space(bytes, at);
+        at = match *bytes.get(at)? {
+            b'"' => string(bytes, at + 1)?,
+            b'{' => {
+                around.enter(true, limit)?;
+                let inside = space(bytes, at + 1);
+                // What is empty is closed below.
+                if bytes.get(inside) != Some(&b'}') {
+                    at = key(bytes, inside)?;
+                    continue;
+                }
+                inside
+            }
+            b'[' => {
+                around.enter(false, limit)?;
+                let inside = space(bytes, at + 1);
+                if bytes.get(inside) != Some(&b']') {
+                    at = inside;
+                    continue;
+                }
+                inside
+            }
+            b'-' | b'0'..=b'9' => number(bytes, at)?,
+            b't' => word(bytes, at, b"true")?,
+            b'f' => word(bytes, at, b"false")?,
+            b'n' => word(bytes, at, b"null")?,
+            _ => return None,
+        };
+        match after(bytes, at, &mut around)? {
+            Next::Value(next) => at = next,
+            Next::End(end) => return Some(end),
+        }
+    }
+}
+
+/// What follows a value.
+enum Next {
+    Value(usize),
+    End(usize),
+}
+
+/// Closes what ends here, and finds where the next value starts.
+fn after(bytes: &[u8], mut at: usize, around: &mut Around) -> Option<Next> {
+    loop {
+        if around.depth == 0 {
+            return Some(Next::End(at));
+        }
+        at = space(bytes, at);
+        match (*bytes.get(at)?, around.is_object()) {
+            (b',', true) => return key(bytes, space(bytes, at + 1)).map(Next::Value),
+            (b',', false) => return Some(Next::Value(at + 1)),
+            (b'}', true) | (b']', false) => around.leave(),
+            _ => return None,
+        }
+        at += 1;
+    }
+}
+
+/// Where the value of the key at `at` may start.
+fn key(bytes: &[u8], at: usize) -> Option<usize> {
+    colon(bytes, quoted(bytes, at)?)
+}
+
+/// The place behind the colon that comes next.
+fn colon(bytes: &[u8], at: usize) -> Option<usize> {
+    let at = space(bytes, at);
+    (bytes.get(at) == Some(&b':')).then_some(at + 1)
+}
+
+/// The end of the string whose opening quote is at `at`.
+fn quoted(bytes: &[u8], at: usize) -> Option<usize> {
+    match bytes.get(at) {
+        Some(b'"') => string(bytes, at + 1),
+        _ => None,
+    }
+}
+
+/// The first place from `at` on that holds no white space.
+fn space(bytes: &[u8], mut at: usize) -> usize {
+    while matches!(bytes.get(at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+        at += 1;
+    }
+    at
+}
+
+/// The end of the string whose first byte is at `at`.
+fn string(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at = plain(bytes, at);
+        match *bytes.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => at = escape(bytes, at + 1)?,
+            0..=0x1f => return None,
+            _ => at += 1,
+        }
+    }
+}
+
+/// The first place from `at` on where a string needs an escape; the end when it needs none.
+pub(super) fn next_special(bytes: &[u8], mut at: usize) -> usize {
+    loop {
+        at = plain(bytes, at);
+        match bytes.get(at) {
+            None => return bytes.len(),
+            Some(b'"' | b'\\' | 0..=0x1f) => return at,
+            Some(_) => at += 1,
+        }
+    }
+}
+
+/// The first place from `at` on that may hold something else than a plain byte of a string. Most strings
+/// are short: a word at a time at first, and blocks only where it goes on.
+fn plain(bytes: &[u8], mut at: usize) -> usize {
+    let short = at + 2 * WORD;
+    while let Some(word) = word_at(bytes, at) {
+        let special = special(word);
+        if special != 0 {
+            return at + special.trailing_zeros() as usize / 8;
+        }
+        at += WORD;
+        if at == short {
+            at = plain_blocks(bytes, at);
+        }
+    }
+    at
+}
+
+const WORD: usize = size_of::<u64>();
+
+fn word_at(bytes: &[u8], at: usize) -> Option<u64> {
+    let word = bytes.get(at..at + WORD)?.try_into().ok()?;
+    Some(u64::from_le_bytes(word))
+}
+
+/// The first place from `at` on whose block is not all plain.
+fn plain_blocks(bytes: &[u8], mut at: usize) -> usize {
+    // Without a branch inside, so that the compiler can compare many bytes at once.
+    let is_plain = |block: &[u8]| {
+        let special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
+        !block
+            .iter()
+            .fold(false, |found, byte| found | special(*byte))
+    };
+    while bytes.get(at..at + BLOCK).is_some_and(is_plain) {
+        at += BLOCK;
+    }
+    at
+}
+
+const BLOCK: usize = 64;
+
+/// The highest bit of the first byte that is a quote, a backslash or a control character, if there is one;
+/// bits above it mean nothing.
+const fn special(word: u64) -> u64 {
+    let quotes = word ^ (EACH * b'"' as u64);
+    let backslashes = word ^ (EACH * b'\\' as u64);
+    let control = word.wrapping_sub(EACH * 0x20) & !word;
+    let quote = quotes.wrapping_sub(EACH) & !quotes;
+    let backslash = backslashes.wrapping_sub(EACH) & !backslashes;
+    (control | quote | backslash) & (EACH * 0x80)
+}
+
+/// One in each byte.
+const EACH: u64 = u64::MAX / 255;
+
+/// The end of the escape whose backslash stands before `at`.
+fn escape(bytes: &[u8], at: usize) -> Option<usize> {
+    match *bytes.get(at)? {
+        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(at + 1),
+        b'u' => {
+            let digits = bytes.get(at + 1..at + 5)?;
+            digits.iter().all(u8::is_ascii_hexdigit).then_some(at + 5)
+        }
+        _ => None,
+    }
+}
+
+fn number(bytes: &[u8], mut at: usize) -> Option<usize> {
+    at += usize::from(bytes[at] == b'-');
+    at = match bytes.get(at)? {
+        b'0' => at + 1,
+        _ => digits(bytes, at)?,
+    };
+    if bytes.get(at) == Some(&b'.') {
+        at = digits(bytes, at + 1)?;
+    }
+    if matches!(bytes.get(at), Some(b'e' | b'E')) {
+        at += 1;
+        at += usize::from(matches!(bytes.get(at), Some(b'+' | b'-')));
+        at = digits(bytes, at)?;
+    }
+    Some(at)
+}
+
+/// The end of one digit or more.
+fn digits(bytes: &[u8], at: usize) -> Option<usize> {
+    let count = bytes
+        .get(at..)?
+        .iter()
+        .take_while(|byte| byte.is_ascii_digit());
+    let count = count.count();
+    (count > 0).then_some(at + count)
+}
+
+fn word(bytes: &[u8], at: usize, word: &[u8]) -> Option<usize> {
+    let end = at + word.len();
+    (bytes.get(at..end)? == word).then_some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn holds(text: &str, expected: &[&str]) {
+        assert_eq!(
+            elements(text, usize::MAX).as_deref(),
+            Some(expected),
+            "{text}"
+        );
+    }
+
+    /// Without the slower reader that explains what is wrong.
+    #[test]
+    fn every_array_is_read_in_one_pass() {
+        holds("[]", &[]);
+        holds(" [ ] ", &[]);
+        holds("[1]", &["1"]);
+        holds(
+            "\n[1 ,\t[2, 3],{\"]\": []} ] ",
+            &["1", "[2, 3]", "{\"]\": []}"],
+        );
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let deepest = nested(crate::MAX_DEPTH);
+        holds(&deepest, &[&deepest[1..deepest.len() - 1]]);
+        assert_eq!(elements(&nested(crate::MAX_DEPTH + 1), 9), None);
+    }
+
+    #[test]
+    fn what_is_no_array_has_no_elements() {
+        for text in [
+            "", " ", "{}", "1", "[", "[1", "[1,", "[1,]", "[,]", "[1 2]", "[1}", "[]]", "[1] 2",
+        ] {
+            assert_eq!(elements(text, 9), None, "{text}");
+        }
+    }
+
+    /// Where a mutant of the blocks would still be right, only slower: what is special is found wherever
+    /// in a word or a block it stands.
+    #[test]
+    fn what_needs_an_escape_is_found_at_every_place() {
+        for at in 0..3 * BLOCK {
+            for special in [b'"', b'\\', 0x1f, 0] {
+                let mut bytes = vec![b'a'; 4 * BLOCK];
+                bytes[at] = special;
+                assert_eq!(next_special(&bytes, 0), at, "{special}");
+                assert_eq!(next_special(&bytes, at), at, "{special}");
+                assert_eq!(next_special(&bytes, at + 1), bytes.len(), "{special}");
+            }
+        }
+    }
+}

@@ -1,0 +1,707 @@
+//! Whether arguments are what a server's schema says, in time that is known before.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{PatternOptions, ValidationError, Validator};
+use mcp_vary::ignored::shown;
+use mcp_vary::json::{self, Json};
+use serde_json::Value;
+
+use super::fault::{Fault, cut};
+
+/// The check of arguments against one schema.
+///
+/// # Properties
+///
+/// No reference is followed out of the schema. Patterns that backtrack are given up on early. What a
+/// schema asks to be looked at again and again is worked out before: arguments that are nested deeper
+/// than can be checked in time are let through, and the server decides. So are arguments of more than
+/// [`MOST_VALUES`] values. What is wrong with large ones is said without the details, since each branch of a
+/// choice holds a copy of the value that it does not take.
+#[derive(Debug)]
+pub(super) struct Check {
+    validator: Validator,
+    /// How often one value is looked at, by how deep arguments nest; deeper ones are let through.
+    effort: Vec<u64>,
+}
+
+impl Check {
+    /// Compiles the schema, or says why arguments are not checked against it.
+    pub(super) fn new(schema: &str) -> Result<Self, String> {
+        if schema.len() > LARGEST {
+            return Err(format!("it has more than {LARGEST} bytes"));
+        }
+        let read = Json::parse(schema).map_err(|error| error.to_string())?;
+        let effort = Effort::by_depth(&read);
+        if effort.is_empty() {
+            return Err("it takes too long to check values against it".to_owned());
+        }
+        let value: Value = serde_json::from_str(schema).map_err(|error| error.to_string())?;
+        let patterns = PatternOptions::fancy_regex()
+            .backtrack_limit(MOST_STEPS_BACK)
+            .size_limit(LARGEST_PATTERN);
+        let validator = jsonschema::options()
+            .offline()
+            .with_pattern_options(patterns)
+            .build(&value)
+            .map_err(|error| cut(&shown(&error.to_string()), LONGEST))?;
+        Ok(Self { validator, effort })
+    }
+
+    /// Whether the schema takes `value`; not, when that takes too long to say.
+    pub(super) fn accepts(&self, value: &str) -> bool {
+        let value = serde_json::from_str::<Value>(value);
+        value.is_ok_and(|value| self.accepts_value(&value))
+    }
+
+    /// The same of a value that was read.
+    pub(super) fn accepts_value(&self, value: &Value) -> bool {
+        depth(value) < self.effort.len() && self.validator.is_valid(value)
+    }
+
+    /// What of the arguments the schema does not take.
+    pub(super) fn faults(&self, arguments: &str) -> Vec<Fault> {
+        let values = json::values(arguments);
+        if values > MOST_VALUES {
+            return Vec::new();
+        }
+        // Numbers that no float holds, for one, are the server's to read.
+        let Ok(value) = serde_json::from_str::<Value>(arguments) else {
+            return Vec::new();
+        };
+        let Some(effort) = self.effort.get(depth(&value)) else {
+            return Vec::new();
+        };
+        if self.validator.is_valid(&value) {
+            return Vec::new();
+        }
+        // Each schema that does not take a value may make an error, with a copy of it.
+        let copied = arguments.len() + VALUE * values;
+        let errors = usize::try_from(*effort).unwrap_or(usize::MAX);
+        if errors.saturating_mul(copied) > MOST_COPIED {
+            return vec![Fault::Value {
+                path: String::new(),
+                expected: "what the tool's schema takes (they are too large to say what is wrong)"
+                    .to_owned(),
+                given: kind(&value),
+            }];
+        }
+        let mut faults = Vec::new();
+        let mut more = 0;
+        for error in self.validator.iter_errors(&value).take(MOST_COUNTED) {
+            if faults.len() < MOST_TOLD {
+                faults.push(fault(&error));
+            } else {
+                more += 1;
+            }
+        }
+        if more > 0 {
+            faults.push(Fault::More(more));
+        }
+        faults
+    }
+}
+
+fn fault(error: &ValidationError<'_>) -> Fault {
+    let error = nearest_branch(error);
+    Fault::Value {
+        path: cut(error.instance_path().as_str(), LONGEST),
+        expected: cut(&expected(error), LONGEST),
+        given: given(error),
+    }
+}
+
+/// Of the branches of a choice the one that is meant, if that is plain: its error says more than that none fits.
+fn nearest_branch<'e, 'v>(mut error: &'e ValidationError<'v>) -> &'e ValidationError<'v> {
+    // What is nested deeper is told as it is.
+    for _ in 0..4 {
+        let (ValidationErrorKind::AnyOf { context }
+        | ValidationErrorKind::OneOfNotValid { context }) = error.kind()
+        else {
+            break;
+        };
+        let Some(branch) = meant(context, error.instance_path().as_str()) else {
+            break;
+        };
+        let Some(inner) = branch.first() else {
+            break;
+        };
+        error = inner;
+    }
+    error
+}
+
+type Branch = Vec<ValidationError<'static>>;
+
+/// The only branch that is about values of the given kind, or of those the only one whose constants fit.
+fn meant<'b>(branches: &'b [Branch], at: &str) -> Option<&'b Branch> {
+    use ValidationErrorKind as Is;
+    let other_kind = |error: &ValidationError<'_>| {
+        error.instance_path().as_str() == at
+            && matches!(
+                error.kind(),
+                Is::Type { .. } | Is::Constant { .. } | Is::Enum { .. }
+            )
+    };
+    let other_constant =
+        |error: &ValidationError<'_>| matches!(error.kind(), Is::Constant { .. } | Is::Enum { .. });
+    let of_kind = || {
+        branches
+            .iter()
+            .filter(|branch| !branch.iter().any(other_kind))
+    };
+    let constant = of_kind().filter(|branch| !branch.iter().any(other_constant));
+    only(of_kind()).or_else(|| only(constant))
+}
+
+fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    let first = all.next()?;
+    all.next().is_none().then_some(first)
+}
+
+/// What the schema takes, in words.
+fn expected(error: &ValidationError<'_>) -> String {
+    use ValidationErrorKind as Is;
+    match error.kind() {
+        Is::Type { kind } => kinds(kind),
+        Is::Enum { options } => format!("one of {}", values(options)),
+        Is::Constant { expected_value } => expected_value.to_string(),
+        Is::Required { property } => format!("the property {property}"),
+        Is::AdditionalProperties { unexpected } | Is::UnevaluatedProperties { unexpected } => {
+            let names: Vec<_> = unexpected
+                .iter()
+                .take(8)
+                .map(|name| format!("`{}`", shown(name)))
+                .collect();
+            format!("no property {}", names.join(", "))
+        }
+        Is::Minimum { limit } => format!("at least {limit}"),
+        Is::Maximum { limit } => format!("at most {limit}"),
+        Is::ExclusiveMinimum { limit } => format!("more than {limit}"),
+        Is::ExclusiveMaximum { limit } => format!("less than {limit}"),
+        Is::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
+        Is::MinLength { limit } => format!("at least {limit} characters"),
+        Is::MaxLength { limit } => format!("at most {limit} characters"),
+        Is::MinItems { limit } => format!("at least {limit} elements"),
+        Is::MaxItems { limit } => format!("at most {limit} elements"),
+        Is::MinProperties { limit } => format!("at least {limit} properties"),
+        Is::MaxProperties { limit } => format!("at most {limit} properties"),
+        Is::UniqueItems => "elements that differ from each other".to_owned(),
+        Is::Pattern { pattern } => format!("a text that matches {pattern}"),
+        Is::Format { format } => format!("a text of the format {format}"),
+        Is::AnyOf { context } | Is::OneOfNotValid { context } => {
+            branches(context, error.instance_path().as_str())
+        }
+        Is::OneOfMultipleValid { .. } => "what only one of the alternatives takes".to_owned(),
+        Is::FalseSchema => "nothing".to_owned(),
+        Is::PropertyNames { error } => format!("other names of properties: {}", expected(error)),
+        other => format!("what `{}` in the tool's schema takes", other.keyword()),
+    }
+}
+
+/// What each branch of a choice takes first, and where below `at`.
+fn branches(context: &[Branch], at: &str) -> String {
+    let firsts = context.iter().take(8).filter_map(|errors| errors.first());
+    let mut all: Vec<String> = firsts
+        .map(|error| {
+            let path = error.instance_path().as_str();
+            match path.strip_prefix(at).filter(|below| !below.is_empty()) {
+                Some(below) => cut(&format!("`{below}`: {}", expected(error)), 80),
+                None => cut(&expected(error), 80),
+            }
+        })
+        .collect();
+    let mut seen = BTreeSet::new();
+    all.retain(|text| seen.insert(text.clone()));
+    all.join(", or ")
+}
+
+fn kinds(kind: &TypeKind) -> String {
+    match kind {
+        TypeKind::Single(kind) => with_article(&kind.to_string()),
+        TypeKind::Multiple(kinds) => {
+            let kinds: Vec<_> = kinds
+                .iter()
+                .map(|kind| with_article(&kind.to_string()))
+                .collect();
+            kinds.join(" or ")
+        }
+    }
+}
+
+fn with_article(kind: &str) -> String {
+    match kind {
+        "null" => "null".to_owned(),
+        "array" | "integer" | "object" => format!("an {kind}"),
+        kind => format!("a {kind}"),
+    }
+}
+
+fn values(options: &Value) -> String {
+    let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
+    let all: Vec<_> = options.iter().take(32).map(ToString::to_string).collect();
+    all.join(", ")
+}
+
+/// What was given: a short value as it is, of a long one its kind.
+fn given(error: &ValidationError<'_>) -> String {
+    if let ValidationErrorKind::Required { .. } = error.kind() {
+        return "nothing".to_owned();
+    }
+    kind(error.instance().as_ref())
+}
+
+fn kind(value: &Value) -> String {
+    match value {
+        Value::Object(members) => counted("an object", members.len(), ["property", "properties"]),
+        Value::Array(elements) => counted("an array", elements.len(), ["element", "elements"]),
+        scalar => cut(&scalar.to_string(), 80),
+    }
+}
+
+fn counted(what: &str, count: usize, [one, many]: [&str; 2]) -> String {
+    format!("{what} of {count} {}", if count == 1 { one } else { many })
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(elements) => 1 + elements.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// How often schemas are asked about one value, at most, worked out from the schema.
+///
+/// `allOf`, `anyOf` and references make one value be looked at several times, and what stands in it
+/// several times for each of them. A list of references to themselves takes two to the power of the
+/// depth without being long.
+struct Effort<'j> {
+    root: &'j Json<'j>,
+    /// By schema and by how deep values still are.
+    known: BTreeMap<(*const Json<'j>, usize), Option<u64>>,
+    /// How many schemas lead to the one that is looked at.
+    within: usize,
+}
+
+impl<'j> Effort<'j> {
+    /// The effort for values by how deep they are nested, as far as they can be checked; of no depth where none can.
+    fn by_depth(schema: &'j Json<'j>) -> Vec<u64> {
+        let mut effort = Effort {
+            root: schema,
+            known: BTreeMap::new(),
+            within: 0,
+        };
+        // What was worked out for one depth is the start for the next.
+        let depths = 0..=json::MAX_DEPTH;
+        depths
+            .map_while(|depth| effort.of(schema, depth).filter(|it| *it <= MOST_EFFORT))
+            .collect()
+    }
+
+    /// For a value that is nested `depth` deep; nothing where it never ends.
+    fn of(&mut self, schema: &'j Json<'j>, depth: usize) -> Option<u64> {
+        let place = (std::ptr::from_ref(schema), depth);
+        if let Some(known) = self.known.get(&place) {
+            return *known;
+        }
+        if self.known.len() > MOST_KNOWN || self.within > MOST_WITHIN {
+            return None;
+        }
+        // Until it is known, coming back here means that it never ends.
+        self.known.insert(place, None);
+        self.within += 1;
+        let effort = self.worked_out(schema, depth);
+        self.within -= 1;
+        self.known.insert(place, effort);
+        effort
+    }
+
+    fn worked_out(&mut self, schema: &'j Json<'j>, depth: usize) -> Option<u64> {
+        let mut here: u64 = 1;
+        let mut within: u64 = 0;
+        for (keyword, value) in schema.as_object().unwrap_or_default() {
+            let (inner, same) = parts(keyword, value);
+            for part in inner {
+                if same {
+                    here = here.saturating_add(self.of(part, depth)?);
+                } else if depth > 0 {
+                    within = within.max(self.of(part, depth - 1)?);
+                }
+            }
+            if let (true, Some(reference)) =
+                (REFERENCES.contains(&keyword.as_ref()), value.as_str())
+                && let Some(target) = self.target(reference)
+            {
+                here = here.saturating_add(self.of(target, depth)?);
+            }
+        }
+        Some(here.saturating_add(within))
+    }
+
+    fn target(&self, reference: &str) -> Option<&'j Json<'j>> {
+        use super::derive::schema::{Reference, find};
+        match Reference::parse(reference)? {
+            Reference::Pointer(tokens) => find(self.root, &tokens),
+            // It may lead anywhere.
+            Reference::Anchor => Some(self.root),
+        }
+    }
+}
+
+/// The schemas under a keyword, and whether they are about the same value.
+fn parts<'j>(keyword: &str, value: &'j Json<'j>) -> (Vec<&'j Json<'j>>, bool) {
+    let named = || {
+        value
+            .as_object()
+            .unwrap_or_default()
+            .iter()
+            .map(|(_, schema)| schema)
+            .collect()
+    };
+    match keyword {
+        "allOf" | "anyOf" | "oneOf" => {
+            (value.as_array().unwrap_or_default().iter().collect(), true)
+        }
+        "if" | "then" | "else" | "not" => (vec![value], true),
+        "dependentSchemas" | "dependencies" => (named(), true),
+        "properties" | "patternProperties" => (named(), false),
+        "items" | "prefixItems" if value.as_array().is_some() => {
+            (value.as_array().unwrap_or_default().iter().collect(), false)
+        }
+        "items"
+        | "additionalItems"
+        | "additionalProperties"
+        | "contains"
+        | "propertyNames"
+        | "unevaluatedItems"
+        | "unevaluatedProperties" => (vec![value], false),
+        _ => (Vec::new(), true),
+    }
+}
+
+const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+
+/// A longer schema is not compiled.
+const LARGEST: usize = 512 * 1024;
+/// How often one value is looked at.
+const MOST_EFFORT: u64 = 100_000;
+/// How many places are worked out.
+const MOST_KNOWN: usize = 200_000;
+/// A longer row of schemas is not followed.
+const MOST_WITHIN: usize = 512;
+const MOST_STEPS_BACK: usize = 10_000;
+const LARGEST_PATTERN: usize = 1024 * 1024;
+/// Arguments of more values are not checked under a dialect: a tree of them takes some 300 bytes for each.
+pub const MOST_VALUES: usize = 100_000;
+/// What one value costs in a tree, in bytes, beside its text; objects of one member cost most.
+const VALUE: usize = 300;
+/// Bytes that the errors of one check may copy.
+const MOST_COPIED: usize = 16 << 20;
+/// How many faults are told, and how many counted.
+const MOST_TOLD: usize = 8;
+const MOST_COUNTED: usize = 100;
+/// What is expected is told in at most as many characters.
+const LONGEST: usize = 300;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn says(schema: &str, arguments: &str, expected: &[&str]) {
+        let check = Check::new(schema).unwrap();
+        let faults: Vec<_> = check
+            .faults(arguments)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(faults, expected, "of {arguments}");
+    }
+
+    /// SV-11: what a variant's schema lets through is checked against the server's.
+    #[test]
+    fn a_fault_says_where_what_and_what_instead() {
+        let schema = r##"{"type": "object", "required": ["q"], "additionalProperties": false, "properties": {
+            "q": {"type": "string", "minLength": 2, "pattern": "^[a-z]+$"},
+            "sort": {"enum": ["new", "old"]},
+            "limits": {"type": "array", "items": {"type": ["integer", "null"], "maximum": 9}, "maxItems": 2},
+            "by": {"anyOf": [{"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}, {"type": "string"}]}
+        }}"##;
+        says(
+            schema,
+            r#"{"q": "ok", "by": "x", "limits": [1, null]}"#,
+            &[],
+        );
+        says(schema, "{}", &["expected the property \"q\", got nothing"]);
+        says(
+            schema,
+            r#"{"q": "a"}"#,
+            &["`/q`: expected at least 2 characters, got \"a\""],
+        );
+        says(
+            schema,
+            r#"{"q": "A1"}"#,
+            &["`/q`: expected a text that matches ^[a-z]+$, got \"A1\""],
+        );
+        says(
+            schema,
+            r#"{"q": "ok", "sort": "best", "z": 1}"#,
+            &[
+                "`/sort`: expected one of \"new\", \"old\", got \"best\"",
+                "expected no property `z`, got an object of 3 properties",
+            ],
+        );
+        says(
+            schema,
+            r#"{"q": "ok", "limits": [10, "1", 2]}"#,
+            &[
+                "`/limits`: expected at most 2 elements, got an array of 3 elements",
+                "`/limits/0`: expected at most 9, got 10",
+                "`/limits/1`: expected null or an integer, got \"1\"",
+            ],
+        );
+        says(
+            schema,
+            r#"{"q": "ok", "by": {"id": "7"}}"#,
+            &["`/by/id`: expected an integer, got \"7\""],
+        );
+        says(
+            schema,
+            r#"{"q": "ok", "by": 7}"#,
+            &["`/by`: expected an object, or a string, got 7"],
+        );
+    }
+
+    #[test]
+    fn of_a_choice_the_branch_that_is_meant_is_told() {
+        let schema = r#"{"properties": {"f": {"oneOf": [
+            {"type": "object", "properties": {"kind": {"const": "all"}, "n": {"type": "integer"}}, "required": ["kind"]},
+            {"type": "object", "properties": {"kind": {"const": "one"}, "id": {"type": "string"}}, "required": ["kind", "id"]}
+        ]}}, "anyOf": [{"required": ["f"]}, {"required": ["g"]}]}"#;
+        says(
+            schema,
+            r#"{"f": {"kind": "one", "id": 7}}"#,
+            &["`/f/id`: expected a string, got 7"],
+        );
+        says(
+            schema,
+            r#"{"f": {"kind": "two", "id": "7"}}"#,
+            &[
+                "`/f`: expected `/kind`: \"all\", or `/kind`: \"one\", got an object of 2 properties",
+            ],
+        );
+        says(
+            schema,
+            "{}",
+            &["expected the property \"f\", or the property \"g\", got an object of 0 properties"],
+        );
+    }
+
+    #[test]
+    fn faults_are_bounded_in_number_and_length() {
+        let check =
+            Check::new(r#"{"properties": {"a": {"items": {"type": "string", "maxLength": 1}}}}"#)
+                .unwrap();
+        let many = format!(r#"{{"a": [{}0]}}"#, "0, ".repeat(500));
+        let faults = check.faults(&many);
+        assert_eq!(faults.len(), 9);
+        assert_eq!(faults[8], Fault::More(92));
+        let long = format!(r#"{{"a": ["{}"]}}"#, "x".repeat(100_000));
+        assert!(check.faults(&long)[0].to_string().len() < 600);
+    }
+
+    /// Each branch would hold a copy of the array.
+    #[test]
+    fn a_large_value_that_no_branch_takes_is_refused_without_details() {
+        let branches = r#"{"type":"integer"},"#.repeat(200);
+        let schema = format!(
+            r#"{{"properties": {{"a": {{"anyOf": [{}]}}}}}}"#,
+            branches.trim_end_matches(',')
+        );
+        let array = |elements: usize| format!(r#"{{"a": [0{}]}}"#, ",0".repeat(elements - 1));
+        says(
+            &schema,
+            &array(10),
+            &["`/a`: expected an integer, got an array of 10 elements"],
+        );
+        says(
+            &schema,
+            &array(10_000),
+            &[
+                "expected what the tool's schema takes (they are too large to say what is wrong), got an object of 1 property",
+            ],
+        );
+        // The server decides.
+        says(&schema, &array(MOST_VALUES), &[]);
+    }
+
+    #[test]
+    fn a_schema_that_cannot_be_compiled_says_why() {
+        #[track_caller]
+        fn refused(schema: &str, why: &str) {
+            let refused = Check::new(schema).unwrap_err();
+            assert!(refused.contains(why), "{refused}");
+        }
+        refused(
+            r#"{"$ref": "https://example.com/schema.json"}"#,
+            "example.com",
+        );
+        refused(r#"{"type": 7}"#, "");
+        refused("{", "");
+        refused(r##"{"$ref": "#"}"##, "too long");
+        refused(
+            r##"{"$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"}"##,
+            "too long",
+        );
+        let big = format!(r#"{{"enum": ["{}"]}}"#, "x".repeat(600_000));
+        refused(&big, "more than");
+    }
+
+    #[test]
+    fn large_schemas_and_patterns_have_limits() {
+        let described = |length: usize| {
+            let schema = |words: &str| format!(r#"{{"description":"{words}"}}"#);
+            Check::new(&schema(&"x".repeat(length - schema("").len())))
+        };
+        assert!(described(524_288).is_ok());
+        let error = described(524_289).unwrap_err();
+        assert!(error.contains("more than 524288 bytes"), "{error}");
+        let pattern = |pattern: &str| Check::new(&format!(r#"{{"pattern":"{pattern}"}}"#));
+        assert!(pattern("^[a-z0-9.]{1,64}@[a-z0-9]{1,64}$").is_ok());
+        assert!(pattern("^(\\\\w{1,100}){100}$").is_err());
+    }
+
+    #[test]
+    fn what_would_take_for_ever_is_let_through() {
+        let doubled: Vec<String> = (0..40)
+            .map(|at| {
+                let next = at + 1;
+                format!(r##""d{at}": {{"allOf": [{{"$ref": "#/$defs/d{next}"}}, {{"$ref": "#/$defs/d{next}"}}]}}"##)
+            })
+            .collect();
+        let schema = format!(
+            r##"{{"$ref": "#/$defs/d0", "$defs": {{{}, "d40": {{}}}}}}"##,
+            doubled.join(",")
+        );
+        assert!(Check::new(&schema).unwrap_err().contains("too long"));
+
+        let recursive = r##"{"allOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}], "type": "object"}"##;
+        let check = Check::new(recursive).unwrap();
+        let deepest = check.effort.len() - 1;
+        assert!((5..40).contains(&deepest), "{deepest}");
+        let nested = |depth: usize| format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
+        assert!(!check.faults(&nested(3)).is_empty());
+        assert!(check.faults(&nested(100)).is_empty());
+    }
+
+    #[test]
+    fn what_is_as_deep_as_can_be_checked_is_checked() {
+        let schema = |keyword: &str, kind: &str| {
+            let part = format!(r##"{{{keyword}: {{"$ref": "#"}}}}"##);
+            format!(r#"{{"allOf": [{part}, {part}], "type": "{kind}"}}"#)
+        };
+        let lists = schema(r#""items""#, "array");
+        let maps = schema(r#""additionalProperties""#, "object");
+        for (schema, start, end) in [(lists, "[", "]"), (maps, r#"{"a":"#, "}")] {
+            let check = Check::new(&schema).unwrap();
+            let nested = |depth: usize| format!("{}1{}", start.repeat(depth), end.repeat(depth));
+            let deepest = check.effort.len() - 1;
+            assert!(!check.faults(&nested(deepest)).is_empty());
+            assert!(check.faults(&nested(deepest + 1)).is_empty());
+        }
+    }
+
+    #[test]
+    fn every_schema_that_looks_at_a_value_is_counted() {
+        #[track_caller]
+        fn takes(schema: &str, flat: u64, nested: u64) {
+            let schema = Json::parse(schema).unwrap();
+            let mut effort = Effort {
+                root: &schema,
+                known: BTreeMap::new(),
+                within: 0,
+            };
+            let efforts = [0, 1].map(|depth| effort.of(&schema, depth));
+            assert_eq!(efforts, [Some(flat), Some(nested)]);
+        }
+        takes("{}", 1, 1);
+        takes(r#"{"const": {"not": {}}}"#, 1, 1);
+        for list in ["allOf", "anyOf", "oneOf"] {
+            takes(&format!(r#"{{"{list}": [{{}}, {{"not": {{}}}}]}}"#), 4, 4);
+        }
+        takes(r#"{"if": {}, "then": {}, "else": {}, "not": {}}"#, 5, 5);
+        takes(
+            r#"{"dependentSchemas": {"a": {}}, "dependencies": {"b": {}, "c": ["d"]}}"#,
+            4,
+            4,
+        );
+        takes(
+            r#"{"properties": {"a": {}, "b": {"not": {}}}, "patternProperties": {"c": {}}}"#,
+            1,
+            3,
+        );
+        for inner in [
+            "items",
+            "additionalItems",
+            "additionalProperties",
+            "contains",
+            "propertyNames",
+        ] {
+            takes(&format!(r#"{{"{inner}": {{"not": {{}}}}}}"#), 1, 3);
+        }
+        takes(r#"{"items": [{}, {"not": {}}]}"#, 1, 3);
+        takes(
+            r#"{"prefixItems": [{"not": {}}], "unevaluatedItems": {}}"#,
+            1,
+            3,
+        );
+        takes(r#"{"unevaluatedProperties": {"not": {}}}"#, 1, 3);
+        // One after the other, however many, is no row of schemas that lead to each other.
+        takes(
+            &format!(r#"{{"allOf": [{}]}}"#, vec!["{}"; 600].join(",")),
+            601,
+            601,
+        );
+    }
+
+    #[test]
+    fn a_row_of_schemas_is_followed_so_far() {
+        let effort = |length: usize| {
+            let one = |at: usize| format!(r##""d{at}": {{"$ref": "#/$defs/d{}"}}"##, at + 1);
+            let row: Vec<String> = (0..length).map(one).collect();
+            let row = row.join(",");
+            let schema =
+                format!(r##"{{"$ref": "#/$defs/d0", "$defs": {{{row}, "d{length}": {{}}}}}}"##);
+            Effort::by_depth(&Json::parse(&schema).unwrap()).len()
+        };
+        assert_eq!(effort(MOST_WITHIN - 1), 129);
+        assert_eq!(effort(MOST_WITHIN), 0);
+    }
+
+    #[test]
+    fn ordinary_recursion_is_checked_as_deep_as_it_goes() {
+        let schema = r##"{"type": "object", "properties": {"next": {"$ref": "#"}, "n": {"type": "integer"}}}"##;
+        let check = Check::new(schema).unwrap();
+        assert_eq!(check.effort.len(), 129);
+        let nested = format!(
+            "{}{}{}",
+            r#"{"next":"#.repeat(60),
+            r#"{"n": "x"}"#,
+            "}".repeat(60)
+        );
+        assert_eq!(check.faults(&nested).len(), 1);
+    }
+
+    #[test]
+    fn patterns_that_backtrack_are_given_up_on() {
+        let schema = r#"{"properties": {"a": {"pattern": "^(?=(a+)+$)(a|aa)+\\1$"}}}"#;
+        let check = Check::new(schema).unwrap();
+        let text = format!(r#"{{"a": "{}!"}}"#, "a".repeat(5_000));
+        let (done, finished) = std::sync::mpsc::channel();
+        std::thread::spawn(move || done.send(check.faults(&text).len()));
+        let faults = finished.recv_timeout(std::time::Duration::from_secs(60));
+        assert_eq!(faults, Ok(1), "the pattern is not followed for ever");
+    }
+}

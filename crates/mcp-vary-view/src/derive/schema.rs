@@ -1,0 +1,526 @@
+//! Input schemas without prose, accepting the same arguments.
+//!
+//! JSON Schema, drafts 4 to 2020-12. What a key means depends on where it stands: under
+//! `properties` it names a property, in a schema it is a keyword, in `enum`, `const` and `default`
+//! it is data. So the walk follows only the keywords that hold schemas, and leaves everything else
+//! as it was written.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use mcp_vary::json::{Json, JsonError};
+
+/// The schema without prose, or as it is where that could change what it accepts.
+pub(crate) fn compact(schema: &str) -> Result<String, JsonError> {
+    let schema = Json::parse(schema)?;
+    let mut compacted = schema.clone();
+    let safe = compact_in_place(&mut compacted).is_some();
+    Ok(if safe { compacted } else { schema }.to_json())
+}
+
+/// Nothing when the schema is in an unknown dialect, or what a reference means could have changed.
+fn compact_in_place(schema: &mut Json<'_>) -> Option<()> {
+    let dialect = dialect(schema)?;
+    let mut closes = false;
+    visit(schema, &mut |key, _| {
+        closes |= key == "unevaluatedProperties"
+    });
+    strip(schema, closes);
+
+    let references = references(schema)?;
+    let bases = references.is_empty() || !has_inner_base(schema, dialect);
+    let found = |reference: &Reference| match reference {
+        Reference::Anchor => true,
+        Reference::Pointer(tokens) => find(schema, tokens).is_some(),
+    };
+    if !(bases && references.iter().all(found)) {
+        return None;
+    }
+    if !references.contains(&Reference::Anchor) {
+        let used = used_definitions(schema);
+        DEFINITIONS
+            .iter()
+            .for_each(|keyword| keep_definitions(schema, keyword, &used));
+    }
+    if PORTABLE_DIALECTS.contains(&dialect) && is_portable(schema, true) {
+        retain(schema, |keyword, _| keyword != "$schema");
+    }
+    Some(())
+}
+
+type Member<'a> = (Cow<'a, str>, Json<'a>);
+
+/// Takes the prose out of the schema and of those in it, and what says nothing.
+///
+/// `closes` says that there is an `unevaluatedProperties`, to which `additionalProperties: true`
+/// does say something: that no property is left for it.
+fn strip(schema: &mut Json<'_>, closes: bool) {
+    let Json::Object(members) = schema else {
+        return;
+    };
+    members.retain(|(keyword, value)| !is_prose(keyword, value));
+    for (keyword, value) in members.iter_mut() {
+        subschemas(keyword, value).for_each(|schema| strip(schema, closes));
+    }
+    members.retain(|(keyword, value)| match keyword.as_ref() {
+        "additionalProperties" => closes || !allows_everything(value),
+        "propertyNames" => !allows_every_name(value),
+        _ => true,
+    });
+}
+
+/// Whether the keyword is for people and holds what it should: a schema that misuses one of them
+/// is invalid, and stays so.
+fn is_prose(keyword: &str, value: &Json<'_>) -> bool {
+    match keyword {
+        "$comment" | "description" | "title" => value.as_str().is_some(),
+        "examples" => value.as_array().is_some(),
+        _ => false,
+    }
+}
+
+fn allows_everything(schema: &Json<'_>) -> bool {
+    *schema == Json::Bool(true) || schema.as_object().is_some_and(<[_]>::is_empty)
+}
+
+/// Whether the schema asks of a name at most that it is a string.
+fn allows_every_name(schema: &Json<'_>) -> bool {
+    let string =
+        |(keyword, value): &Member<'_>| keyword == "type" && value.as_str() == Some("string");
+    *schema == Json::Bool(true)
+        || schema
+            .as_object()
+            .is_some_and(|members| members.iter().all(string))
+}
+
+/// What a keyword holds, in any draft.
+enum Holds {
+    /// A schema, or an array of them.
+    Schemas,
+    /// Schemas by name.
+    Named,
+    /// Data, or nothing that is known here.
+    Other,
+}
+
+fn holds(keyword: &str) -> Holds {
+    match keyword {
+        "additionalItems"
+        | "additionalProperties"
+        | "allOf"
+        | "anyOf"
+        | "contains"
+        | "contentSchema"
+        | "else"
+        | "if"
+        | "items"
+        | "not"
+        | "oneOf"
+        | "prefixItems"
+        | "propertyNames"
+        | "then"
+        | "unevaluatedItems"
+        | "unevaluatedProperties" => Holds::Schemas,
+        "$defs" | "definitions" | "dependencies" | "dependentSchemas" | "patternProperties"
+        | "properties" => Holds::Named,
+        _ => Holds::Other,
+    }
+}
+
+/// The schemas that stand under a keyword. (`dependencies` may hold arrays of names: no schemas,
+/// and no harm in asking.)
+fn subschemas<'s, 'a>(
+    keyword: &str,
+    value: &'s mut Json<'a>,
+) -> Box<dyn Iterator<Item = &'s mut Json<'a>> + 's> {
+    match (holds(keyword), value) {
+        (Holds::Schemas, Json::Array(schemas)) => Box::new(schemas.iter_mut()),
+        (Holds::Schemas, schema) => Box::new(std::iter::once(schema)),
+        (Holds::Named, Json::Object(named)) => Box::new(named.iter_mut().map(|(_, schema)| schema)),
+        _ => Box::new(std::iter::empty()),
+    }
+}
+
+/// The draft that `$schema` names; the newest when there is none, since that is what MCP says.
+fn dialect(schema: &Json<'_>) -> Option<&'static str> {
+    let Some(named) = schema.get("$schema") else {
+        return Some(DIALECTS[0]);
+    };
+    let named = named.as_str()?;
+    let named = named
+        .strip_prefix("https://")
+        .or_else(|| named.strip_prefix("http://"))?;
+    let named = named.strip_suffix('#').unwrap_or(named);
+    DIALECTS.into_iter().find(|dialect| named == *dialect)
+}
+
+/// Whether a schema reads the same in every one of [`PORTABLE_DIALECTS`], and so needs no
+/// `$schema`: a peer may take any of them for its default.
+fn is_portable(schema: &Json<'_>, root: bool) -> bool {
+    let Some(members) = schema.as_object() else {
+        return true;
+    };
+    members
+        .iter()
+        .all(|(keyword, value)| match keyword.as_ref() {
+            "$schema" => root,
+            "items" => value.as_array().is_none() && is_portable(value, false),
+            "properties" | "patternProperties" => {
+                let named = value.as_object().unwrap_or_default();
+                named.iter().all(|(_, schema)| is_portable(schema, false))
+            }
+            "allOf" | "anyOf" | "oneOf" => {
+                let schemas = value.as_array().unwrap_or_default();
+                schemas.iter().all(|schema| is_portable(schema, false))
+            }
+            "additionalProperties" | "not" | "propertyNames" => is_portable(value, false),
+            other => PORTABLE.contains(&other) || other.starts_with("x-"),
+        })
+}
+
+/// Where a `$ref` points, within its own schema.
+#[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Reference {
+    /// `#`, `#/$defs/a`
+    Pointer(Vec<String>),
+    /// `#a`
+    Anchor,
+}
+
+impl Reference {
+    pub(crate) fn parse(reference: &str) -> Option<Self> {
+        let fragment = percent_decoded(reference.strip_prefix('#')?)?;
+        let Some(pointer) = fragment.strip_prefix('/') else {
+            return Some(if fragment.is_empty() {
+                Self::Pointer(Vec::new())
+            } else {
+                Self::Anchor
+            });
+        };
+        let token = |token: &str| token.replace("~1", "/").replace("~0", "~");
+        Some(Self::Pointer(pointer.split('/').map(token).collect()))
+    }
+
+    /// The definition that it leads to or through, as keyword and name.
+    fn definition(self) -> Option<(String, String)> {
+        let Self::Pointer(tokens) = self else {
+            return None;
+        };
+        let mut tokens = tokens.into_iter();
+        let keyword = tokens
+            .next()
+            .filter(|keyword| DEFINITIONS.contains(&keyword.as_str()))?;
+        Some((keyword, tokens.next()?))
+    }
+}
+
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut parts = text.split('%');
+    let mut decoded = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        decoded.push(u8::from_str_radix(part.get(..2)?, 16).ok()?);
+        decoded.extend_from_slice(&part.as_bytes()[2..]);
+    }
+    String::from_utf8(decoded).ok()
+}
+
+/// Every reference in `json`, in data too; nothing when one leads out of it, or when there are more
+/// than anyone writes.
+fn references(json: &Json<'_>) -> Option<BTreeSet<Reference>> {
+    let mut found = BTreeSet::new();
+    let mut all = true;
+    visit(json, &mut |key, value| {
+        // Where the value is no string, `$ref` is the name of a property.
+        if let (true, Some(text)) = (REFERENCES.contains(&key), value.as_str()) {
+            let reference = Reference::parse(text).filter(|_| found.len() < MOST_REFERENCES);
+            all &= reference.is_some();
+            found.extend(reference);
+        }
+    });
+    all.then_some(found)
+}
+
+/// Whether pointers below the root may start elsewhere than at the root.
+fn has_inner_base(schema: &Json<'_>, dialect: &str) -> bool {
+    let base = if dialect == DRAFT_4 { "id" } else { "$id" };
+    let mut bases = 0;
+    visit(schema, &mut |key, value| {
+        bases += usize::from(key == base && value.as_str().is_some())
+    });
+    bases > usize::from(schema.get(base).is_some())
+}
+
+/// The schema at a pointer that goes through nothing but schemas.
+pub(crate) fn find<'s, 'a>(schema: &'s Json<'a>, pointer: &[String]) -> Option<&'s Json<'a>> {
+    let [keyword, rest @ ..] = pointer else {
+        return matches!(schema, Json::Object(_) | Json::Bool(_)).then_some(schema);
+    };
+    let value = schema.get(keyword)?;
+    match (holds(keyword), value, rest) {
+        (Holds::Schemas, Json::Array(schemas), [index, rest @ ..]) => {
+            find(schemas.get(index.parse::<usize>().ok()?)?, rest)
+        }
+        (Holds::Schemas, schema, _) => find(schema, rest),
+        (Holds::Named, named, [name, rest @ ..]) => find(named.get(name)?, rest),
+        _ => None,
+    }
+}
+
+/// The definitions that are used, directly or by a used one, as keyword and name.
+fn used_definitions(schema: &Json<'_>) -> BTreeSet<(String, String)> {
+    let mut rest = schema.clone();
+    retain(&mut rest, |keyword, _| !DEFINITIONS.contains(&keyword));
+    let mut pending = references(&rest).unwrap_or_default();
+    let mut used = BTreeSet::new();
+    while let Some(reference) = pending.pop_first() {
+        let Some((keyword, name)) = reference.definition() else {
+            continue;
+        };
+        if used.insert((keyword.clone(), name.clone())) {
+            let definition = schema.get(&keyword).and_then(|named| named.get(&name));
+            pending.extend(definition.and_then(references).unwrap_or_default());
+        }
+    }
+    used
+}
+
+fn keep_definitions(schema: &mut Json<'_>, keyword: &str, used: &BTreeSet<(String, String)>) {
+    retain(schema, |key, value| {
+        let (true, Json::Object(named)) = (key == keyword, value) else {
+            return true;
+        };
+        named.retain(|(name, _)| used.contains(&(keyword.to_owned(), name.to_string())));
+        !named.is_empty()
+    });
+}
+
+/// Shows every member of every object in `json`, whatever it means.
+fn visit(json: &Json<'_>, see: &mut impl FnMut(&str, &Json<'_>)) {
+    match json {
+        Json::Object(members) => members.iter().for_each(|(key, value)| {
+            see(key, value);
+            visit(value, see);
+        }),
+        Json::Array(elements) => elements.iter().for_each(|element| visit(element, see)),
+        _ => {}
+    }
+}
+
+/// Keeps the members that `keep` says, where `json` is an object.
+fn retain<'a>(json: &mut Json<'a>, mut keep: impl FnMut(&str, &mut Json<'a>) -> bool) {
+    if let Json::Object(members) = json {
+        members.retain_mut(|(key, value)| keep(key, value));
+    }
+}
+
+const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
+/// A schema with more different references is listed as it is: each costs a walk.
+const MOST_REFERENCES: usize = 1000;
+
+const DRAFT_4: &str = "json-schema.org/draft-04/schema";
+/// Newest first.
+const DIALECTS: [&str; 5] = [
+    "json-schema.org/draft/2020-12/schema",
+    "json-schema.org/draft/2019-09/schema",
+    "json-schema.org/draft-07/schema",
+    "json-schema.org/draft-06/schema",
+    DRAFT_4,
+];
+const PORTABLE_DIALECTS: &[&str] = DIALECTS.split_at(3).0;
+
+/// Keywords that read the same in every one of those, and hold no schemas.
+///
+/// Not here: `$ref` (its neighbours count or not), `format` and `content*` (asserted or not),
+/// `definitions`, `dependencies` and whatever one of the drafts does not have.
+const PORTABLE: [&str; 21] = [
+    "const",
+    "default",
+    "deprecated",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "pattern",
+    "readOnly",
+    "required",
+    "type",
+    "uniqueItems",
+    "writeOnly",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn compacts(cases: &[(&str, &str)]) {
+        for (schema, compacted) in cases {
+            assert_eq!(compact(schema).unwrap(), *compacted, "of {schema}");
+        }
+    }
+
+    #[track_caller]
+    fn stays(schemas: &[&str]) {
+        for schema in schemas {
+            assert_eq!(compact(schema).unwrap(), *schema);
+        }
+    }
+
+    #[test]
+    fn prose_goes() {
+        compacts(&[
+            (
+                r##"{"title": "T", "type": "object", "description": "D", "$comment": "C", "examples": [{}]}"##,
+                r#"{"type":"object"}"#,
+            ),
+            (
+                r#"{"properties": {"a": {"items": [{"title": "T"}, {"anyOf": [{"description": "D"}, true]}]}}}"#,
+                r#"{"properties":{"a":{"items":[{},{"anyOf":[{},true]}]}}}"#,
+            ),
+            (
+                r#"{"dependencies": {"a": ["title"], "b": {"title": "T"}}, "patternProperties": {"title": {"title": "T"}}}"#,
+                r#"{"dependencies":{"a":["title"],"b":{}},"patternProperties":{"title":{}}}"#,
+            ),
+        ]);
+    }
+
+    #[test]
+    fn properties_with_the_names_of_keywords_stay() {
+        stays(&[
+            r#"{"properties":{"description":{"type":"string"},"title":{},"default":{},"examples":{},"$comment":{},"properties":{"type":"object"},"$ref":{"type":"string"}}}"#,
+            r#"{"dependentSchemas":{"title":{"required":["description"]}}}"#,
+            r##"{"$defs":{"title":{"type":"null"}},"properties":{"a":{"$ref":"#/$defs/title"}}}"##,
+            r##"{"properties":{"description":{"type":"string"},"a":{"$ref":"#/properties/description"}}}"##,
+        ]);
+    }
+
+    #[test]
+    fn data_and_unknown_keywords_stay() {
+        stays(&[
+            r#"{"enum":[{"title":"T","description":"D"}]}"#,
+            r#"{"const":{"properties":{"a":{"title":"T"}}}}"#,
+            r#"{"default":{"description":"D","examples":[]}}"#,
+            r#"{"x-mcp-header":"Region","x-ui":{"title":"T"},"markdownDescription":"M"}"#,
+            r#"{"minimum":1.10,"maximum":1e400}"#,
+        ]);
+    }
+
+    #[test]
+    fn a_schema_that_misuses_prose_stays_invalid() {
+        stays(&[r#"{"description":{"type":"string"},"title":1,"examples":"none"}"#]);
+        stays(&["true", "[]", "null", r#"{"properties":[{"title":"T"}]}"#]);
+    }
+
+    #[test]
+    fn what_allows_everything_goes_unless_it_is_evaluated() {
+        compacts(&[
+            (r#"{"additionalProperties": true}"#, "{}"),
+            (r#"{"additionalProperties": {"description": "Any."}}"#, "{}"),
+            (
+                r#"{"propertyNames": {"type": "string", "title": "N"}}"#,
+                "{}",
+            ),
+        ]);
+        stays(&[
+            r#"{"additionalProperties":false}"#,
+            r#"{"allOf":[{"additionalProperties":true}],"unevaluatedProperties":false}"#,
+            r#"{"propertyNames":{"type":"number"}}"#,
+            r#"{"propertyNames":{"maxLength":3}}"#,
+        ]);
+    }
+
+    #[test]
+    fn definitions_that_nothing_uses_go() {
+        compacts(&[
+            (
+                r##"{"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/b~1%62"}, "b/b": {"title": "T"}, "c": {"$ref": "#/$defs/c"}}}"##,
+                r##"{"properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"$ref":"#/$defs/b~1%62"},"b/b":{}}}"##,
+            ),
+            (
+                r#"{"type": "object", "definitions": {"a": {}}}"#,
+                r#"{"type":"object"}"#,
+            ),
+            (
+                r##"{"$ref": "#/$defs/a/properties/title", "$defs": {"a": {"properties": {"title": {"title": "T"}}}}}"##,
+                r##"{"$ref":"#/$defs/a/properties/title","$defs":{"a":{"properties":{"title":{}}}}}"##,
+            ),
+        ]);
+        stays(&[r##"{"$defs":{"a":{"$anchor":"x"}},"items":{"$ref":"#x"}}"##]);
+    }
+
+    #[test]
+    fn references_that_cannot_be_followed_leave_the_schema_as_it_is() {
+        for reference in [
+            "#/examples/0",
+            "#/properties",
+            "#/properties/missing",
+            "#/components/schemas/a",
+            "#/additionalProperties",
+            "#/%",
+            "#/%FF",
+            "https://example.com/schema",
+            "other.json#/title",
+            "",
+        ] {
+            stays(&[&format!(
+                r#"{{"title":"T","examples":[{{}}],"additionalProperties":true,"properties":{{"a":{{"$ref":"{reference}"}}}}}}"#
+            )]);
+        }
+        stays(&[
+            r##"{"title":"T","properties":{"a":{"$id":"https://example.com/a","$ref":"#/title"}}}"##,
+            r##"{"$schema":"http://json-schema.org/draft-04/schema#","title":"T","items":{"id":"a","$ref":"#"}}"##,
+        ]);
+    }
+
+    #[test]
+    fn more_references_than_anyone_writes_leave_the_schema_as_it_is() {
+        let schema = |references: usize| {
+            let part = |at| format!(r##""{at}":{{}},"to {at}":{{"$ref":"#/properties/{at}"}}"##);
+            let parts: Vec<String> = (0..references).map(part).collect();
+            format!(r#"{{"title":"T","properties":{{{}}}}}"#, parts.join(","))
+        };
+        let many = schema(MOST_REFERENCES);
+        compacts(&[(&many, &many.replace(r#""title":"T","#, ""))]);
+        stays(&[&schema(MOST_REFERENCES + 1)]);
+    }
+
+    #[test]
+    fn a_dialect_goes_only_where_all_read_the_same() {
+        for dialect in [
+            "http://json-schema.org/draft-07/schema#",
+            "https://json-schema.org/draft/2020-12/schema",
+        ] {
+            compacts(&[(
+                &format!(
+                    r#"{{"$schema": "{dialect}", "type": "object", "properties": {{"a": {{"enum": [1]}}}}}}"#
+                ),
+                r#"{"type":"object","properties":{"a":{"enum":[1]}}}"#,
+            )]);
+            for rest in [
+                r#""items":[{}]"#,
+                r#""prefixItems":[{}]"#,
+                r#""properties":{"a":{"format":"uri"}}"#,
+                r##""properties":{"a":{"$ref":"#"}}"##,
+                r#""anyOf":[{"dependencies":{}}]"#,
+                r#""unevaluatedProperties":false"#,
+                r#""unknown":{}"#,
+            ] {
+                stays(&[&format!(r#"{{"$schema":"{dialect}",{rest}}}"#)]);
+            }
+        }
+        stays(&[
+            r#"{"$schema":"http://json-schema.org/draft-04/schema#","type":"integer"}"#,
+            r#"{"$schema":"https://example.com/dialect","title":"T"}"#,
+            r#"{"$schema":7,"title":"T"}"#,
+        ]);
+    }
+}

@@ -1,0 +1,251 @@
+//! Parameters as Gemini's function declarations take them.
+
+use std::borrow::Cow;
+
+use mcp_vary::json::Json;
+
+use super::reading::{Reader, References};
+use super::told::{Choice, Kind, Number, Object, Text, Told};
+use super::words;
+
+type Member<'j> = (Cow<'j, str>, Json<'j>);
+
+/// The schema of a tool's arguments with nothing but keywords of Gemini's `Schema`.
+pub(super) fn schema<'j>(schema: &'j Json<'j>) -> Json<'j> {
+    let (told, object) = Reader::new(schema, References::Inline).root();
+    let mut members = Vec::new();
+    push_text(&mut members, "title", told.title.map(Cow::Borrowed));
+    push_text(
+        &mut members,
+        "description",
+        told.description.map(Cow::Borrowed),
+    );
+    push_text(&mut members, "type", Some(Cow::Borrowed("object")));
+    members.push((Cow::Borrowed("properties"), properties(&object)));
+    push_required(&mut members, &object);
+    Json::Object(members)
+}
+
+fn place<'j>(told: &Told<'j>) -> Json<'j> {
+    if told.any {
+        return anything(told);
+    }
+    match told.choices.as_slice() {
+        [] => null(told),
+        [choice] => one(choice, told, told.null),
+        several => {
+            // Where there is `anyOf`, there may be nothing else: what is said of all is said of each.
+            let shared = Told {
+                title: None,
+                ..told.words()
+            };
+            let branches = several
+                .iter()
+                .enumerate()
+                .map(|(at, choice)| one(choice, &shared, told.null && at == 0));
+            Json::Object(vec![(
+                Cow::Borrowed("anyOf"),
+                Json::Array(branches.collect()),
+            )])
+        }
+    }
+}
+
+/// One kind of value, with what is said of the place.
+fn one<'j>(choice: &Choice<'j>, told: &Told<'j>, null: bool) -> Json<'j> {
+    let mut members = Vec::new();
+    let mut said = Vec::new();
+    if told.cut {
+        said.push(words::CUT.to_owned());
+    }
+    let mut rest = Vec::new();
+    let name = kind(&choice.kind, &mut rest, &mut said);
+    push_text(
+        &mut members,
+        "title",
+        choice.title.or(told.title).map(Cow::Borrowed),
+    );
+    let description = words::description(choice.description.or(told.description), &said);
+    push_text(&mut members, "description", description.map(Cow::Owned));
+    push_text(&mut members, "type", Some(Cow::Borrowed(name)));
+    members.append(&mut rest);
+    if null {
+        members.push((Cow::Borrowed("nullable"), Json::Bool(true)));
+    }
+    if let Some(default) = told.default {
+        members.push((Cow::Borrowed("default"), default.clone()));
+    }
+    Json::Object(members)
+}
+
+/// Writes what there is to a kind, says what has no keyword, and gives its name.
+fn kind<'j>(
+    kind: &Kind<'j>,
+    members: &mut Vec<Member<'j>>,
+    said: &mut Vec<String>,
+) -> &'static str {
+    match kind {
+        Kind::Text(text) => {
+            string(text, members, said);
+            "string"
+        }
+        Kind::Number(number) => {
+            numeric(number, members, said);
+            if number.integer { "integer" } else { "number" }
+        }
+        Kind::Boolean(only) => {
+            said.extend(only.map(|only| format!("Always {only}.")));
+            "boolean"
+        }
+        Kind::Array(array) => {
+            members.push((Cow::Borrowed("items"), place(&array.items)));
+            push_number(members, "minItems", array.min_items);
+            push_number(members, "maxItems", array.max_items);
+            "array"
+        }
+        Kind::Object(object) => {
+            if !object.properties.is_empty() {
+                members.push((Cow::Borrowed("properties"), properties(object)));
+            }
+            push_required(members, object);
+            "object"
+        }
+        // References are followed, so that there are no definitions.
+        Kind::Definition(_) => "object",
+    }
+}
+
+fn string<'j>(text: &Text<'j>, members: &mut Vec<Member<'j>>, said: &mut Vec<String>) {
+    match &text.values {
+        // An empty text is no value to Gemini.
+        Some(values) if !values.contains(&"") => {
+            let values = values
+                .iter()
+                .map(|value| Json::String(Cow::Borrowed(*value)));
+            members.push((Cow::Borrowed("enum"), Json::Array(values.collect())));
+        }
+        Some(values) => {
+            let quoted: Vec<String> = values
+                .iter()
+                .map(|value| mcp_vary::json::string(value))
+                .collect();
+            said.push(words::one_of(quoted.iter().map(String::as_str)));
+        }
+        None => {}
+    }
+    match text.format {
+        Some("date-time") if text.values.is_none() => {
+            push_text(members, "format", Some(Cow::Borrowed("date-time")));
+        }
+        other => said.extend(other.and_then(words::format)),
+    }
+    match text.pattern {
+        Some(pattern) if words::is_plain(pattern) => {
+            push_text(members, "pattern", Some(Cow::Borrowed(pattern)));
+        }
+        other => said.extend(other.and_then(words::pattern)),
+    }
+    push_number(members, "minLength", text.min_length);
+    push_number(members, "maxLength", text.max_length);
+}
+
+fn numeric<'j>(number: &Number<'j>, members: &mut Vec<Member<'j>>, said: &mut Vec<String>) {
+    let only = match number.values.as_deref() {
+        Some([only]) => Some(*only),
+        Some(values) => {
+            said.push(words::one_of(values.iter().copied()));
+            None
+        }
+        None => None,
+    };
+    said.extend(words::exclusive(number));
+    said.extend(number.multiple_of.map(words::multiple_of));
+    push_number(
+        members,
+        "minimum",
+        only.or(number.minimum).or(number.exclusive_minimum),
+    );
+    push_number(
+        members,
+        "maximum",
+        only.or(number.maximum).or(number.exclusive_maximum),
+    );
+}
+
+fn properties<'j>(object: &Object<'j>) -> Json<'j> {
+    let named = object.properties.iter();
+    Json::Object(
+        named
+            .map(|p| (Cow::Borrowed(p.name), place(&p.told)))
+            .collect(),
+    )
+}
+
+/// What Gemini has no word for: any value. Each kind but arrays of arrays.
+fn anything<'j>(told: &Told<'j>) -> Json<'j> {
+    let text = || Choice::of(Kind::Text(Text::default()));
+    let scalars = || {
+        vec![
+            text(),
+            Choice::of(Kind::Number(Number::default())),
+            Choice::of(Kind::Boolean(None)),
+            Choice::of(Kind::Object(Object::default())),
+        ]
+    };
+    let items = Told {
+        null: true,
+        choices: scalars(),
+        ..Told::default()
+    };
+    let mut choices = scalars();
+    choices.push(Choice::of(Kind::Array(super::told::Array {
+        items: Box::new(items),
+        min_items: None,
+        max_items: None,
+    })));
+    place(&Told {
+        null: true,
+        choices,
+        ..told.words()
+    })
+}
+
+/// A place for `null` alone, or for nothing: Gemini has neither.
+fn null<'j>(told: &Told<'j>) -> Json<'j> {
+    let mut choice = Choice::of(Kind::Text(Text::default()));
+    let said = ["Always null.".to_owned()];
+    let description = words::description(told.description, &said);
+    choice.title = told.title;
+    let Json::Object(mut members) = one(&choice, &Told::default(), true) else {
+        return Json::Null;
+    };
+    members.insert(
+        0,
+        (
+            Cow::Borrowed("description"),
+            Json::String(Cow::Owned(description.unwrap_or_default())),
+        ),
+    );
+    Json::Object(members)
+}
+
+fn push_required<'j>(members: &mut Vec<Member<'j>>, object: &Object<'j>) {
+    let required = object
+        .properties
+        .iter()
+        .filter(|property| property.required);
+    let required: Vec<Json<'j>> = required
+        .map(|property| Json::String(Cow::Borrowed(property.name)))
+        .collect();
+    if !required.is_empty() {
+        members.push((Cow::Borrowed("required"), Json::Array(required)));
+    }
+}
+
+fn push_text<'j>(members: &mut Vec<Member<'j>>, keyword: &'static str, text: Option<Cow<'j, str>>) {
+    members.extend(text.map(|text| (Cow::Borrowed(keyword), Json::String(text))));
+}
+
+fn push_number<'j>(members: &mut Vec<Member<'j>>, keyword: &'static str, number: Option<&'j str>) {
+    members.extend(number.map(|n| (Cow::Borrowed(keyword), Json::Number(Cow::Borrowed(n)))));
+}

@@ -1,0 +1,74 @@
+//! What schemas that all have to hold say under a keyword.
+
+use mcp_vary::json::Json;
+
+use super::Members;
+
+/// The lists of schemas one of which has to hold.
+pub(super) fn choices<'s, 'j: 's>(
+    schemas: &'s [Members<'j>],
+) -> impl Iterator<Item = &'j Json<'j>> + 's {
+    let members = schemas.iter().flat_map(|members| members.iter());
+    members.filter_map(|(keyword, value)| {
+        let choice = keyword == "anyOf" || keyword == "oneOf";
+        (choice && value.as_array().is_some_and(|all| !all.is_empty())).then_some(value)
+    })
+}
+
+/// Whether the keyword limits what may stand in a place, by itself.
+pub(super) fn limits(keyword: &str) -> bool {
+    ![
+        "$comment",
+        "$defs",
+        "$id",
+        "$ref",
+        "$schema",
+        "allOf",
+        "anyOf",
+        "default",
+        "definitions",
+        "deprecated",
+        "description",
+        "discriminator",
+        "examples",
+        "id",
+        "oneOf",
+        "readOnly",
+        "title",
+        "writeOnly",
+    ]
+    .contains(&keyword)
+        && !keyword.starts_with("x-")
+}
+
+pub(super) fn all<'s, 'j: 's>(
+    schemas: &'s [Members<'j>],
+    keyword: &'s str,
+) -> impl Iterator<Item = &'j Json<'j>> + 's {
+    let members = schemas.iter().flat_map(|members| members.iter());
+    members.filter_map(move |(name, value)| (name == keyword).then_some(value))
+}
+
+pub(super) fn first<'j>(schemas: &[Members<'j>], keyword: &str) -> Option<&'j Json<'j>> {
+    let mut members = schemas.iter().flat_map(|members| members.iter());
+    members.find_map(|(name, value)| (name == keyword).then_some(value))
+}
+
+pub(super) fn text<'j>(schemas: &[Members<'j>], keyword: &str) -> Option<&'j str> {
+    let mut members = schemas.iter().flat_map(|members| members.iter());
+    members.find_map(|(name, value)| value.as_str().filter(|_| name == keyword))
+}
+
+/// A number of elements or characters, where it is spelled as such.
+pub(super) fn count<'j>(schemas: &[Members<'j>], keyword: &str) -> Option<&'j str> {
+    let spelled = first(schemas, keyword).and_then(spelling)?;
+    let digits = spelled.bytes().all(|byte| byte.is_ascii_digit());
+    (digits && spelled.len() <= 18).then_some(spelled)
+}
+
+pub(super) fn spelling<'j>(value: &'j Json<'j>) -> Option<&'j str> {
+    match value {
+        Json::Number(spelling) => Some(spelling),
+        _ => None,
+    }
+}

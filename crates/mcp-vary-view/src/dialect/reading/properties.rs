@@ -1,0 +1,82 @@
+//! The properties that schemas name.
+
+use std::collections::BTreeMap;
+
+use mcp_vary::json::Json;
+
+use super::keywords::{all, choices};
+use super::{MOST_TOGETHER, Members, Taken};
+
+/// The properties that schemas name, in the order in which they do.
+pub(super) struct Named<'j> {
+    pub(super) properties: Vec<(&'j str, Vec<&'j Json<'j>>)>,
+    pub(super) required: BTreeMap<&'j str, ()>,
+}
+
+impl<'j> Named<'j> {
+    pub(super) fn of(schemas: &[Members<'j>], taken: Taken<'_, 'j>) -> Self {
+        let mut named = Self {
+            properties: Vec::new(),
+            required: BTreeMap::new(),
+        };
+        let mut places = BTreeMap::new();
+        for properties in all(schemas, "properties") {
+            named.add(properties, &mut places, true);
+        }
+        // What stands there under a condition may stand there.
+        for part in conditional(schemas, taken) {
+            if let Some(properties) = part.get("properties") {
+                named.add(properties, &mut places, false);
+            }
+        }
+        let required = all(schemas, "required")
+            .filter_map(Json::as_array)
+            .flatten();
+        for name in required.filter_map(Json::as_str) {
+            named.required.insert(name, ());
+            places.entry(name).or_insert_with(|| {
+                named.properties.push((name, Vec::new()));
+                named.properties.len() - 1
+            });
+        }
+        named
+    }
+
+    pub(super) fn add(
+        &mut self,
+        properties: &'j Json<'j>,
+        places: &mut BTreeMap<&'j str, usize>,
+        again: bool,
+    ) {
+        for (name, schema) in properties.as_object().unwrap_or_default() {
+            match places.get(name.as_ref()) {
+                Some(place) if again => self.properties[*place].1.push(schema),
+                Some(_) => {}
+                None => {
+                    places.insert(name, self.properties.len());
+                    self.properties.push((name, vec![schema]));
+                }
+            }
+        }
+    }
+}
+
+/// The schemas that hold for some values only, but for the choices that are made.
+pub(super) fn conditional<'j>(schemas: &[Members<'j>], taken: Taken<'_, 'j>) -> Vec<&'j Json<'j>> {
+    let mut parts: Vec<&Json<'j>> = ["if", "then", "else"]
+        .iter()
+        .flat_map(|keyword| all(schemas, keyword))
+        .collect();
+    let dependent = ["dependentSchemas", "dependencies"].iter();
+    let dependent = dependent.flat_map(|keyword| all(schemas, keyword));
+    parts.extend(
+        dependent
+            .filter_map(Json::as_object)
+            .flatten()
+            .map(|(_, schema)| schema),
+    );
+    let left = choices(schemas).filter(|choice| !taken.contains(&std::ptr::from_ref(*choice)));
+    parts.extend(left.filter_map(Json::as_array).flatten());
+    parts.truncate(MOST_TOGETHER);
+    parts
+}

@@ -1,0 +1,419 @@
+//! Parameters as OpenAI's strict function calling takes them, and the way back from them.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use mcp_vary::json::Json;
+
+use super::back::{Back, Field, WayBack};
+use super::reading::{Definition, Reader, References};
+use super::told::{Array, Choice, Kind, Number, Object, Text, Told};
+use super::words;
+
+type Member<'j> = (Cow<'j, str>, Json<'j>);
+
+/// The schema of a tool's arguments under OpenAI's rules, and how arguments after it become the server's.
+pub(super) fn schema<'j>(schema: &'j Json<'j>) -> (Json<'j>, WayBack) {
+    let mut reader = Reader::new(schema, References::Keep);
+    let (told, object) = reader.root();
+    let mut writer = Writer {
+        names: Vec::new(),
+        spent: Spent::default(),
+    };
+    let mut members = Vec::new();
+    push_text(&mut members, "title", told.title.map(Cow::Borrowed));
+    push_text(
+        &mut members,
+        "description",
+        told.description.map(Cow::Borrowed),
+    );
+    push_text(&mut members, "type", Some(Cow::Borrowed("object")));
+    writer.name_definitions(&reader);
+    let back = writer.object(&object, &mut members, 1);
+
+    let (mut definitions, mut backs) = (Vec::new(), Vec::new());
+    // Reading a definition may find further ones.
+    while let Some(Definition { schema, .. }) = reader.definition(definitions.len()) {
+        let told = reader.defined(schema);
+        writer.name_definitions(&reader);
+        let (json, back) = writer.place(&told, false, 2);
+        let name = writer.names[definitions.len()].clone();
+        definitions.push((Cow::Owned(name), json));
+        backs.push(back);
+    }
+    if !definitions.is_empty() {
+        members.push((Cow::Borrowed("$defs"), Json::Object(definitions)));
+    }
+    (Json::Object(members), WayBack::new(back, backs))
+}
+
+/// Writes schemas, and counts what it writes.
+struct Writer {
+    /// Of the definitions.
+    names: Vec<String>,
+    spent: Spent,
+}
+
+/// What OpenAI limits for a schema as a whole.
+#[derive(Default)]
+struct Spent {
+    properties: usize,
+    values: usize,
+    letters: usize,
+}
+
+impl Spent {
+    fn properties(&mut self, object: &Object<'_>) -> bool {
+        let letters: usize = object
+            .properties
+            .iter()
+            .map(|property| property.name.len())
+            .sum();
+        self.properties += object.properties.len();
+        self.letters += letters;
+        self.properties <= MOST_PROPERTIES && self.letters <= MOST_LETTERS
+    }
+
+    fn values(&mut self, values: &[&str]) -> bool {
+        let letters: usize = values.iter().map(|value| value.len()).sum();
+        if values.len() > LONG_LIST && letters > MOST_LETTERS_IN_A_LONG_LIST {
+            return false;
+        }
+        let fits =
+            self.values + values.len() <= MOST_VALUES && self.letters + letters <= MOST_LETTERS;
+        if fits {
+            self.values += values.len();
+            self.letters += letters;
+        }
+        fits
+    }
+}
+
+impl Writer {
+    /// Gives the definitions that were found since names of their own.
+    fn name_definitions(&mut self, reader: &Reader<'_>) {
+        let mut taken: BTreeSet<String> = self.names.iter().cloned().collect();
+        while let Some(definition) = reader.definition(self.names.len()) {
+            let plain = |name: &&str| {
+                let allowed = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+                !name.is_empty() && name.len() <= 64 && name.chars().all(allowed)
+            };
+            let number = self.names.len() + 1;
+            let name = definition.name.filter(plain).map(str::to_owned);
+            let name = name.filter(|name| !taken.contains(name));
+            let mut name = name.unwrap_or_else(|| format!("part{number}"));
+            while taken.contains(&name) {
+                name.push('_');
+            }
+            taken.insert(name.clone());
+            self.spent.letters += name.len();
+            self.names.push(name);
+        }
+    }
+
+    /// What may stand in a place, and `null` where that says that it is left out.
+    fn place<'j>(&mut self, told: &Told<'j>, optional: bool, level: usize) -> (Json<'j>, Back) {
+        let null = told.null || optional;
+        let mut said = Vec::new();
+        if told.cut {
+            said.push(words::CUT.to_owned());
+        }
+        if optional {
+            said.extend(told.default.and_then(words::default));
+        }
+        let mut members = Vec::new();
+        if told.any {
+            self.words(&mut members, told, None, &said);
+            return (anything(members), Back::Keep);
+        }
+        // A text that is written beside an object as text could be either.
+        let text = told
+            .choices
+            .iter()
+            .any(|choice| matches!(choice.kind, Kind::Text(_)));
+        let kept = |choice: &&Choice<'j>| !(text && is_open(&choice.kind));
+        let choices: Vec<&Choice<'j>> = told.choices.iter().filter(kept).collect();
+        let left_out = told.choices.iter().find(|choice| !kept(choice));
+        let told = &Told {
+            description: told
+                .description
+                .or(left_out.and_then(|choice| choice.description)),
+            ..told.words()
+        };
+        match choices.as_slice() {
+            [] => {
+                self.words(&mut members, told, None, &said);
+                push_text(&mut members, "type", Some(Cow::Borrowed("null")));
+                (Json::Object(members), Back::Keep)
+            }
+            [choice] if !matches!(choice.kind, Kind::Definition(_)) => {
+                self.one(choice, told, null, said, level)
+            }
+            several => {
+                self.words(&mut members, told, None, &said);
+                let (mut branches, mut backs) = (Vec::new(), Vec::new());
+                for choice in several {
+                    let (json, back) = self.one(choice, &Told::default(), false, Vec::new(), level);
+                    branches.push(json);
+                    backs.push(back);
+                }
+                if null {
+                    branches.push(typed("null"));
+                }
+                members.push((Cow::Borrowed("anyOf"), Json::Array(branches)));
+                (Json::Object(members), Back::any(backs))
+            }
+        }
+    }
+
+    /// One kind of value, with what is said of the place.
+    fn one<'j>(
+        &mut self,
+        choice: &Choice<'j>,
+        told: &Told<'j>,
+        null: bool,
+        mut said: Vec<String>,
+        level: usize,
+    ) -> (Json<'j>, Back) {
+        if let Kind::Definition(number) = choice.kind {
+            let pointer = format!("#/$defs/{}", self.names[number]);
+            let reference = (Cow::Borrowed("$ref"), Json::String(Cow::Owned(pointer)));
+            return (Json::Object(vec![reference]), Back::Definition(number));
+        }
+        let (mut rest, mut members) = (Vec::new(), Vec::new());
+        let (name, back) = self.kind(&choice.kind, null, &mut rest, &mut said, level + 1);
+        self.words(&mut members, told, Some(choice), &said);
+        let named = Json::String(Cow::Borrowed(name));
+        let named = if null {
+            Json::Array(vec![named, Json::String(Cow::Borrowed("null"))])
+        } else {
+            named
+        };
+        members.push((Cow::Borrowed("type"), named));
+        members.append(&mut rest);
+        (Json::Object(members), back)
+    }
+
+    fn words<'j>(
+        &self,
+        members: &mut Vec<Member<'j>>,
+        told: &Told<'j>,
+        choice: Option<&Choice<'j>>,
+        said: &[String],
+    ) {
+        let title = choice.and_then(|choice| choice.title).or(told.title);
+        let text = choice
+            .and_then(|choice| choice.description)
+            .or(told.description);
+        push_text(members, "title", title.map(Cow::Borrowed));
+        push_text(
+            members,
+            "description",
+            words::description(text, said).map(Cow::Owned),
+        );
+    }
+
+    /// Writes what there is to a kind, says what has no keyword, and gives its name.
+    fn kind<'j>(
+        &mut self,
+        kind: &Kind<'j>,
+        null: bool,
+        members: &mut Vec<Member<'j>>,
+        said: &mut Vec<String>,
+        level: usize,
+    ) -> (&'static str, Back) {
+        match kind {
+            Kind::Text(text) => {
+                self.string(text, null, members, said);
+                ("string", Back::Keep)
+            }
+            Kind::Number(number) => {
+                self.number(number, null, members, said);
+                (
+                    if number.integer { "integer" } else { "number" },
+                    Back::Keep,
+                )
+            }
+            Kind::Boolean(only) => {
+                let values = only.iter().map(|only| Json::Bool(*only));
+                let values = values.chain(only.filter(|_| null).map(|_| Json::Null));
+                if only.is_some() {
+                    members.push((Cow::Borrowed("enum"), Json::Array(values.collect())));
+                }
+                ("boolean", Back::Keep)
+            }
+            Kind::Array(array) => self.array(array, members, said, level),
+            Kind::Object(object) => {
+                if is_open(kind) || level > DEEPEST || !self.spent.properties(object) {
+                    said.push(words::OBJECT_AS_TEXT.to_owned());
+                    return ("string", Back::ObjectAsText);
+                }
+                ("object", self.object(object, members, level))
+            }
+            Kind::Definition(number) => ("object", Back::Definition(*number)),
+        }
+    }
+
+    fn array<'j>(
+        &mut self,
+        array: &Array<'j>,
+        members: &mut Vec<Member<'j>>,
+        said: &mut Vec<String>,
+        level: usize,
+    ) -> (&'static str, Back) {
+        if level > DEEPEST {
+            said.push(words::ARRAY_AS_TEXT.to_owned());
+            return ("string", Back::ArrayAsText);
+        }
+        let (items, back) = self.place(&array.items, false, level);
+        members.push((Cow::Borrowed("items"), items));
+        push_number(members, "minItems", array.min_items);
+        push_number(members, "maxItems", array.max_items);
+        ("array", Back::items(back))
+    }
+
+    /// Every property is required; what may be left out may be `null`.
+    fn object<'j>(
+        &mut self,
+        object: &Object<'j>,
+        members: &mut Vec<Member<'j>>,
+        level: usize,
+    ) -> Back {
+        let (mut properties, mut required, mut fields) = (Vec::new(), Vec::new(), Vec::new());
+        for property in &object.properties {
+            let optional = !property.required;
+            let (json, back) = self.place(&property.told, optional, level);
+            properties.push((Cow::Borrowed(property.name), json));
+            required.push(Json::String(Cow::Borrowed(property.name)));
+            let null = property.told.null;
+            fields.push((
+                property.name.to_owned(),
+                Field {
+                    optional,
+                    null,
+                    back,
+                },
+            ));
+        }
+        members.push((Cow::Borrowed("properties"), Json::Object(properties)));
+        members.push((Cow::Borrowed("required"), Json::Array(required)));
+        members.push((Cow::Borrowed("additionalProperties"), Json::Bool(false)));
+        Back::object(fields)
+    }
+
+    fn string<'j>(
+        &mut self,
+        text: &Text<'j>,
+        null: bool,
+        members: &mut Vec<Member<'j>>,
+        said: &mut Vec<String>,
+    ) {
+        match &text.values {
+            Some(values) if self.spent.values(values) => {
+                let values = values
+                    .iter()
+                    .map(|value| Json::String(Cow::Borrowed(*value)));
+                let values = values.chain(null.then_some(Json::Null));
+                members.push((Cow::Borrowed("enum"), Json::Array(values.collect())));
+            }
+            Some(values) => {
+                let quoted: Vec<_> = values
+                    .iter()
+                    .take(64)
+                    .map(|value| mcp_vary::json::string(value))
+                    .collect();
+                said.push(words::one_of(quoted.iter().map(String::as_str)));
+            }
+            None => {}
+        }
+        match text.format {
+            Some(format) if FORMATS.contains(&format) => {
+                push_text(members, "format", Some(Cow::Borrowed(format)));
+            }
+            other => said.extend(other.and_then(words::format)),
+        }
+        match text.pattern {
+            Some(pattern) if words::is_plain(pattern) => {
+                push_text(members, "pattern", Some(Cow::Borrowed(pattern)));
+            }
+            other => said.extend(other.and_then(words::pattern)),
+        }
+        said.extend(words::length(text));
+    }
+
+    fn number<'j>(
+        &mut self,
+        number: &Number<'j>,
+        null: bool,
+        members: &mut Vec<Member<'j>>,
+        said: &mut Vec<String>,
+    ) {
+        match &number.values {
+            Some(values) if self.spent.values(values) => {
+                let values = values
+                    .iter()
+                    .map(|value| Json::Number(Cow::Borrowed(*value)));
+                let values = values.chain(null.then_some(Json::Null));
+                members.push((Cow::Borrowed("enum"), Json::Array(values.collect())));
+            }
+            Some(values) => said.push(words::one_of(values.iter().copied())),
+            None => {}
+        }
+        push_number(members, "minimum", number.minimum);
+        push_number(members, "maximum", number.maximum);
+        push_number(members, "exclusiveMinimum", number.exclusive_minimum);
+        push_number(members, "exclusiveMaximum", number.exclusive_maximum);
+        push_number(members, "multipleOf", number.multiple_of);
+    }
+}
+
+/// Whether it is an object of whatever properties.
+fn is_open(kind: &Kind<'_>) -> bool {
+    matches!(kind, Kind::Object(object) if object.properties.is_empty() && !object.closed)
+}
+
+/// What OpenAI has no word for: any value. Objects and arrays of unknown shape are none to it.
+fn anything(mut members: Vec<Member<'_>>) -> Json<'_> {
+    let kinds = ["string", "number", "boolean", "null"].map(typed);
+    members.push((Cow::Borrowed("anyOf"), Json::Array(kinds.into())));
+    Json::Object(members)
+}
+
+fn typed<'j>(kind: &'static str) -> Json<'j> {
+    Json::Object(vec![(
+        Cow::Borrowed("type"),
+        Json::String(Cow::Borrowed(kind)),
+    )])
+}
+
+fn push_text<'j>(members: &mut Vec<Member<'j>>, keyword: &'static str, text: Option<Cow<'j, str>>) {
+    members.extend(text.map(|text| (Cow::Borrowed(keyword), Json::String(text))));
+}
+
+fn push_number<'j>(members: &mut Vec<Member<'j>>, keyword: &'static str, number: Option<&'j str>) {
+    members.extend(number.map(|n| (Cow::Borrowed(keyword), Json::Number(Cow::Borrowed(n)))));
+}
+
+/// The formats that OpenAI takes.
+pub(super) const FORMATS: [&str; 9] = [
+    "date",
+    "date-time",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "time",
+    "uuid",
+];
+
+/// Levels of objects and arrays.
+const DEEPEST: usize = 10;
+const MOST_PROPERTIES: usize = 5_000;
+/// Values in all lists of them.
+const MOST_VALUES: usize = 1_000;
+/// Letters in all names and values.
+const MOST_LETTERS: usize = 120_000;
+/// A list with more values than this has a limit of its own.
+const LONG_LIST: usize = 250;
+const MOST_LETTERS_IN_A_LONG_LIST: usize = 15_000;

@@ -1,0 +1,79 @@
+//! Whether a structured value is what a tool's `outputSchema` says.
+
+use serde_json::Value;
+
+use super::check::Check;
+
+/// A tool's `outputSchema`, against which values are held in time that is known before.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::shape::OutputSchema as _;
+/// use crate::OutputCheck;
+///
+/// let schema = r#"{"type": "object", "required": ["c"]}"#;
+/// let check = OutputCheck::new(schema)?;
+/// assert!(check.accepts(r#"{"c": 8}"#));
+///
+/// // What cannot be decided is not accepted.
+/// assert!(!check.accepts("{"));
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Debug)]
+pub struct OutputCheck {
+    schema: Value,
+    check: Check,
+}
+
+impl OutputCheck {
+    /// Compiles the schema.
+    ///
+    /// # Errors
+    ///
+    /// Why values cannot be held against it: it is none, too large, or takes too long.
+    pub fn new(schema: &str) -> Result<Self, String> {
+        let check = Check::new(schema)?;
+        let schema = serde_json::from_str(schema).map_err(|error| error.to_string())?;
+        Ok(Self { schema, check })
+    }
+
+    /// Whether `value` is valid, as [`accepts`](mcp_vary::shape::OutputSchema::accepts) has it.
+    #[must_use]
+    pub fn accepts_value(&self, value: &Value) -> bool {
+        self.check.accepts_value(value)
+    }
+}
+
+impl mcp_vary::shape::OutputSchema for OutputCheck {
+    fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    fn accepts(&self, value: &str) -> bool {
+        self.check.accepts(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mcp_vary::shape::OutputSchema as _;
+
+    /// TR-4: a value is accepted when it is valid, and as deep as can be decided.
+    #[test]
+    fn what_is_valid_is_accepted() {
+        let twice =
+            r##"{"type": "array", "allOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}}]}"##;
+        let check = OutputCheck::new(twice).unwrap();
+        assert_eq!(check.schema()["type"], "array");
+        assert!(check.accepts("[[], []]") && !check.accepts("[1]") && !check.accepts("{}"));
+        let read = |text: &str| serde_json::from_str(text).unwrap();
+        assert!(check.accepts_value(&read("[[]]")) && !check.accepts_value(&read("[1]")));
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let deepest = (1..128)
+            .take_while(|depth| check.accepts(&nested(*depth)))
+            .count();
+        assert!((5..40).contains(&deepest), "{deepest}");
+    }
+}

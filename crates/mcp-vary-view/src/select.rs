@@ -1,0 +1,528 @@
+//! Which items a view shows: globs on names and URIs, the server, and what a tool says of its effects.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use globset::{GlobBuilder, GlobMatcher};
+use mcp_vary::ignored::shown;
+use serde::{Deserialize, Serialize};
+
+use super::hint::{Hint, Hints, Wanted};
+use super::mistake::Mistake;
+use super::uri_match::UriForms;
+
+/// How many bytes a pattern may have.
+pub const MAX_PATTERN: usize = 512;
+
+/// A glob on names or URIs.
+///
+/// # Grammar
+///
+/// | | stands for |
+/// |---|---|
+/// | `*` | any characters, `/` too |
+/// | `?` | one byte |
+/// | `[a-z]`, `[!a-z]` | one of them, none of them |
+/// | `{a,b}` | either |
+/// | `\*` | the character itself |
+///
+/// Case counts. `**` is no more than `*`: names and URIs are no paths.
+///
+/// # Properties
+///
+/// What is printed reads back as the same pattern. Matching takes time in proportion to the name.
+///
+/// # Examples
+///
+/// ```
+/// use crate::Pattern;
+///
+/// let pattern: Pattern = "{get,list}_*".parse()?;
+/// assert!(pattern.matches("list_issues"));
+/// assert!(!pattern.matches("delete_list_issues"));
+///
+/// // A slash is a character like another.
+/// assert!("docs://*".parse::<Pattern>()?.matches("docs://guide/start"));
+/// # Ok::<(), crate::PatternError>(())
+/// ```
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Pattern {
+    pub(super) glob: GlobMatcher,
+    /// The same, as it is compared with URIs; made when it is asked for.
+    pub(super) uris: Box<UriForms>,
+}
+
+/// Why a text is no [`Pattern`].
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("the pattern `{pattern}` {why}")]
+pub struct PatternError {
+    pattern: String,
+    why: String,
+}
+
+impl Pattern {
+    /// Whether the whole of `name` is what the pattern stands for.
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
+        self.glob.is_match(name)
+    }
+
+    pub(super) fn glob(pattern: &str) -> Result<GlobMatcher, globset::Error> {
+        let glob = GlobBuilder::new(pattern)
+            .literal_separator(false)
+            .backslash_escape(true)
+            .build()?;
+        Ok(glob.compile_matcher())
+    }
+
+    /// The pattern as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.glob.glob().glob()
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = PatternError;
+
+    fn from_str(pattern: &str) -> Result<Self, Self::Err> {
+        let error = |why: String| PatternError {
+            pattern: shown(pattern),
+            why,
+        };
+        if pattern.is_empty() {
+            return Err(error("is empty; write `*` for everything".into()));
+        }
+        if pattern.len() > MAX_PATTERN {
+            return Err(error(format!("has more than {MAX_PATTERN} bytes")));
+        }
+        let glob = Self::glob(pattern)
+            .map_err(|reason| error(format!("cannot be read: {}", reason.kind())))?;
+        let uris = Box::default();
+        Ok(Self { glob, uris })
+    }
+}
+
+impl TryFrom<String> for Pattern {
+    type Error = PatternError;
+
+    fn try_from(pattern: String) -> Result<Self, Self::Error> {
+        pattern.parse()
+    }
+}
+
+impl From<Pattern> for String {
+    fn from(pattern: Pattern) -> Self {
+        pattern.as_str().to_owned()
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Pattern {}
+
+/// What a selection knows of an item.
+#[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "what is asked for is all there is"
+)]
+pub struct Candidate<'a> {
+    /// The name of a tool or prompt, the URI of a resource, the URI template.
+    pub name: &'a str,
+    /// What the server itself calls it, whatever stands before that in `name`.
+    pub own: &'a str,
+    /// The key of the server that lists it.
+    pub server: &'a str,
+    /// What a tool says of its effects; none for anything else.
+    pub hints: Option<Hints>,
+}
+
+/// What one entry of a selection asks of an item; all of it has to hold.
+///
+/// In a configuration a text alone is a pattern on names. Beside a `server` the name may be the server's
+/// own, too: what is said of one server holds however many there are.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "written out by hand")]
+pub struct Rule {
+    /// The name, or the URI.
+    pub name: Option<Pattern>,
+    /// The key of the server.
+    pub server: Option<Pattern>,
+    /// What a tool says of its effects. Nothing but tools has hints, so that a rule with hints holds
+    /// for nothing else.
+    pub hints: BTreeMap<Hint, Wanted>,
+}
+
+impl Rule {
+    /// A rule on names alone.
+    #[must_use]
+    pub fn named(name: Pattern) -> Self {
+        Self {
+            name: Some(name),
+            ..Self::default()
+        }
+    }
+
+    /// Whether it holds for the item.
+    #[must_use]
+    pub fn holds(&self, item: Candidate<'_>) -> bool {
+        self.holds_by(item, self.server.is_some())
+    }
+
+    fn holds_by(&self, item: Candidate<'_>, by_own: bool) -> bool {
+        self.holds_with(item, by_own, Pattern::matches)
+    }
+
+    /// The same, where it `is` decides whether the pattern on names matches one.
+    pub(super) fn holds_with(
+        &self,
+        item: Candidate<'_>,
+        by_own: bool,
+        is: impl Fn(&Pattern, &str) -> bool,
+    ) -> bool {
+        let name = |text| self.name.as_ref().is_none_or(|pattern| is(pattern, text));
+        let mut server = self.server.iter();
+        (name(item.name) || by_own && item.own != item.name && name(item.own))
+            && server.all(|pattern| pattern.matches(item.server))
+            && self
+                .hints
+                .iter()
+                .all(|(hint, wanted)| item.hints.is_some_and(|hints| hints.is(*hint, *wanted)))
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name.iter().map(ToString::to_string);
+        let server = self.server.iter().map(|server| format!("server: {server}"));
+        let hints = self.hints.iter().map(|(hint, wanted)| {
+            let wanted = match wanted {
+                Wanted::True => "true",
+                Wanted::False => "false",
+                Wanted::Absent => "absent",
+            };
+            format!("{hint}: {wanted}")
+        });
+        let parts: Vec<String> = name.chain(server).chain(hints).collect();
+        f.write_str(&parts.join(", "))
+    }
+}
+
+/// Which items of one kind a view shows: those that some rule of `include` holds for, or all where
+/// there is none, without those that some rule of `exclude` holds for.
+///
+/// # Examples
+///
+/// ```
+/// use crate::{Candidate, Hints, Selection};
+///
+/// let selection: Selection = serde_json::from_str(
+///     r#"{"include": ["*_issue*", {"server": "git", "readOnlyHint": true}], "exclude": ["delete_*"]}"#,
+/// )?;
+/// let shows = |name, server| {
+///     selection.shows(Candidate { name, own: name, server, hints: Some(Hints::default()) })
+/// };
+/// assert!(shows("list_issues", "github"));
+/// assert!(!shows("delete_issue", "github"));
+///
+/// // It says nothing of being read-only, so it may not be.
+/// assert!(!shows("log", "git"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(clippy::exhaustive_structs, reason = "written out by hand")]
+pub struct Selection {
+    /// What is shown; everything where this is empty.
+    pub include: Vec<Rule>,
+    /// What of that is not.
+    pub exclude: Vec<Rule>,
+}
+
+impl Selection {
+    /// Whether the view shows the item.
+    #[must_use]
+    pub fn shows(&self, item: Candidate<'_>) -> bool {
+        let included = self.include.is_empty() || self.include.iter().any(|rule| rule.holds(item));
+        included && !self.exclude.iter().any(|rule| rule.holds_by(item, true))
+    }
+
+    /// The rules that hold for none of `items`: most likely slips. `key` is that of the selection: `tools`.
+    #[must_use]
+    pub fn mistakes(&self, key: &str, items: &[Candidate<'_>]) -> Vec<Mistake> {
+        let lists = [("include", &self.include), ("exclude", &self.exclude)];
+        let rules = lists.into_iter().flat_map(|(list, rules)| {
+            let rules = rules.iter().enumerate();
+            rules.map(move |(index, rule)| (list, index, rule))
+        });
+        let holds = |list: &str, rule: &Rule, item: &Candidate<'_>| match key {
+            "resources" => rule.holds_for_resource(*item),
+            _ => rule.holds_by(*item, list == "exclude" || rule.server.is_some()),
+        };
+        let idle =
+            rules.filter(|(list, _, rule)| !items.iter().any(|item| holds(list, rule, item)));
+        idle.map(|(list, index, rule)| {
+            let (key, rule_text) = (format!("{key}.{list}[{index}]"), rule.to_string());
+            match items.iter().find(|item| rule.holds_by(**item, true)) {
+                Some(item) => Mistake::OwnName {
+                    key,
+                    rule: rule_text,
+                    server: item.server.to_owned(),
+                    own: item.own.to_owned(),
+                    name: item.name.to_owned(),
+                },
+                None => Mistake::Idle {
+                    key,
+                    rule: rule_text,
+                },
+            }
+        })
+        .collect()
+    }
+}
+
+/// A pattern on names, or an object of conditions.
+impl<'de> Deserialize<'de> for Rule {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(
+            untagged,
+            expecting = "expected a pattern, or an object of name, server and hints"
+        )]
+        enum Written {
+            Name(Pattern),
+            Conditions(Conditions),
+        }
+        #[derive(Deserialize)]
+        struct Conditions {
+            name: Option<Pattern>,
+            server: Option<Pattern>,
+            #[serde(flatten)]
+            hints: BTreeMap<Hint, Wanted>,
+        }
+        Ok(match Written::deserialize(deserializer)? {
+            Written::Name(name) => Self::named(name),
+            Written::Conditions(Conditions {
+                name,
+                server,
+                hints,
+            }) => Self {
+                name,
+                server,
+                hints,
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn matches(pattern: &str, yes: &[&str], no: &[&str]) {
+        let pattern: Pattern = pattern.parse().unwrap();
+        for name in yes {
+            assert!(pattern.matches(name), "{pattern} is {name}");
+        }
+        for name in no {
+            assert!(!pattern.matches(name), "{pattern} is not {name}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_is_what_was_written() {
+        let read = |text: &str| Pattern::try_from(text.to_owned());
+        assert_eq!(String::from(read("get_*").unwrap()), "get_*");
+        assert_eq!(read("a").unwrap(), read("a").unwrap());
+        assert_ne!(read("a").unwrap(), read("b").unwrap());
+        assert!(read(&"a".repeat(MAX_PATTERN)).is_ok());
+        let error = read(&"a".repeat(MAX_PATTERN + 1)).unwrap_err().to_string();
+        assert!(error.ends_with("has more than 512 bytes"), "{error}");
+    }
+
+    #[test]
+    fn a_pattern_is_about_the_whole_name() {
+        matches("get_*", &["get_", "get_a/b"], &["xget_a", "Get_a", "get"]);
+        matches("*", &["", "a", "a/b.c:d"], &[]);
+        matches("{a,b}?", &["ax", "b/"], &["a", "axx", "c1"]);
+        matches(r"a\*", &["a*"], &["ab"]);
+        matches(
+            "file:///src/**/*.rs",
+            &["file:///src/a/b.rs"],
+            &["file:///src/b.rs/c"],
+        );
+    }
+
+    #[test]
+    fn what_is_no_pattern_says_why() {
+        #[track_caller]
+        fn refused(pattern: &str, why: &str) {
+            assert_eq!(pattern.parse::<Pattern>().unwrap_err().to_string(), why);
+        }
+        refused("", "the pattern `` is empty; write `*` for everything");
+        refused(
+            "a[",
+            "the pattern `a[` cannot be read: unclosed character class; missing ']'",
+        );
+        let long = "a".repeat(513);
+        assert!(
+            long.parse::<Pattern>()
+                .unwrap_err()
+                .to_string()
+                .ends_with("more than 512 bytes")
+        );
+    }
+
+    #[test]
+    fn patterns_that_hurt_other_engines_do_not() {
+        let pattern: Pattern = "*a*a*a*a*a*a*a*a*a*a*a*b".parse().unwrap();
+        assert!(!pattern.matches(&"a".repeat(100_000)));
+    }
+
+    #[track_caller]
+    fn shown(selection: &str, items: &[(&str, &str, &str)], expected: &[&str]) {
+        let selection: Selection = serde_json::from_str(selection).unwrap();
+        let shown: Vec<&str> = items
+            .iter()
+            .filter(|(name, server, annotations)| {
+                let tool = format!(r#"{{"annotations":{annotations}}}"#);
+                let hints = (*annotations != "-").then(|| Hints::of_tool(&tool));
+                selection.shows(Candidate {
+                    name,
+                    own: name,
+                    server,
+                    hints,
+                })
+            })
+            .map(|(name, ..)| *name)
+            .collect();
+        assert_eq!(shown, expected, "by {selection:?}");
+    }
+
+    /// SV-11: a view selects by name, server and annotation.
+    #[test]
+    fn items_are_selected_by_name_server_and_annotation() {
+        let items = [
+            ("get", "a", r#"{"readOnlyHint": true}"#),
+            ("put", "a", r#"{"destructiveHint": false}"#),
+            ("delete", "b", "{}"),
+            ("docs://x", "b", "-"),
+        ];
+        shown("{}", &items, &["get", "put", "delete", "docs://x"]);
+        shown(r#"{"include": ["*t"]}"#, &items, &["get", "put"]);
+        shown(
+            r#"{"include": [{"server": "b"}]}"#,
+            &items,
+            &["delete", "docs://x"],
+        );
+        shown(
+            r#"{"exclude": [{"readOnlyHint": false}]}"#,
+            &items,
+            &["get", "docs://x"],
+        );
+        shown(
+            r#"{"include": [{"destructiveHint": true}]}"#,
+            &items,
+            &["delete"],
+        );
+        shown(
+            r#"{"include": [{"destructiveHint": "absent"}], "exclude": ["docs:*"]}"#,
+            &items,
+            &["get", "delete"],
+        );
+        shown(
+            r#"{"include": [{"name": "*e*", "server": "a"}, "put"], "exclude": ["put"]}"#,
+            &items,
+            &["get"],
+        );
+    }
+
+    /// SV-11: what is said of a server's item holds whatever is put before its name.
+    #[test]
+    fn what_is_denied_stays_so_when_names_are_prefixed() {
+        #[track_caller]
+        fn is(selection: &str, shown: bool) {
+            let selection: Selection = serde_json::from_str(selection).unwrap();
+            for name in ["write_file", "a_write_file"] {
+                let item = Candidate {
+                    name,
+                    own: "write_file",
+                    server: "a",
+                    hints: None,
+                };
+                assert_eq!(selection.shows(item), shown, "{name} by {selection:?}");
+            }
+        }
+        is(
+            r#"{"exclude": [{"server": "a", "name": "write_*"}]}"#,
+            false,
+        );
+        is(r#"{"exclude": ["write_*"]}"#, false);
+        is(
+            r#"{"include": [{"server": "a", "name": "write_file"}]}"#,
+            true,
+        );
+        is(
+            r#"{"include": [{"server": "b", "name": "write_file"}]}"#,
+            false,
+        );
+        is(r#"{"exclude": [{"server": "b", "name": "write_*"}]}"#, true);
+        // Of all servers, what is shown is meant by the name that clients see.
+        let some: Selection = serde_json::from_str(r#"{"include": ["write_*"]}"#).unwrap();
+        let item = Candidate {
+            name: "a_write_file",
+            own: "write_file",
+            server: "a",
+            hints: None,
+        };
+        assert!(!some.shows(item));
+        let said = some.mistakes("tools", &[item])[0].to_string();
+        let expected = "`tools.include[0]`: `write_*` holds for nothing that clients see: server `a` calls it `write_file`, \
+                        and they see `a_write_file`; say whose it is, as in `{server: a, name: write_*}`, or `server: \"*\"` for \
+                        every server's";
+        assert_eq!(said, expected);
+        is(r#"{"include": [{"server": "*", "name": "write_*"}]}"#, true);
+        let none: Selection = serde_json::from_str(r#"{"exclude": ["write_*"]}"#).unwrap();
+        assert_eq!(none.mistakes("tools", &[item]), []);
+    }
+
+    #[test]
+    fn rules_that_hold_for_nothing_are_found() {
+        let selection: Selection = serde_json::from_str(
+            r#"{"include": ["get_*", {"server": "x", "readOnlyHint": true}]}"#,
+        )
+        .unwrap();
+        let items = [Candidate {
+            name: "get_a",
+            own: "get_a",
+            server: "a",
+            hints: None,
+        }];
+        let mistakes = selection.mistakes("tools", &items);
+        let mistakes: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            mistakes,
+            ["`tools.include[1]`: `server: x, readOnlyHint: true` holds for nothing"]
+        );
+    }
+
+    #[test]
+    fn a_misspelt_condition_is_no_rule() {
+        let rule = serde_json::from_str::<Rule>(r#"{"readOnly": true}"#);
+        assert!(rule.is_err());
+    }
+}

@@ -1,0 +1,309 @@
+//! Selections on URIs: a pattern is about a resource, not about one spelling of its URI.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use globset::GlobMatcher;
+
+use super::normal::{self, Decode, decoded, uri_identity};
+use super::select::{Candidate, Pattern, Rule, Selection};
+
+/// A pattern as it is compared with URIs: with the same characters decoded as these.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UriForms {
+    identity: OnceLock<Option<GlobMatcher>>,
+    decoded: OnceLock<Option<GlobMatcher>>,
+}
+
+impl Pattern {
+    /// The pattern in the form of [`uri_identity`] or [`decoded`].
+    fn form(&self, decode: Decode) -> &GlobMatcher {
+        let form = match decode {
+            Decode::All => &self.uris.decoded,
+            _ => &self.uris.identity,
+        };
+        let form = form.get_or_init(|| {
+            let text = self.as_str();
+            let rewritten = rewritten(text, decode);
+            let is_same = rewritten == text;
+            // What was read with its characters encoded is read with them escaped.
+            let glob = (!is_same).then(|| Self::glob(&rewritten).ok());
+            glob.flatten()
+        });
+        form.as_ref().unwrap_or(&self.glob)
+    }
+
+    /// Whether the pattern is about what follows a path, too.
+    fn names_query(&self) -> bool {
+        self.as_str().contains(AFTER_PATH)
+    }
+}
+
+/// What ends a path for some reader of URIs.
+const AFTER_PATH: [char; 3] = ['?', '#', ';'];
+
+/// The text of a pattern with what `decode` takes decoded and, where a pattern would take it for a wildcard, escaped.
+fn rewritten(pattern: &str, decode: Decode) -> String {
+    let mut out = String::with_capacity(pattern.len());
+    let mut rest = pattern;
+    while let Some(at) = rest.find(['%', '[', '\\']) {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let length = match rest.as_bytes()[0] {
+            b'[' => class_length(rest),
+            b'\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+            _ => {
+                let (length, bytes) = normal::triplets(rest);
+                normal::push_decoded(&mut out, &bytes, |c| match decode.takes(c) {
+                    true if is_wildcard(c) => Some(true),
+                    true => Some(false),
+                    false => None,
+                });
+                if length > 0 {
+                    rest = &rest[length..];
+                    continue;
+                }
+                1
+            }
+        };
+        out.push_str(&rest[..length]);
+        rest = &rest[length..];
+    }
+    out.push_str(rest);
+    normal::with_lower_start(Cow::Owned(out)).into_owned()
+}
+
+fn is_wildcard(c: char) -> bool {
+    matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | ',' | '\\' | '!')
+}
+
+/// How long the class is that `pattern` begins with; a `]` that is its first member does not end it.
+fn class_length(pattern: &str) -> usize {
+    let inner = pattern[1..].trim_start_matches(['!', '^']);
+    let start = pattern.len() - inner.len();
+    let skip = inner.chars().next().map_or(0, char::len_utf8);
+    let end = inner[skip..].find(']');
+    end.map_or(pattern.len(), |end| start + skip + end + 1)
+}
+
+/// A URI that a client wrote, in every form that a selection is asked about.
+struct Asked<'u> {
+    uri: &'u str,
+    identity: Cow<'u, str>,
+    /// What of that is the path.
+    path: usize,
+    /// The URI, and what of it is the path for some reader, as a lenient one decodes it.
+    lenient: Vec<Cow<'u, str>>,
+}
+
+impl<'u> Asked<'u> {
+    fn new(uri: &'u str) -> Self {
+        let identity = uri_identity(uri);
+        let cut = |ends: &[char]| &uri[..uri.find(ends).unwrap_or(uri.len())];
+        let mut all = vec![
+            uri,
+            cut(&AFTER_PATH[..1]),
+            cut(&AFTER_PATH[..2]),
+            cut(&AFTER_PATH),
+        ];
+        all.extend(all.clone().iter().map(|it| it.trim_end_matches('/')));
+        all.dedup();
+        Self {
+            uri,
+            path: identity.find(AFTER_PATH).unwrap_or(identity.len()),
+            identity,
+            lenient: all.into_iter().map(decoded).collect(),
+        }
+    }
+
+    /// A pattern that names no query is about the path: what stands behind that is not what it ends with.
+    fn is_included(&self, pattern: &Pattern) -> bool {
+        let pattern_form = pattern.form(Decode::Meaningless);
+        pattern_form.is_match(&*self.identity)
+            && (pattern.names_query() || pattern_form.is_match(&self.identity[..self.path]))
+    }
+
+    fn is_excluded(&self, pattern: &Pattern) -> bool {
+        let form = pattern.form(Decode::All);
+        let mut lenient = self.lenient.iter();
+        pattern.matches(self.uri) || lenient.any(|uri| form.is_match(&**uri))
+    }
+}
+
+impl Rule {
+    /// Whether it holds for a listed resource, whichever spelling it names.
+    pub(super) fn holds_for_resource(&self, item: Candidate<'_>) -> bool {
+        self.holds_for_listed(item, Decode::All)
+    }
+
+    fn holds_for_listed(&self, item: Candidate<'_>, decode: Decode) -> bool {
+        self.holds_with(item, true, |pattern, uri| {
+            let form = match decode {
+                Decode::All => decoded(uri),
+                _ => uri_identity(uri),
+            };
+            pattern.matches(uri) || pattern.form(decode).is_match(&*form)
+        })
+    }
+}
+
+impl Selection {
+    /// Whether the view shows a resource or template that its server lists under this URI.
+    ///
+    /// Patterns and URIs are compared in a form that all spellings of one URI share.
+    #[must_use]
+    pub fn shows_resource(&self, item: Candidate<'_>) -> bool {
+        let holds = |rules: &[Rule], decode| {
+            let mut rules = rules.iter();
+            rules.any(|rule| rule.holds_for_listed(item, decode))
+        };
+        let included = self.include.is_empty() || holds(&self.include, Decode::Meaningless);
+        included && !holds(&self.exclude, Decode::All)
+    }
+
+    /// Whether the view shows a resource that no server lists, under the URI that a client wrote.
+    ///
+    /// What is excluded is so however it is encoded, and with a query, a fragment or a slash behind it as well: some
+    /// servers do not look at these. For the same reason a pattern of `include` without `?`, `#` and `;` has to match the URI
+    /// without what follows these.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use crate::{Candidate, Selection};
+    ///
+    /// let selection: Selection =
+    ///     serde_json::from_str(r#"{"include": ["file:///srv/*.md"], "exclude": ["file:///srv/secret.md"]}"#)?;
+    /// let shows = |uri| {
+    ///     selection.shows_unlisted_resource(Candidate { name: uri, own: uri, server: "files", hints: None })
+    /// };
+    /// assert!(shows("file:///srv/a%20b.md"));
+    /// assert!(!shows("file:///srv/secret%2Emd"));
+    ///
+    /// // A server that looks at the path alone reads `key`, which is no markdown.
+    /// assert!(!shows("file:///srv/key?.md"));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    #[must_use]
+    pub fn shows_unlisted_resource(&self, item: Candidate<'_>) -> bool {
+        let asked = Asked::new(item.own);
+        let included = |rule: &Rule| {
+            let by_own = rule.server.is_some();
+            rule.holds_with(item, by_own, |pattern, _| asked.is_included(pattern))
+        };
+        let excluded =
+            |rule: &Rule| rule.holds_with(item, true, |pattern, _| asked.is_excluded(pattern));
+        let is_included = self.include.is_empty() || self.include.iter().any(included);
+        is_included && !self.exclude.iter().any(excluded)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(uri: &str) -> Candidate<'_> {
+        Candidate {
+            name: uri,
+            own: uri,
+            server: "a",
+            hints: None,
+        }
+    }
+
+    #[track_caller]
+    fn shows(selection: &str, yes: &[&str], no: &[&str]) {
+        let selection: Selection = serde_json::from_str(selection).unwrap();
+        for uri in yes {
+            assert!(selection.shows_unlisted_resource(item(uri)), "{uri}");
+        }
+        for uri in no {
+            assert!(!selection.shows_unlisted_resource(item(uri)), "{uri}");
+        }
+    }
+
+    /// SV-11: what is excluded is so in every spelling.
+    #[test]
+    fn an_exclusion_holds_for_every_spelling() {
+        let secrets = [
+            "a:x/my secret(1)",
+            "a:x/my%20secret(1)",
+            "a:x/my%20secret%281%29",
+        ];
+        for secret in secrets {
+            let selection = format!(r#"{{"exclude": ["{secret}"]}}"#);
+            let all = secrets.iter().flat_map(|it| {
+                ["", "/", "?", "?a/", "#b", ";c", ";c?d#e"].map(|end| format!("{it}{end}"))
+            });
+            let all: Vec<_> = all.collect();
+            let all: Vec<_> = all.iter().map(String::as_str).collect();
+            shows(
+                &selection,
+                &[
+                    "a:x/my%20secret",
+                    "a:x/my secret(2)",
+                    "a:x/my%20secret(1)/b",
+                ],
+                &all,
+            );
+        }
+        shows(
+            r#"{"exclude": ["*%C3%A9*", "A:*%7e"]}"#,
+            &["a:e"],
+            &["b:é", "b:%c3%a9", "a:b~"],
+        );
+        shows(
+            r#"{"exclude": ["a:%2A[%]25%5b"]}"#,
+            &["a:b%25["],
+            &["a:*%25["],
+        );
+    }
+
+    /// SV-11: what is included is a resource, not what its URI looks like at the end.
+    #[test]
+    fn an_inclusion_holds_for_the_path() {
+        shows(
+            r#"{"include": ["file:///d/*.md"]}"#,
+            &["file:///d/a.md", "file:///d/a.md?b.md", "file:///d/a%3F.md"],
+            &[
+                "file:///d/a?.md",
+                "file:///d/a#.md",
+                "file:///d/a;.md",
+                "file:///d/.md/../a",
+            ],
+        );
+        shows(
+            r#"{"include": ["s:x?q=*"]}"#,
+            &["s:x?q=1", "s:x?q=a;b"],
+            &["s:x"],
+        );
+        shows(
+            r#"{"include": ["s:%7ex/caf%C3%A9*"]}"#,
+            &["s:~x/café", "s:~x/caf%C3%A9s"],
+            &["s:x"],
+        );
+        shows(r#"{"include": ["a:b%3Fc"]}"#, &["a:b%3Fc"], &["a:b?c"]);
+        shows(
+            r#"{"include": [{"server": "b", "name": "a:*"}]}"#,
+            &[],
+            &["a:b"],
+        );
+    }
+
+    #[test]
+    fn what_is_listed_is_selected_by_any_spelling() {
+        #[track_caller]
+        fn lists(selection: &str, uri: &str, expected: bool) {
+            let selection: Selection = serde_json::from_str(selection).unwrap();
+            assert_eq!(selection.shows_resource(item(uri)), expected, "{uri}");
+        }
+        lists(r#"{"include": ["a:~*"]}"#, "a:%7Eb", true);
+        lists(r#"{"include": ["a:%7e*"]}"#, "a:~b", true);
+        lists(r#"{"include": ["a:*.md"]}"#, "a:b?c.md", true);
+        lists(r#"{"exclude": ["a:%7e*"]}"#, "a:~b", false);
+        lists(r#"{"exclude": ["a:(*"]}"#, "a:%28b", false);
+        lists(r#"{"exclude": ["a:b"]}"#, "a:b?c", true);
+        lists(r#"{"include": ["a:{+path}"]}"#, "a:{+path}", false);
+        lists(r#"{"include": ["a:[{]+path[}]"]}"#, "a:{+path}", true);
+    }
+}
