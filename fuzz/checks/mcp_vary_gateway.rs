@@ -7,9 +7,9 @@ use mcp_vary::json::{Json, Members};
 use mcp_vary_gateway::call_headers;
 use mcp_vary_gateway::config::{Foreign, Mistake, Source, import};
 use mcp_vary_gateway::upstream::Answer;
-use mcp_vary_gateway::upstream::sse::{self, Parser};
-use mcp_vary_gateway::wire::{self, Message};
 use mcp_vary_view::derive;
+use mcp_vary_wire::envelope::{self, Message};
+use mcp_vary_wire::sse::{self, Parser};
 
 pub(crate) use self::http_front::http_front;
 pub(crate) use self::private::{event_id, headers, lines, session_id, splice};
@@ -110,7 +110,7 @@ fn is_in(text: &str, mistake: &Mistake) {
 
 /// A message is of one kind, and its parts are parts of the bytes.
 pub(crate) fn envelope(data: &[u8]) {
-    if let Some(Ok(messages)) = wire::batch(data) {
+    if let Some(Ok(messages)) = envelope::batch(data) {
         assert!(!messages.is_empty());
     }
     let message = match Message::read(data) {

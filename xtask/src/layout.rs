@@ -22,6 +22,12 @@ struct Rule {
 
 const RULES: &[Rule] = &[
     Rule {
+        package: "mcp-vary-base",
+        uses: &[],
+        rmcp: false,
+        banned: QUIET,
+    },
+    Rule {
         package: "mcp-vary-json",
         uses: &[],
         rmcp: false,
@@ -40,6 +46,12 @@ const RULES: &[Rule] = &[
         banned: PURE,
     },
     Rule {
+        package: "mcp-vary-wire",
+        uses: &["mcp-vary", "mcp-vary-base", "mcp-vary-view"],
+        rmcp: false,
+        banned: PURE,
+    },
+    Rule {
         package: "mcp-vary-rmcp",
         uses: &["mcp-vary"],
         rmcp: true,
@@ -47,7 +59,12 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "mcp-vary-gateway",
-        uses: &["mcp-vary", "mcp-vary-view"],
+        uses: &[
+            "mcp-vary",
+            "mcp-vary-base",
+            "mcp-vary-view",
+            "mcp-vary-wire",
+        ],
         rmcp: false,
         banned: QUIET,
     },
@@ -64,6 +81,7 @@ const RULES: &[Rule] = &[
             "mcp-vary-conformance",
             "mcp-vary-gateway",
             "mcp-vary-view",
+            "mcp-vary-wire",
             "weather",
         ],
         rmcp: false,

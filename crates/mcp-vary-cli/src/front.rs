@@ -6,8 +6,8 @@ use std::sync::Arc;
 use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS, settings};
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_gateway::upstream::Hello;
 use mcp_vary_gateway::{Config, Explanation, Gateway, Served, UpstreamConfig};
+use mcp_vary_wire::handshake::Hello;
 use serde_json::Value;
 use tokio::sync::Mutex;
 

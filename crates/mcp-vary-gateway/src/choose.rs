@@ -12,12 +12,12 @@ use http::{HeaderMap, HeaderName};
 use mcp_vary::error::Error;
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::variant::{Status, VariantId};
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
 use serde_json::Value;
 use tracing::debug;
 
-use crate::params::Params;
-use crate::reply::Failure;
-use crate::revision::Era;
 use crate::rules::ClientRule;
 use crate::setup::Setup;
 
@@ -313,11 +313,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::config::{Config, Outside};
+    use crate::config::Config;
     use crate::lasting::Lasting;
-    use crate::meta::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
     use crate::route::{Asked, Outcome, dispatch};
     use crate::upstream::{Target, UpstreamConfig};
+    use mcp_vary_base::environment::Outside;
+    use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
 
     /// A gateway whose server is not there; what is asked for here needs none.
     async fn gateway(on: bool) -> Arc<Setup> {

@@ -2,23 +2,22 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use foldhash::quality::RandomState;
-use indexmap::IndexMap;
 use mcp_vary::extension::{Carrier, declared};
 use mcp_vary::feature::Features;
 use mcp_vary::hints::VariantHints;
+use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION};
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::server_request_support::Askable;
 use serde_json::Value;
 
-use crate::asking::Askable;
 use crate::choose::{DecidedBy, Offers, Told};
 use crate::class::ClassKey;
-use crate::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION};
 use crate::negotiated::Ignorings;
-use crate::params::Params;
-use crate::reply::Failure;
-use crate::revision::{Era, Revision};
 use crate::rules::{JsonRule, Manner};
 use crate::session::{ClientId, NO_CLASS, Session};
 use crate::setup::Setup;
@@ -199,120 +198,5 @@ impl Setup {
             class: self.classes.key(&known.mirrored, None, Era::Modern),
             log_level: None,
         })
-    }
-}
-
-/// What was read from capabilities, by the bytes they were written in.
-///
-/// Modern clients send the same capabilities with every request. Two generations bound the memory:
-/// when the young one is full it becomes the old one, and what is used again moves back.
-#[derive(Debug)]
-pub(crate) struct Memo<T> {
-    generations: Mutex<Generations<T>>,
-}
-
-#[derive(Debug)]
-struct Generations<T> {
-    young: Generation<T>,
-    old: Generation<T>,
-    /// What a generation may cost.
-    capacity: usize,
-    cost: usize,
-}
-
-/// Hashed, since texts of clients begin alike, which makes an order of them slow; and with a key, so that
-/// no client can choose texts that collide.
-type Generation<T> = IndexMap<Box<str>, Arc<T>, RandomState>;
-
-/// Longer texts are read anew each time.
-const MAX_REMEMBERED: usize = 8 << 10;
-
-/// What an entry costs beside its text, in bytes; roughly.
-const ENTRY: usize = 1 << 10;
-
-impl<T> Memo<T> {
-    /// `capacity` is in bytes, for each of two generations.
-    pub(crate) fn new(capacity: usize) -> Self {
-        Self {
-            generations: Mutex::new(Generations {
-                young: Generation::default(),
-                old: Generation::default(),
-                capacity,
-                cost: 0,
-            }),
-        }
-    }
-
-    pub(crate) fn get_or_read(&self, text: &str, read: impl FnOnce(&str) -> T) -> Arc<T> {
-        self.get_if(text, |_| true, read)
-    }
-
-    /// What is remembered if it is as `is_wanted` says, else what is read, which takes its place.
-    pub(crate) fn get_if(
-        &self,
-        text: &str,
-        is_wanted: impl FnOnce(&T) -> bool,
-        read: impl FnOnce(&str) -> T,
-    ) -> Arc<T> {
-        if text.len() > MAX_REMEMBERED {
-            return Arc::new(read(text));
-        }
-        let known = self.lock().get(text);
-        if let Some(known) = known.filter(|known| is_wanted(known)) {
-            return known;
-        }
-        let value = Arc::new(read(text));
-        self.lock().insert(text.into(), Arc::clone(&value));
-        value
-    }
-
-    /// How many are remembered.
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        let generations = self.lock();
-        generations.young.len() + generations.old.len()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Generations<T>> {
-        self.generations
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl<T> Generations<T> {
-    fn get(&mut self, text: &str) -> Option<Arc<T>> {
-        if let Some(known) = self.young.get(text) {
-            return Some(Arc::clone(known));
-        }
-        let (text, known) = self.old.swap_remove_entry(text)?;
-        self.insert(text, Arc::clone(&known));
-        Some(known)
-    }
-
-    fn insert(&mut self, text: Box<str>, value: Arc<T>) {
-        let cost = text.len() + ENTRY;
-        if self.cost + cost > self.capacity {
-            self.old = std::mem::take(&mut self.young);
-            self.cost = 0;
-        }
-        self.cost += cost;
-        self.young.insert(text, value);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_used_stays_and_the_rest_goes() {
-        let memo = Memo::new(2 * (ENTRY + 1));
-        let mut reads = 0;
-        for text in ["a", "b", "a", "c", "a", "d", "a"] {
-            memo.get_or_read(text, |_| reads += 1);
-        }
-        assert_eq!(reads, 4);
-        assert!(memo.len() <= 4);
     }
 }

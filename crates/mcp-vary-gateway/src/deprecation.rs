@@ -3,43 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mcp_vary::json::Members;
 use mcp_vary::variant::{Date, ServerVariant, VariantId};
-use serde::{Deserialize, Serialize};
+use mcp_vary_wire::client_name::ClientName;
+use serde::Serialize;
 use tracing::warn;
-
-/// How a client calls itself: name and version, each cut to 64 characters, control characters replaced.
-///
-/// Clients choose both themselves; of one that says nothing both are empty.
-#[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-#[non_exhaustive]
-pub struct ClientName {
-    /// `clientInfo.name`.
-    pub name: String,
-    /// `clientInfo.version`.
-    pub version: String,
-}
-
-impl ClientName {
-    /// Reads a `clientInfo`, JSON text.
-    pub(crate) fn read(info: &str) -> Self {
-        let info = Members::parse(info).unwrap_or_default();
-        let short = |key| cut(&info.get_str(key).unwrap_or_default());
-        Self {
-            name: short("name"),
-            version: short("version"),
-        }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.name.is_empty() && self.version.is_empty()
-    }
-}
-
-fn cut(text: &str) -> String {
-    let visible = |c: char| if c.is_control() { '\u{fffd}' } else { c };
-    text.chars().take(LONGEST).map(visible).collect()
-}
 
 /// How often a client used a deprecated variant.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
@@ -136,9 +103,6 @@ fn say(variant: &ServerVariant, client: Option<&ClientName>, now: u64) {
 /// Clients that are told apart, in all variants together.
 const MOST_CLIENTS: usize = 256;
 
-/// Characters of a name or a version.
-const LONGEST: usize = 64;
-
 /// Seconds.
 const DAY: u64 = 86_400;
 
@@ -173,17 +137,5 @@ mod tests {
         assert_eq!(all[0], (None, 40));
         assert_eq!(all[1], (Some("000".to_owned()), 2));
         assert_eq!(uses.all()[1].last, 7);
-    }
-
-    /// EXT-5: what a client says of itself is cut, and drives no terminal.
-    #[test]
-    fn a_clients_name_is_cut_and_harmless() {
-        let long = "é".repeat(500);
-        let read = ClientName::read(&format!(r#"{{"name":"a\u001b[2Jb","version":"{long}"}}"#));
-        assert_eq!(read.name, "a\u{fffd}[2Jb");
-        assert_eq!(read.version.chars().count(), 64);
-        for odd in ["", "[]", "7", r#"{"name":7}"#, "{"] {
-            assert!(ClientName::read(odd).is_empty(), "{odd}");
-        }
     }
 }

@@ -3,21 +3,22 @@
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-
-use crate::bridge::{self, Upward};
-use crate::config::{Config, Outside};
-use crate::deprecation::ClientName;
-use crate::mcp_header;
-use crate::member_check;
-use crate::params::Params;
-use crate::resume::EventId;
-use crate::revision::{Era, Revision};
-use crate::route;
-use crate::session::{Fixed, NO_CLASS, Sessions};
-use crate::upstream::{Target, UpstreamConfig};
+use mcp_vary_base::environment::Outside;
+use mcp_vary_wire::client_name::ClientName;
+use mcp_vary_wire::era::{self, Upward};
+use mcp_vary_wire::event::EventId;
+use mcp_vary_wire::headers;
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::Revision;
 
 pub use crate::catalog::selected::SelectedResources;
+use crate::config::Config;
+use crate::member_check;
+use crate::route;
+use crate::session::{Fixed, NO_CLASS, Sessions};
 pub use crate::upstream::read_lines;
+use crate::upstream::{Target, UpstreamConfig};
 
 /// What a `Last-Event-ID` says, written again; `None` when the gateway never sends such an id.
 #[must_use]
@@ -99,9 +100,9 @@ pub fn headers_agree(
     headers: &[(HeaderName, HeaderValue)],
     arguments: &str,
 ) -> Result<bool, String> {
-    let expected = mcp_header::param_headers(input_schema)?;
+    let expected = headers::param_headers(input_schema)?;
     let headers: HeaderMap = headers.iter().cloned().collect();
-    Ok(mcp_header::check_params(&expected, &headers, arguments).is_ok())
+    Ok(headers::check_params(&expected, &headers, arguments).is_ok())
 }
 
 /// What the gateway read of a request that it does not refuse, and what it sends on.
@@ -131,7 +132,7 @@ pub fn check_params(method: &str, params: &str) -> Option<Checked> {
             progress_token: None,
             log_level: None,
         };
-        bridge::params_upward(&mut params.clone(), &upward)
+        era::params_upward(&mut params.clone(), &upward)
     });
     Some(Checked {
         read: read.collect(),

@@ -6,20 +6,21 @@ use mcp_vary::extension::{self, CONTENT_NEGOTIATION, Carrier, EXTENSIONS, SERVER
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 use mcp_vary::text::is_invisible;
+use mcp_vary_wire::client_name::ClientName;
+use mcp_vary_wire::era::{self, Caching};
+use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::meta::{SERVER_INFO, client_info};
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::{self, Failure};
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::task_dialect;
 use serde_json::{Map, Value, json};
 
-use crate::bridge::{self, Caching};
 use crate::catalog::Catalog;
 use crate::choose::{Offers, Told};
-use crate::deprecation::ClientName;
-use crate::meta::{SERVER_INFO, client_info};
-use crate::params::Params;
-use crate::reply::{self, Failure};
-use crate::revision::{Era, Revision};
 use crate::session::Fixed;
 use crate::setup::{Known, Setup};
-use crate::tasks;
-use crate::upstream::Hello;
 
 impl Setup {
     /// Answers `initialize`: what the session fixes, and the result.
@@ -95,7 +96,7 @@ impl Setup {
             }
             _ => Members::default(),
         };
-        result.set("supportedVersions", reply::supported_versions());
+        result.set("supportedVersions", response::supported_versions());
         result.set(
             "capabilities",
             self.capabilities(Era::Modern, catalog, known, offers),
@@ -107,7 +108,7 @@ impl Setup {
         if let Some(instructions) = self.instructions(catalog) {
             result.set("instructions", instructions);
         }
-        bridge::cacheable(&result.to_json(), Caching::Never)
+        era::cacheable(&result.to_json(), Caching::Never)
     }
 
     /// What the only server said of itself; `None` before several, or while nothing was heard of it.
@@ -204,7 +205,7 @@ impl Setup {
     /// Whether a legacy client that does not know the extension of tasks gets those of a server that makes them by it.
     fn gives_tasks(&self, catalog: &Catalog, known: &Known) -> bool {
         let mut hellos = catalog.told.iter().filter_map(|told| told.hello.as_deref());
-        !tasks::has_extension(&known.mirrored) && hellos.any(tasks::gives_core_form)
+        !task_dialect::has_extension(&known.mirrored) && hellos.any(task_dialect::gives_core_form)
     }
 
     /// Whether a client may get a shortened result, and so is offered resources even where no server has any.
@@ -261,7 +262,7 @@ fn carry_extensions(
         }
         if member == "extensions" && told.iter().any(makes_tasks_of_the_core) {
             let settings = Value::Object(Map::new());
-            carried.entry(tasks::EXTENSION).or_insert(settings);
+            carried.entry(task_dialect::EXTENSION).or_insert(settings);
         }
         if !carried.is_empty() {
             offered.insert(member.to_owned(), Value::Object(carried));
@@ -308,7 +309,7 @@ pub(crate) fn declares_others(capabilities: &str) -> bool {
     ["extensions", "experimental"].iter().any(|member| {
         let declared = told.get(*member).and_then(Value::as_object);
         let mut ids = declared.into_iter().flat_map(Map::keys);
-        ids.any(|id| id != tasks::EXTENSION && is_carried(id))
+        ids.any(|id| id != task_dialect::EXTENSION && is_carried(id))
     })
 }
 
@@ -323,7 +324,7 @@ pub(crate) fn declares(capabilities: &str, id: &str) -> bool {
 
 /// Whether an extension may have notifications for a server: those that the gateway knows have none.
 pub(crate) fn may_notify(id: &str) -> bool {
-    is_carried(id) && id != tasks::EXTENSION && id != UI
+    is_carried(id) && id != task_dialect::EXTENSION && id != UI
 }
 
 /// MCP Apps (SEP-1865), whose notifications pass between an app and its host.

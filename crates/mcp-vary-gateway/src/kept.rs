@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use mcp_vary::json::{Json, Members, string};
 use mcp_vary::render::{Index, Part, PartError};
+use mcp_vary_base::environment::Outside;
 
-use crate::config::Outside;
 use crate::session::ClientId;
 
 /// What the URI of every kept result begins with.

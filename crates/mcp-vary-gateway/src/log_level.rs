@@ -3,58 +3,13 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use mcp_vary::json::edit;
+use mcp_vary_wire::log_level::level_name;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 use tracing::warn;
 
-use crate::reply::Failure;
-use crate::revision::Era;
 use crate::upstream::{Line, Request, Upstream};
-
-/// The levels, least severe first.
-///
-/// Source: MCP 2025-11-25, server/utilities/logging, "Log Levels".
-const LEVELS: [&str; 8] = [
-    "debug",
-    "info",
-    "notice",
-    "warning",
-    "error",
-    "critical",
-    "alert",
-    "emergency",
-];
-
-/// The rank of a level's name, 0 for `debug`.
-pub(crate) fn level_from_name(name: &str) -> Option<u8> {
-    let at = LEVELS.iter().position(|level| *level == name)?;
-    u8::try_from(at).ok()
-}
-
-/// The name of a level.
-pub(crate) fn level_name(level: u8) -> &'static str {
-    LEVELS
-        .get(usize::from(level))
-        .copied()
-        .unwrap_or("emergency")
-}
-
-/// Whether a message with these params is logged to a legacy client that wants to know from `wanted` on.
-///
-/// > If no `logging/setLevel` request has been sent from the client, the server MAY decide which messages to
-/// > send automatically. (MCP 2025-11-25, server/utilities/logging)
-pub(crate) fn is_logged_from(params: &str, wanted: Option<u8>) -> bool {
-    match (level_of(params), wanted) {
-        (Some(level), Some(wanted)) => level >= wanted,
-        _ => true,
-    }
-}
-
-/// The level of a log message.
-pub(crate) fn level_of(params: &str) -> Option<u8> {
-    let level = edit::get(params, "level")?;
-    level_from_name(&serde_json::from_str::<String>(level).ok()?)
-}
 
 /// The method that sets the level of a legacy server.
 pub(crate) const SET_LEVEL: &str = "logging/setLevel";
@@ -149,18 +104,5 @@ async fn set_level(upstream: &Upstream, level: u8) -> Result<(), Failure> {
     match exchange.answer().await?.outcome() {
         Ok(_) => Ok(()),
         Err(error) => Err(Failure::told_by_upstream(error)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn levels_are_ranked_by_severity() {
-        assert_eq!(level_from_name("debug"), Some(0));
-        assert_eq!(level_from_name("emergency"), Some(7));
-        assert_eq!(level_from_name("loud"), None);
-        assert_eq!(level_name(3), "warning");
     }
 }

@@ -6,85 +6,14 @@
 //! Source: CVE-2026-27896; docs/decisions/0021-lookalike-members.md.
 
 use mcp_vary::extension::EXTENSIONS;
-use mcp_vary::json::{JsonError, Members, is_lookalike};
-use mcp_vary_view::Fault;
+use mcp_vary::json::{Members, is_lookalike};
+use mcp_vary_wire::era::{LOG_LEVEL, PROGRESS_TOKEN};
+use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SUBSCRIPTION_ID};
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::refusal::Refusal;
+use mcp_vary_wire::task_dialect::RELATED;
 
-use crate::bridge::{LOG_LEVEL, PROGRESS_TOKEN};
-use crate::counters::{Counter, Counters};
-use crate::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SUBSCRIPTION_ID};
-use crate::params::Params;
-use crate::reply::Failure;
 use crate::route::Action;
-use crate::tasks::RELATED;
-
-/// Why the params of a request are refused, and what counts that.
-#[derive(Debug)]
-pub(crate) struct Refusal {
-    counter: Option<Counter>,
-    reason: String,
-}
-
-impl Refusal {
-    /// `place` cannot be read as an object with unique keys.
-    pub(crate) fn unreadable(place: &str, error: &JsonError) -> Self {
-        let is_repeated = error.repeated_key().is_some();
-        Self {
-            counter: is_repeated.then_some(Counter::RefusedDuplicateMembers),
-            reason: format!("`{place}`: {error}"),
-        }
-    }
-
-    /// A key in `place` that a reader may take for `known`; a client's key is cut.
-    fn lookalike(place: &str, key: &str, known: &str) -> Self {
-        let key: String = key.chars().take(64).collect();
-        Self {
-            counter: Some(Counter::RefusedLookalikeMembers),
-            reason: format!(
-                "`{place}` has a member {key:?}, which some servers read as {known:?}; leave it out"
-            ),
-        }
-    }
-
-    /// Two keys of a request with a state that a reader may take for the same.
-    pub(crate) fn ambiguous(key: &str) -> Self {
-        let key: String = key.chars().take(64).collect();
-        Self {
-            counter: Some(Counter::RefusedDuplicateMembers),
-            reason: format!(
-                "`arguments`: the key {key:?} is given twice; with a `requestState` each is given once, in one spelling"
-            ),
-        }
-    }
-
-    /// The refusal of arguments for `faults`, where one of them is about how keys are spelled or repeated.
-    pub(crate) fn of_arguments(faults: &[Fault]) -> Option<Self> {
-        faults.iter().find_map(|fault| {
-            let counter = match fault {
-                Fault::Lookalike { .. } => Counter::RefusedLookalikeMembers,
-                Fault::RepeatedKey { .. } => Counter::RefusedDuplicateMembers,
-                _ => return None,
-            };
-            Some(Self {
-                counter: Some(counter),
-                reason: format!("invalid arguments: {fault}"),
-            })
-        })
-    }
-
-    /// Counts it, and makes it the error that the client gets.
-    pub(crate) fn counted(self, counters: &Counters) -> Failure {
-        if let Some(counter) = self.counter {
-            counters.increment(counter);
-        }
-        self.into()
-    }
-}
-
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
-        Self::invalid_params(refusal.reason)
-    }
-}
 
 /// The members of `params` that decide what a request of the protocol reaches or means.
 const PARAMS: &[&str] = &[

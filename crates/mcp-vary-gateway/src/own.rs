@@ -26,21 +26,21 @@ use tracing::{debug, warn};
 use self::hearsay::Hearsay;
 pub(crate) use self::lists::ClientLists;
 use self::lists::DedicatedLists;
-use crate::asking::LIST_ROOTS;
-use crate::bridge;
 use crate::catalog::listing::ListKind;
 use crate::catalog::source::{Source, Updates};
-use crate::log_level::is_logged_from;
 use crate::notify::{Audience, SourceId, line_id};
 use crate::questions::{Question, Questions};
-use crate::reply::Failure;
 use crate::session::{ClientId, Session};
 use crate::tasks::{self, Made, Watches};
 use crate::upstream::UpstreamError;
 use crate::upstream::{
     Event, Hears, Learned, Line, Places, ServerRequest, State, Upstream, UpstreamConfig,
 };
-use crate::wire;
+use mcp_vary_wire::envelope;
+use mcp_vary_wire::era;
+use mcp_vary_wire::log_level::is_logged_from;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::server_request_support::LIST_ROOTS;
 
 /// The connections of all servers that clients have alone.
 #[derive(Debug)]
@@ -623,13 +623,13 @@ impl Listener {
     /// A notification that belongs to no call, as the client gets it: lists, resources and requests have ways of
     /// their own.
     fn for_a_session(&self, bytes: Bytes, session: &Session) -> Option<Bytes> {
-        let message = wire::Message::read(&bytes).ok()?;
+        let message = envelope::Message::read(&bytes).ok()?;
         let params = message.params.unwrap_or("{}");
         let method = message.method.as_deref()?;
         // That of a task goes on after its call.
         if method == "notifications/progress" {
             let params = self.made.progress(session.client, params)?;
-            return Some(bridge::progress(&params));
+            return Some(era::progress(&params));
         }
         if !is_for_a_session(&bytes, session) {
             return None;
@@ -665,7 +665,7 @@ impl Hears for Session {
 /// Whether a notification that belongs to no call is for the client: lists, resources and requests have ways of
 /// their own.
 fn is_for_a_session(message: &[u8], session: &Session) -> bool {
-    let Ok(message) = wire::Message::read(message) else {
+    let Ok(message) = envelope::Message::read(message) else {
         return false;
     };
     match message.method.as_deref() {

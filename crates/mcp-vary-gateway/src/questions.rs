@@ -12,15 +12,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp_vary::json;
 use mcp_vary::json::edit;
+use mcp_vary_base::environment::Outside;
+use mcp_vary_base::log_backoff::LogBackoff;
+use mcp_vary_wire::era::PROGRESS_TOKEN;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::server_request_support::{self, Askable};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
-use crate::asking::{self, Askable};
-use crate::bridge::PROGRESS_TOKEN;
-use crate::config::Outside;
-use crate::log_backoff::LogBackoff;
-use crate::reply::Failure;
 use crate::session::{ClientId, Session};
 use crate::tasks;
 use crate::upstream::ServerRequest;
@@ -134,7 +134,8 @@ impl Questions {
         let id = self.ids.next();
         let token = request.params().and_then(progress_token);
         let params = request.params().map(|params| {
-            let params = asking::naming(self.asker(server), request.method(), params);
+            let params =
+                server_request_support::naming(self.asker(server), request.method(), params);
             let params = without_wish(&params);
             let params = tasks::related(&params, names);
             match token {

@@ -10,9 +10,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::rank::{Ranking, Weights, rank};
 use mcp_vary::variant::{VariantId, Variants};
+use mcp_vary_base::memo::Memo;
 use sha2::{Digest as _, Sha256};
-
-use crate::client::Memo;
 
 /// Ranks variants, and remembers for a while what came of it.
 ///

@@ -7,6 +7,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::{ServerVariant, VariantId};
+use mcp_vary_wire::handshake::Hello;
 
 use crate::catalog::listing::ListKind;
 use crate::catalog::merge::Collision;
@@ -14,7 +15,7 @@ use crate::catalog::source::Source;
 use crate::gateway::Gateway;
 use crate::rankings::Explanation;
 use crate::results::Failures;
-use crate::upstream::{Hello, State};
+use crate::upstream::State;
 
 /// One server as it stands.
 #[derive(Clone, Debug)]

@@ -7,12 +7,12 @@ use mcp_vary::error::Identifier;
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 use mcp_vary::render::Part;
+use mcp_vary_wire::response::Failure;
 
 use crate::call::Call;
 use crate::catalog::listing::ListKind;
 use crate::catalog::view::View;
 use crate::kept::{Kept, Unread};
-use crate::reply::Failure;
 use crate::route::Outcome;
 
 /// What the tool is called where no server has one of the name.

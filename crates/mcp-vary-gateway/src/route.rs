@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderMap;
+use mcp_vary_wire::envelope;
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::{Failure, Reply};
+use mcp_vary_wire::revision::Era;
 
 use crate::call::Call;
 use crate::catalog::listing::ListKind;
 use crate::client::Client;
 use crate::member_check;
 use crate::notify::Listener;
-use crate::params::Params;
-use crate::reply::{Failure, Reply};
-use crate::revision::Era;
 use crate::running::Running;
 use crate::setup::Setup;
-use crate::wire;
 
 /// A request from a client, its parts as written.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl Asked<'_> {
     pub(crate) fn keep(&self, part: &str) -> Bytes {
         let shared = self
             .message
-            .and_then(|message| wire::part_of(message, part));
+            .and_then(|message| envelope::part_of(message, part));
         shared.unwrap_or_else(|| Bytes::copy_from_slice(part.as_bytes()))
     }
 }

@@ -8,11 +8,11 @@ use http::HeaderName;
 use mcp_vary::feature::Features;
 use mcp_vary::json::Members;
 use mcp_vary::variant::VariantId;
+use mcp_vary_base::memo::Memo;
 use mcp_vary_view::{Dialect, ResultFields, Style};
+use mcp_vary_wire::client_name::ClientName;
 
 use crate::choose::{Choosing, Told};
-use crate::client::Memo;
-use crate::deprecation::ClientName;
 use crate::known::KNOWN_CLIENTS;
 
 /// A rule: what clients get that look like this.

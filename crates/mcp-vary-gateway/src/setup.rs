@@ -7,20 +7,21 @@ use mcp_vary::error::Error;
 use mcp_vary::extension::{self, CONTENT_NEGOTIATION, ExtensionId, SERVER_VARIANTS};
 use mcp_vary::feature::{Features, Verbosity};
 use mcp_vary::variant::{VariantId, Variants};
+use mcp_vary_base::memo::Memo;
+use mcp_vary_wire::era::Caching;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
 use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::bridge::Caching;
 use crate::catalog::face::{Faces, VariantConfig};
 use crate::catalog::view::Layout;
 use crate::chain::Position;
 use crate::class::Classes;
-use crate::client::{Declared, Memo};
+use crate::client::Declared;
 use crate::config::Config;
 use crate::lasting::Lasting;
 use crate::rankings::{HintsDigest, Ordered, Rankings};
-use crate::reply::Failure;
-use crate::revision::Era;
 use crate::rules::Rules;
 use crate::session::Session;
 

@@ -13,15 +13,15 @@ use mcp_vary::shape::{
 };
 use mcp_vary::variant::VariantId;
 use mcp_vary_view::{OutputCheck, ResultFields, UriMap};
+use mcp_vary_wire::era::{STRUCTURE, is_text, with_words, without_structure};
+use mcp_vary_wire::revision::Era;
 use serde_json::Value;
 
-use crate::bridge::{STRUCTURE, is_text, with_words, without_structure};
 use crate::kept::{Kept, Owner};
 use crate::negotiated;
 use crate::results::{
     Called, Output, PromptRule, Recipe, ResourceRule, Told, told_prompt, told_resource,
 };
-use crate::revision::Era;
 
 /// What a result is shaped by.
 #[derive(Clone, Debug)]

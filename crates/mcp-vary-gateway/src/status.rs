@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use mcp_vary::variant::{Date, Status as Standing, VariantId};
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::sanitize::excerpt;
 use serde::Serialize;
 
 use crate::catalog::listing::ListKind;
 use crate::deprecation::DeprecatedUse;
 use crate::gateway::Gateway;
-use crate::reply::Failure;
 use crate::setup::Setup;
 use crate::upstream::State;
-use crate::upstream::text::excerpt;
 
 /// How a running gateway stands. As JSON it is what `GET /status` answers.
 ///

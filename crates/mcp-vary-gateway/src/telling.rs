@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use mcp_vary::feature::Features;
 use mcp_vary_view::ResultFields;
+use mcp_vary_wire::revision::Revision;
 
 use crate::call::Call;
 use crate::catalog::item::Place;
 use crate::catalog::shown::{Prompt, Tool};
 use crate::kept::{OwnTool, Owner};
 use crate::results::Called;
-use crate::revision::Revision;
 use crate::rules::JsonContent;
 use crate::shape::{Keeping, Listener, PromptShaping, ResourceShaping, Shape, Shaping, Telling};
 

@@ -8,8 +8,7 @@ use std::borrow::Cow;
 use mcp_vary::json::edit;
 use mcp_vary::json::{elements, string};
 use mcp_vary_view::UriMap;
-
-use crate::reply::Failure;
+use mcp_vary_wire::response::Failure;
 
 /// The result of a call, a prompt or a read with the view's URIs in the place of the server's: in links, in
 /// resources that it holds, in the contents that were read, and in the texts of a call that failed.

@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use http_peer::{Peer, Reply, Seen, discover, event, initialize};
-use mcp_vary_gateway::revision::Revision;
 use mcp_vary_gateway::upstream::{
     ConnectError, Event, Exchange, Kind, Limits, Message, Owner, Request, Target, Upstream,
-    UpstreamConfig, UpstreamError, header_value,
+    UpstreamConfig, UpstreamError,
 };
+use mcp_vary_wire::headers::header_value;
+use mcp_vary_wire::revision::Revision;
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc};
 

@@ -5,11 +5,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_vary_gateway::revision::{Era, Revision};
 use mcp_vary_gateway::upstream::{
     ConnectError, Event, Exchange, Kind, Limits, Message, Owner, Request, ServerRequest, Target,
     Upstream, UpstreamConfig, UpstreamError,
 };
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::Revision;
 use serde_json::{Value, json};
 
 fn config(temper: &str) -> UpstreamConfig {

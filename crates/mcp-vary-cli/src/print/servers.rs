@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use mcp_vary_gateway::revision::Era;
 use mcp_vary_gateway::upstream::State;
 use mcp_vary_gateway::{Collision, ServerReport};
+use mcp_vary_wire::revision::Era;
 
 use super::table::table;
 

@@ -6,13 +6,13 @@ use mcp_vary::error::Identifier;
 use mcp_vary::json;
 use mcp_vary::json::edit;
 use mcp_vary_view::{Fault, PreparedPrompt, Selection};
+use mcp_vary_wire::response::Failure;
 
 use super::Call;
 use super::forward::Forwarding;
 use crate::catalog::Catalog;
 use crate::catalog::listing::ListKind;
 use crate::catalog::shown::Prompt;
-use crate::reply::Failure;
 use crate::route::Outcome;
 use crate::running::Downward;
 use crate::words::Words;

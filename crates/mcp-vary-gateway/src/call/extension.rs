@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use mcp_vary::json::Members;
 use mcp_vary::json::edit;
+use mcp_vary_wire::counters::Counter;
+use mcp_vary_wire::era::{self, Upward};
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::Failure;
 use tracing::debug;
 
 use super::Call;
 use super::forward::Forwarding;
-use crate::bridge::{self, Upward};
 use crate::client::Client;
-use crate::counters::Counter;
 use crate::handshake;
 use crate::member_check;
 use crate::own::Held;
-use crate::params::Params;
-use crate::reply::Failure;
 use crate::route::{Action, Asked, Outcome, is_of_the_protocol, unknown};
 use crate::setup::Setup;
 
@@ -101,7 +101,7 @@ impl Call<'_> {
         };
         self.relate_upward();
         let has_params = !self.asked.params.members.is_empty();
-        let params = bridge::params_upward(&mut self.asked.params, &upward);
+        let params = era::params_upward(&mut self.asked.params, &upward);
         let params = (has_params || params != "{}").then_some(params);
         upstream
             .notify(self.asked.method.to_owned(), params)

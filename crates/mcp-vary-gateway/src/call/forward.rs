@@ -5,22 +5,22 @@ use std::sync::{Arc, Weak};
 
 use http::{HeaderName, HeaderValue};
 use mcp_vary_view::UriMap;
+use mcp_vary_wire::envelope;
+use mcp_vary_wire::era::{self, Upward};
+use mcp_vary_wire::log_level::level_name;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::task_dialect;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::Call;
-use crate::bridge::{self, Upward};
 use crate::class::InUse;
-use crate::log_level::level_name;
 use crate::own::Held;
-use crate::reply::Failure;
-use crate::revision::Era;
 use crate::rounds::{self, Relay, Round, Subject};
 use crate::route::Outcome;
 use crate::running::{Again, ByTask, Downward, Finish, Progress, Running, Sent, Taken};
 use crate::session::{NO_CLASS, Session};
-use crate::tasks;
 use crate::upstream::{Beside, Owner, Request, Upstream};
-use crate::wire;
 
 /// What a method found out: where its request goes, and what is known of the way back.
 #[derive(Debug, Default)]
@@ -97,14 +97,14 @@ impl Call<'_> {
         let upward = Upward {
             revision: upstream.hello().revision,
             capabilities: &match task.is_some_and(|task| task.forms.is_to_core()) {
-                true => tasks::with_extension(told),
+                true => task_dialect::with_extension(told),
                 false => Cow::Borrowed(told),
             },
             progress_token: token,
             log_level: finish.client.log_level.map(level_name),
         };
         self.relate_upward();
-        let params = bridge::params_upward(&mut self.asked.params, &upward);
+        let params = era::params_upward(&mut self.asked.params, &upward);
         let method = self.action.in_rounds().map(Cow::Borrowed);
         let method = method.unwrap_or_else(|| Cow::Owned(self.asked.method.to_owned()));
         let mut request = Request::new(method, Some(params));
@@ -218,10 +218,10 @@ impl Call<'_> {
     }
 
     fn progress(&self) -> Result<Option<Progress>, Failure> {
-        let Some(theirs) = self.asked.params.meta.get(bridge::PROGRESS_TOKEN) else {
+        let Some(theirs) = self.asked.params.meta.get(era::PROGRESS_TOKEN) else {
             return Ok(None);
         };
-        if !wire::is_id(theirs) {
+        if !envelope::is_id(theirs) {
             let why = "`_meta.progressToken` must be a string or an integer";
             return Err(Failure::invalid_params(why));
         }

@@ -1,12 +1,12 @@
 //! From which level a client wants to be told what servers log: of a session, and of one modern request.
 
 use futures_util::future::join_all;
+use mcp_vary_wire::era;
+use mcp_vary_wire::log_level::level_from_name;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
 
 use super::Call;
-use crate::bridge;
-use crate::log_level::level_from_name;
-use crate::reply::Failure;
-use crate::revision::Era;
 use crate::route::{Outcome, unknown};
 
 impl Call<'_> {
@@ -42,17 +42,16 @@ impl Call<'_> {
                 .as_ref()
                 .and_then(|session| session.log_level()));
         }
-        if !self.asked.params.meta.contains(bridge::LOG_LEVEL) {
+        if !self.asked.params.meta.contains(era::LOG_LEVEL) {
             return Ok(None);
         }
         let level = self
             .asked
             .params
             .meta
-            .get_str(bridge::LOG_LEVEL)
+            .get_str(era::LOG_LEVEL)
             .and_then(|name| level_from_name(&name));
-        let bad =
-            || Failure::invalid_params(format!("`_meta.{}` is no log level", bridge::LOG_LEVEL));
+        let bad = || Failure::invalid_params(format!("`_meta.{}` is no log level", era::LOG_LEVEL));
         level.map(Some).ok_or_else(bad)
     }
 }

@@ -1,11 +1,11 @@
 //! `tools/list` and its like: a page of what the active variant shows.
 
-use crate::bridge::{self, Caching};
-use crate::catalog::listing::ListKind;
-use crate::reply::{self, Failure};
-use crate::route::{Outcome, unknown};
+use mcp_vary_wire::era::{self, Caching};
+use mcp_vary_wire::response::{self, Failure};
 
 use super::Call;
+use crate::catalog::listing::ListKind;
+use crate::route::{Outcome, unknown};
 
 impl Call<'_> {
     pub(crate) async fn list(&self, kind: ListKind) -> Result<Outcome, Failure> {
@@ -28,10 +28,16 @@ impl Call<'_> {
         if kind == ListKind::Tools && next.is_none() && self.gateway.config.read_result {
             let list = format!("{}{end}", String::from_utf8_lossy(start));
             let list = self.with_reader(view, &list);
-            return Ok(Outcome::Done(reply::result(self.asked.id, list.as_bytes())));
+            return Ok(Outcome::Done(response::result(
+                self.asked.id,
+                list.as_bytes(),
+            )));
         }
         let parts = [start, end.as_bytes()];
-        Ok(Outcome::Done(reply::result_of_parts(self.asked.id, &parts)))
+        Ok(Outcome::Done(response::result_of_parts(
+            self.asked.id,
+            &parts,
+        )))
     }
 
     /// The list of a kind that no server has: for a client that was offered resources it is empty.
@@ -43,7 +49,10 @@ impl Call<'_> {
         }
         self.active()?;
         let result = format!(r#"{{"{}":[]}}"#, kind.items_key());
-        let sent = bridge::result_downward(&result, self.client.era(), Caching::Never);
-        Ok(Outcome::Done(reply::result(self.asked.id, sent.as_bytes())))
+        let sent = era::result_downward(&result, self.client.era(), Caching::Never);
+        Ok(Outcome::Done(response::result(
+            self.asked.id,
+            sent.as_bytes(),
+        )))
     }
 }

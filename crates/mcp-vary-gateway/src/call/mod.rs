@@ -23,17 +23,17 @@ use mcp_vary_view::Fault;
 pub(crate) use self::extension::{carry, is_of_an_extension};
 pub(crate) use self::forward::Forwarding;
 pub(crate) use self::undeclared::{COMPLETE, Undeclared};
-use crate::bridge::{self, Caching};
 use crate::catalog::Catalog;
 use crate::catalog::item::Place;
 use crate::catalog::listing::ListKind;
 use crate::class::Class;
 use crate::client::Client;
-use crate::member_check::Refusal;
-use crate::meta;
-use crate::reply::{self, Failure};
 use crate::route::{Action, Asked, Outcome, unknown};
 use crate::setup::Setup;
+use mcp_vary_wire::era::{self, Caching};
+use mcp_vary_wire::meta;
+use mcp_vary_wire::refusal::Refusal;
+use mcp_vary_wire::response::{self, Failure};
 
 /// One request on its way.
 pub(crate) struct Call<'a> {
@@ -48,8 +48,8 @@ pub(crate) struct Call<'a> {
 
 impl Call<'_> {
     pub(crate) fn answer(&self, result: &str) -> Outcome {
-        let sent = bridge::result_downward(result, self.client.era(), Caching::None);
-        Outcome::Done(reply::result(self.asked.id, sent.as_bytes()))
+        let sent = era::result_downward(result, self.client.era(), Caching::None);
+        Outcome::Done(response::result(self.asked.id, sent.as_bytes()))
     }
 
     pub(crate) fn discover(&self) -> Result<Outcome, Failure> {
@@ -63,7 +63,7 @@ impl Call<'_> {
         let result = self
             .gateway
             .discover(&self.catalog, &known, &self.client.offers);
-        Ok(Outcome::Done(reply::result(
+        Ok(Outcome::Done(response::result(
             self.asked.id,
             result.as_bytes(),
         )))

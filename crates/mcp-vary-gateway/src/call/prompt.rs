@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use mcp_vary::error::Identifier;
+use mcp_vary_wire::response::Failure;
 
 use super::Call;
 use super::forward::Forwarding;
@@ -10,7 +11,6 @@ use crate::catalog::Catalog;
 use crate::catalog::listing::ListKind;
 use crate::catalog::shown::Prompt;
 use crate::links::Origin;
-use crate::reply::Failure;
 use crate::route::Outcome;
 use crate::running::Downward;
 

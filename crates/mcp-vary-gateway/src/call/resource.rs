@@ -5,18 +5,18 @@ use std::sync::Arc;
 use mcp_vary::error::Identifier;
 use mcp_vary::json;
 use mcp_vary_view::{UriFault, check_uri};
+use mcp_vary_wire::counters::Counter;
+use mcp_vary_wire::era::{self, Caching};
+use mcp_vary_wire::response::{self, Failure};
 
 use super::Call;
 use super::forward::Forwarding;
-use crate::bridge::{self, Caching};
 use crate::catalog::Catalog;
 use crate::catalog::item::Place;
 use crate::catalog::listing::ListKind;
 use crate::catalog::resource::Address;
-use crate::counters::Counter;
 use crate::kept::{Kept, Unread};
 use crate::links::Origin;
-use crate::reply::{self, Failure};
 use crate::results::are_about;
 use crate::route::Outcome;
 use crate::running::Downward;
@@ -69,8 +69,11 @@ impl Call<'_> {
             Ok(rest) => {
                 let era = self.client.era();
                 let contents = rest.contents();
-                let sent = bridge::result_downward(&contents, era, Caching::Never);
-                Ok(Outcome::Done(reply::result(self.asked.id, sent.as_bytes())))
+                let sent = era::result_downward(&contents, era, Caching::Never);
+                Ok(Outcome::Done(response::result(
+                    self.asked.id,
+                    sent.as_bytes(),
+                )))
             }
             Err(Unread::Unknown) => Err(self.not_found(variant, Identifier::Resource(uri))),
             Err(Unread::Part(error)) => Err(Failure::invalid_params(format!("`uri`: {error}"))),

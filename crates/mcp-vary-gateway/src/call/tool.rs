@@ -6,6 +6,9 @@ use std::sync::Arc;
 use mcp_vary::error::Identifier;
 use mcp_vary::json;
 use mcp_vary_view::Fault;
+use mcp_vary_wire::headers;
+use mcp_vary_wire::refusal::Refusal;
+use mcp_vary_wire::response::Failure;
 
 use super::forward::Forwarding;
 use super::{Call, sentence};
@@ -15,10 +18,7 @@ use crate::catalog::listing::ListKind;
 use crate::catalog::shown::Tool;
 use crate::handshake;
 use crate::links::Origin;
-use crate::mcp_header;
-use crate::member_check::Refusal;
 use crate::memory;
-use crate::reply::Failure;
 use crate::route::Outcome;
 use crate::running::Downward;
 use crate::upstream::Repeat;
@@ -35,7 +35,7 @@ impl Call<'_> {
         let subject = self.subject(&name);
         let arguments = self.arguments()?;
         if let Some(headers) = self.asked.headers {
-            mcp_header::check_params(&tool.headers, headers, arguments)?;
+            headers::check_params(&tool.headers, headers, arguments)?;
         }
         let own = match self.server_arguments(&tool, arguments)? {
             Ok(own) => own,

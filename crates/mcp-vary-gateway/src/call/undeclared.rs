@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
+use mcp_vary_wire::response::{Failure, METHOD_NOT_FOUND};
+
 use super::Call;
 use crate::catalog::listing::ListKind;
-use crate::reply::{Failure, METHOD_NOT_FOUND};
 use crate::route::unknown;
 use crate::upstream::Learned;
 

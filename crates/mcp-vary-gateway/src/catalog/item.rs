@@ -7,12 +7,12 @@ use mcp_vary::json::Members;
 use mcp_vary::json::edit;
 use mcp_vary::shape::ToolFacts;
 use mcp_vary_view::Hints;
+use mcp_vary_wire::headers::{ParamHeader, param_headers};
+use mcp_vary_wire::revision::Era;
 use tracing::warn;
 
 use super::listing::{self, ListKind};
-use crate::mcp_header::{ParamHeader, param_headers};
 use crate::results::Output;
-use crate::revision::Era;
 
 /// One item as clients see it in `standard`, and where it comes from.
 ///

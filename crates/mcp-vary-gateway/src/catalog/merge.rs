@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use mcp_vary_wire::response::Failure;
 use sha2::{Digest as _, Sha256};
 
 use super::item::{Item, Maker};
 use super::listing::{self, ListKind, Listing};
 use super::registry::Assigned;
-use crate::reply::Failure;
 
 /// How the names of tools and prompts tell which server they belong to.
 ///
@@ -360,8 +360,8 @@ fn with_mark(mut name: String, whole: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::revision::Era;
     use mcp_vary::json::edit;
+    use mcp_vary_wire::revision::Era;
 
     fn part(server: &str, names: &[&str]) -> Part {
         let item = |name: &&str| listing::Item {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use mcp_vary::json::Members;
+use mcp_vary_wire::era;
+use mcp_vary_wire::revision::Era;
 
 use super::listing::ListKind;
 use super::shown::{Listed, Showing};
 use super::view::Layout;
-use crate::bridge;
-use crate::revision::Era;
 
 /// What a list is made of.
 #[derive(Clone, Debug)]
@@ -158,8 +158,8 @@ fn cut(
 impl Page {
     fn new(result: &str, era: Era, first: usize, next: Option<usize>, layout: &Layout) -> Self {
         let result = match era {
-            Era::Legacy => bridge::page_for_legacy(result),
-            Era::Modern => bridge::result_downward(result, era, layout.caching),
+            Era::Legacy => era::page_for_legacy(result),
+            Era::Modern => era::result_downward(result, era, layout.caching),
         };
         let open = result.trim_end();
         let open = open.strip_suffix('}').unwrap_or(open);

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use mcp_vary::json;
+use mcp_vary_wire::era::Caching;
+use mcp_vary_wire::revision::Era;
 
 use super::face::{Faces, VariantConfig};
 use super::listing::{Item, ListKind, Listing};
@@ -10,8 +12,6 @@ use super::merge::{Naming, Part};
 use super::registry::Registry;
 use super::view::Layout;
 use super::{Catalog, Lists};
-use crate::bridge::Caching;
-use crate::revision::Era;
 
 /// The resources of a server, as one variant selects and renames them.
 #[derive(Debug)]

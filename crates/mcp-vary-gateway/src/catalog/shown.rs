@@ -6,13 +6,13 @@ use std::sync::Arc;
 use mcp_vary::json::edit;
 use mcp_vary::shape::ToolFacts;
 use mcp_vary_view::{Mistake, PreparedPrompt, PreparedTool, UriTemplate};
+use mcp_vary_wire::headers::ParamHeader;
+use mcp_vary_wire::revision::Era;
 
 use super::face::{Names, Prepared, VariantConfig, candidate};
 use super::item::{Item, Place, headers_of};
 use super::listing::ListKind;
-use crate::mcp_header::ParamHeader;
 use crate::results::{Output, ResultRule, ToolResults};
-use crate::revision::Era;
 use crate::words::Words;
 
 /// What one variant makes of one item. It is made once, and kept for as long as the item stays what it is.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use mcp_vary_view::{Candidate, Mistake, Rule};
+use mcp_vary_wire::response::METHOD_NOT_FOUND;
 
 use super::face::{Faces, VariantConfig, candidate};
 use super::item::Item;
 use super::listing::ListKind;
 use super::merge::{Merged, Part};
 use super::{Catalog, Lists};
-use crate::reply::METHOD_NOT_FOUND;
 
 /// The parts of a variant's configuration, and the lists that each is about: resources and templates share one.
 const PARTS: [(&str, &[ListKind]); 3] = [

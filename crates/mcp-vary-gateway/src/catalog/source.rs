@@ -1,5 +1,7 @@
 //! What one server lists; read whenever it is connected to, and again when it says that it changed.
 
+use mcp_vary_wire::task_dialect;
+
 mod changes;
 mod reading;
 mod undeclared;
@@ -23,10 +25,11 @@ use super::item::Maker;
 use super::listing::{ListKind, Listing};
 use super::merge::Part;
 use super::shared::SharedLists;
-use crate::reply::Failure;
-use crate::revision::{Era, Revision};
-use crate::tasks;
-use crate::upstream::{ConnectError, Event, Hello, Line, State};
+use crate::upstream::{ConnectError, Event, Line, State};
+use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::Revision;
 
 /// One server as clients of one class see it.
 #[derive(Debug)]
@@ -94,7 +97,7 @@ impl Told {
         match &self.hello {
             Some(hello) => Maker {
                 era: hello.era(),
-                gives_tasks: tasks::gives_core_form(hello),
+                gives_tasks: task_dialect::gives_core_form(hello),
             },
             None => Era::Legacy.into(),
         }

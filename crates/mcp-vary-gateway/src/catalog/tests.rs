@@ -7,6 +7,9 @@ use std::sync::Arc;
 
 use mcp_vary::variant::ServerVariant;
 use mcp_vary_view::{Description, ResourceOverride, ToolOverride};
+use mcp_vary_wire::era::Caching;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
 use proptest::prelude::*;
 
 use super::face::{Base, Faces, VariantConfig};
@@ -16,10 +19,7 @@ use super::registry::Registry;
 use super::shared::SharedLists;
 use super::view::{Layout, View};
 use super::{Changed, Lists, changed};
-use crate::bridge::Caching;
 use crate::choose::Choosing;
-use crate::reply::Failure;
-use crate::revision::Era;
 use crate::rules::Rules;
 
 type Catalogue = BTreeMap<ListKind, Arc<Lists>>;

@@ -6,6 +6,9 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
 use mcp_vary_view::{Mistake, UriTemplate, uri_identity};
+use mcp_vary_wire::era::Caching;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
 use tracing::warn;
 
 use super::bookmark::Marks;
@@ -15,10 +18,7 @@ use super::listing::ListKind;
 use super::merge::{Merged, Naming};
 use super::page::{Contents, Page, Pages};
 use super::shown::{Prompt, Showing, Tool, What};
-use crate::bridge::Caching;
-use crate::reply::Failure;
 use crate::results::ResultRule;
-use crate::revision::Era;
 
 /// What one variant shows of one list.
 #[derive(Debug)]

@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Weak};
 
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
+
 use super::told::is_part_of;
 use super::{Class, ClassKey, Classes, lock};
-use crate::reply::Failure;
-use crate::revision::Era;
 use crate::session::NO_CLASS;
 
 impl Classes {

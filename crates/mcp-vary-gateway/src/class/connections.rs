@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
@@ -12,7 +13,6 @@ use crate::catalog::shared::SharedLists;
 use crate::catalog::source::Source;
 use crate::catalog::{self, Catalogs, LiveCatalog};
 use crate::notify::{Audience, source_id};
-use crate::revision::Era;
 use crate::tasks::{self, Made};
 use crate::upstream::Line;
 

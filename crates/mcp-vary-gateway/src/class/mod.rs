@@ -23,18 +23,19 @@ pub(crate) use self::connections::{Follower, InUse};
 use self::server::Server;
 use self::table::{Place, Table};
 use self::told::{declared, mirror};
-use crate::asking::Askable;
 use crate::catalog::LiveCatalog;
 use crate::catalog::listing::ListKind;
 use crate::catalog::source::{self, Source};
 use crate::catalog::view::Layout;
-use crate::client::{Client, Memo};
+use crate::client::Client;
 use crate::lasting::Lasting;
 use crate::own::{Door, Held, OwnLines};
-use crate::reply::Failure;
-use crate::revision::Era;
 use crate::session::{ClientId, NO_CLASS};
 use crate::upstream::{Isolation, Line, UpstreamConfig};
+use mcp_vary_base::memo::Memo;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::server_request_support::Askable;
 
 /// What tells one class from another. Clients that can do nothing particular have none.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]

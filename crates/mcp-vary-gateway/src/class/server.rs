@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::server_request_support::Askable;
+
 use super::told::declared;
 use super::{ClassKey, lock};
-use crate::asking::Askable;
 use crate::own::OwnLines;
-use crate::reply::Failure;
-use crate::revision::Era;
 use crate::session::ClientId;
 use crate::upstream::{Isolation, Learned, Line, Places, UpstreamConfig};
 

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use mcp_vary_wire::server_request_support;
 use serde_json::{Map, Value, json};
 use tracing::warn;
 
-use crate::asking;
 use crate::session::NO_CLASS;
 
 /// What a server is told: what the operator has it told, and of the class what it may know.
@@ -48,7 +48,7 @@ pub(super) fn is_part_of(part: &str, whole: &str) -> bool {
 /// What servers may know of a client: what it can be asked, and the settings of the extensions `allowed`, in
 /// one spelling.
 pub(super) fn mirror(capabilities: &Value, allowed: &BTreeSet<String>) -> Arc<str> {
-    let asked = asking::mirrored(capabilities);
+    let asked = server_request_support::mirrored(capabilities);
     let declared = capabilities.get("extensions").and_then(Value::as_object);
     let mut extensions = Map::new();
     for id in allowed {

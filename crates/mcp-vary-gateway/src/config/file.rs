@@ -24,12 +24,13 @@ use super::told::resources::{self, ResourceRules};
 use super::told::results::{self, ResultRules};
 use super::tree::{self, Node};
 use super::variants::{self, Declared, Places};
-use super::{Config, Limits, Outside, clients, limits, mcp_json};
+use super::{Config, Limits, clients, limits, mcp_json};
 use crate::catalog::face::{self, Faces};
 use crate::catalog::merge::Naming;
 use crate::choose::Choosing;
 use crate::rules::JsonContent;
 use crate::upstream::UpstreamConfig;
+use mcp_vary_base::environment::Outside;
 
 /// What a configuration file says.
 ///

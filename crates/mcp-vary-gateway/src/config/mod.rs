@@ -3,6 +3,8 @@
 //! [`Config`] is the value that a gateway takes. [`Source`] reads one from the text of a file: YAML,
 //! JSON or TOML, or the file in which a client keeps its servers.
 
+use mcp_vary_base::environment::Outside;
+
 mod clients;
 mod file;
 mod import;
@@ -314,23 +316,5 @@ impl std::fmt::Debug for Config {
             .field("negotiation", &self.negotiation)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
-    }
-}
-
-/// What a value cannot know: the time and randomness.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Outside {
-    /// Seconds since 1970-01-01 UTC.
-    pub now: fn() -> u64,
-    /// Fills the bytes with cryptographic randomness.
-    pub random: fn(&mut [u8]),
-}
-
-impl Outside {
-    /// The clock and the source of randomness that a gateway uses.
-    #[must_use]
-    pub const fn new(now: fn() -> u64, random: fn(&mut [u8])) -> Self {
-        Self { now, random }
     }
 }

@@ -5,6 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Response, StatusCode};
+use mcp_vary_base::memory_budget::Lease;
+use mcp_vary_wire::envelope::{Message, WireError};
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::{Failure, Reply};
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::Revision;
 use tokio::sync::mpsc;
 
 use super::http::{accepted, event_stream, json};
@@ -12,15 +18,10 @@ use super::sse::{Body, Stream};
 use super::{begin, heard};
 use crate::call::carry;
 use crate::choose::Told;
-use crate::memory::Lease;
-use crate::params::Params;
-use crate::reply::{Failure, Reply};
-use crate::revision::{Era, Revision};
 use crate::route::{Asked, Outcome, dispatch};
 use crate::running::Step;
 use crate::session::Session;
 use crate::setup::Setup;
-use crate::wire::{Message, WireError};
 
 /// Messages of a batch that wait to be sent; the requests wait when the client reads slowly.
 const WAITING: usize = 16;

@@ -17,15 +17,15 @@ use bytes::Bytes;
 use http::Response;
 use http::request::Parts;
 use http_body::Frame;
+use mcp_vary_wire::counters::{Counter, Counters};
+use mcp_vary_wire::headers::SESSION_ID;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::sse::Body;
-use crate::counters::{Counter, Counters};
 use crate::lasting::Lasting;
-use crate::mcp_header::SESSION_ID;
 
 /// The open connections of one listener.
 ///

@@ -14,6 +14,11 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use mcp_vary_wire::event;
+use mcp_vary_wire::event::EventId;
+use mcp_vary_wire::headers::SESSION_ID;
+use mcp_vary_wire::response::{Failure, INTERNAL_ERROR, INVALID_REQUEST, Reply};
+use mcp_vary_wire::revision::Era;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -29,10 +34,7 @@ use super::sse::{Body, Stream, Told as Telling, understands_priming};
 use crate::chain;
 use crate::choose::{ENDPOINT, Told};
 use crate::gateway::{Entrance, Gateway};
-use crate::mcp_header::SESSION_ID;
-use crate::reply::{Failure, INTERNAL_ERROR, INVALID_REQUEST, Reply};
-use crate::resume::{self, Connection, EventId, Resumed};
-use crate::revision::Era;
+use crate::resume::{Connection, Resumed};
 use crate::session::Session;
 use crate::setup::Setup;
 
@@ -370,7 +372,7 @@ fn last_event_id(head: &Parts) -> Option<EventId> {
 /// more.
 fn beginning(session: &Session, last: Option<&EventId>) -> Bytes {
     match last.filter(|_| understands_priming(session.fixed.revision)) {
-        Some(last) => resume::priming(&last.to_text()),
+        Some(last) => event::priming(&last.to_text()),
         None => Bytes::from_static(b": open\n\n"),
     }
 }

@@ -16,13 +16,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::gateway::{Entrance, Gateway};
-use crate::params::Params;
-use crate::reply::{Failure, Reply};
-use crate::revision::Era;
 use crate::session::{Place, Refused, Session};
 use crate::setup::Setup;
 use crate::tasks;
-use crate::wire::Message;
+use mcp_vary_wire::envelope::Message;
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::{Failure, Reply};
+use mcp_vary_wire::revision::Era;
 
 /// How long a client has, at the end, to read that nothing comes of its request any more.
 const FAREWELL: Duration = Duration::from_secs(1);

@@ -11,6 +11,14 @@ use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use mcp_vary::feature::Features;
+use mcp_vary_base::memory_budget::{Exhausted, Lease};
+use mcp_vary_wire::counters::Counter;
+use mcp_vary_wire::envelope::{self, Message};
+use mcp_vary_wire::headers::{self, SESSION_ID, VERSION};
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::{self, Failure, Reply};
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::Revision;
 use tokio_util::sync::CancellationToken;
 
 use super::batch;
@@ -21,19 +29,13 @@ use super::{begin, heard};
 use crate::call::{carry, is_of_an_extension};
 use crate::choose::Told;
 use crate::client::{Client, check_version, modern_version};
-use crate::counters::Counter;
-use crate::mcp_header::{self, SESSION_ID, VERSION};
-use crate::memory::{self, Exhausted, Lease};
+use crate::memory;
 use crate::notify::Listener;
-use crate::params::Params;
-use crate::reply::{self, Failure, Reply};
 use crate::resume::Streams;
-use crate::revision::{Era, Revision};
 use crate::route::{Asked, Outcome, dispatch};
 use crate::running::{Running, Step};
 use crate::session::{ClientId, Place, Session};
 use crate::setup::Setup;
-use crate::wire::{self, Message};
 
 /// Answers a `POST` whose head was found in order.
 pub(crate) async fn answer(
@@ -48,7 +50,7 @@ pub(crate) async fn answer(
         return Ok(json(failure.reply(None, Era::Legacy)));
     }
     let (bytes, memory) = read_body(&gateway, head, body).await?;
-    if let Some(messages) = wire::batch(&bytes) {
+    if let Some(messages) = envelope::batch(&bytes) {
         return Ok(Box::pin(batch::answer(gateway, head, told, messages, memory)).await);
     }
     let message = match Message::read(&bytes) {
@@ -170,7 +172,7 @@ async fn initialize(
         lasting.counters.add(Counter::DroppedTags, dropped as u64);
         lasting.ignorings.dropped(dropped);
     }
-    let mut response = json(reply::result(id, result.as_bytes()));
+    let mut response = json(response::result(id, result.as_bytes()));
     if let Ok(value) = HeaderValue::try_from(session_id) {
         response.headers_mut().insert(SESSION_ID, value);
     }
@@ -254,7 +256,7 @@ async fn modern(
 
 /// Holds the headers of a modern request against its body.
 fn check_modern(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Result<(), Failure> {
-    let named = mcp_header::name_key(method).and_then(|key| params.members.get_text(key));
+    let named = headers::name_key(method).and_then(|key| params.members.get_text(key));
     let version = headers
         .get(VERSION)
         .ok_or_else(|| Failure::header_mismatch("MCP-Protocol-Version header is missing"))?;
@@ -265,7 +267,7 @@ fn check_modern(headers: &HeaderMap, method: &str, params: &Params<'_>) -> Resul
         ));
     }
     check_version(&told)?;
-    mcp_header::check_standard(headers, method, named.as_deref())
+    headers::check_standard(headers, method, named.as_deref())
 }
 
 fn begun(outcome: Outcome, place: Option<Place>, resuming: Option<ClientId>) -> Begun {

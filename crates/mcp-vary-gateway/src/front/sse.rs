@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::Frame;
+use mcp_vary_wire::event::event;
+use mcp_vary_wire::revision::Revision;
 use tokio::time::{Instant, Sleep};
 
 use crate::lasting::Lasting;
 use crate::notify::Listener;
-use crate::resume::{self, Connection, Streams, event};
-use crate::revision::Revision;
+use crate::resume::{self, Connection, Streams};
 use crate::running::{Running, Step};
 use crate::session::{ClientId, OpenStream};
 

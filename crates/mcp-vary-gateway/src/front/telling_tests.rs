@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use mcp_vary_base::environment::Outside;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, duplex};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::stdio::Connection;
-use crate::config::{Config, Outside};
+use crate::config::Config;
 use crate::gateway::Gateway;
 use crate::session::Session;
 use crate::upstream::{Target, UpstreamConfig};

@@ -7,12 +7,12 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use mcp_vary::variant::VariantId;
+use mcp_vary_wire::response;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::Audience;
 use super::notice::{Notice, closed};
-use crate::reply;
 
 /// Messages that may wait for a client; one that leaves more unread is closed.
 const WAITING: usize = 256;
@@ -82,7 +82,7 @@ pub(super) fn open(id: &str, filter: &str, variant: Option<&VariantId>) -> (Outl
     };
     outlet.put(&Notice::acknowledged(filter, variant));
     let cancelled = Notice::cancelled(id, REASON, variant).to_stream(id);
-    let result = reply::result(id, closed(id).as_bytes()).body;
+    let result = response::result(id, closed(id).as_bytes()).body;
     let tail = Tail {
         messages,
         farewell: VecDeque::from([cancelled, result]),

@@ -25,14 +25,14 @@ use crate::catalog::face::Faces;
 use crate::catalog::source::{Source, Updates};
 use crate::catalog::{Catalog, Changed, LiveCatalog};
 use crate::class::{Class, ClassKey};
-use crate::memory::Lease;
 use crate::own::Kept;
-use crate::reply::Failure;
-use crate::revision::Era;
 use crate::rules::Manner;
 use crate::session::{ClientId, Session};
 use crate::setup::Setup;
 use crate::upstream::{Kind, Line, Subscription};
+use mcp_vary_base::memory_budget::Lease;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
 
 /// Everybody who hears of changes.
 #[derive(Debug, Default)]

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::task_dialect::Form;
 use tokio::time::timeout;
 
 use super::filter::Filter;
 use super::{Audience, Ear, Members, Notice, Place, SourceId, source_id};
 use crate::call::Call;
 use crate::catalog::source::Source;
-use crate::reply::Failure;
 use crate::session::{ClientId, Session};
 pub(super) use crate::tasks::Key;
-use crate::tasks::{Form, Teller};
+use crate::tasks::Teller;
 use crate::upstream::Subscription;
 
 /// A task that a stream tells of.

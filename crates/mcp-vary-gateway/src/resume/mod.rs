@@ -6,7 +6,6 @@
 //! The [`log`] of a stream keeps its last events; [`Streams`] are those of a gateway, bounded together. What a
 //! server says about a call is [`feed`] into its log, whether anybody reads it or not.
 
-mod event;
 mod feed;
 mod log;
 
@@ -15,13 +14,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use self::event::At;
-pub(crate) use self::event::{EventId, event, priming};
+use mcp_vary_wire::event::{At, EventId, event_with_id};
+
 pub(crate) use self::feed::feed;
 pub(crate) use self::log::{Connection, Log};
-use crate::config::{Limits, Outside};
-use crate::reply::Failure;
+use crate::config::Limits;
 use crate::session::ClientId;
+use mcp_vary_base::environment::Outside;
+use mcp_vary_wire::response::Failure;
 
 /// The streams of a gateway.
 ///
@@ -165,7 +165,7 @@ fn lost(stream: u64, request: &str) -> bytes::Bytes {
         at: At::End,
         request: Some(request.to_owned()),
     };
-    event::event_with_id(&end.to_text(), &message)
+    event_with_id(&end.to_text(), &message)
 }
 
 #[cfg(test)]

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcp_vary::json::{self, Members};
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::server_request_support;
 use tracing::debug;
 
 use super::required::without_elicitation_id;
-use crate::asking;
 use crate::config::Limits;
 use crate::lasting::Lasting;
-use crate::reply::Failure;
 use crate::running::Taken;
 use crate::session::ClientId;
 use crate::upstream::{Exchange, ServerRequest};
@@ -168,7 +168,8 @@ impl InputRequests {
             let method = json::string(request.method());
             let params = without_elicitation_id(request.method(), request.params());
             let params = params.as_deref();
-            let params = params.map(|params| asking::naming(asker, request.method(), params));
+            let params = params
+                .map(|params| server_request_support::naming(asker, request.method(), params));
             let params = params.map(|params| format!(r#","params":{params}"#));
             let request = format!(r#"{{"method":{method}{}}}"#, params.unwrap_or_default());
             requests.set(key.clone(), request);

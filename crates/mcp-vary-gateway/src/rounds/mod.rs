@@ -15,15 +15,15 @@ use std::borrow::Cow;
 
 use mcp_vary::json::{self, Members};
 
-use crate::asking::{self, Askable, ELICIT};
 use crate::call::Call;
 use crate::lasting::Lasting;
-use crate::member_check::Refusal;
-use crate::params::Params;
-use crate::reply::Failure;
-use crate::revision::Era;
 use crate::route::Action;
 use mcp_vary::json::edit;
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::refusal::Refusal;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::server_request_support::{self, Askable, ELICIT};
 
 pub(crate) use self::held::{Bounds, HeldCall, HeldCalls, InputRequests, Whose};
 pub(crate) use self::relay::{Next, Relay, Waiting, answered, said};
@@ -269,7 +269,9 @@ fn named<'a>(result: &'a str, required: &Required, asker: Option<&str>) -> Cow<'
     }
     let mut result = Cow::Borrowed(result);
     for (key, asked) in &required.requests {
-        let Cow::Owned(params) = asking::naming(asker, &asked.method, &asked.params) else {
+        let Cow::Owned(params) =
+            server_request_support::naming(asker, &asked.method, &asked.params)
+        else {
             continue;
         };
         let requests = edit::get(&result, INPUT_REQUESTS).unwrap_or("{}");
@@ -297,7 +299,8 @@ pub(crate) fn to_visit(
     for (at, params) in elicitations.iter().enumerate() {
         let params = edit::set(params, "mode", r#""url""#);
         let params = without_elicitation_id(ELICIT, Some(&params))?;
-        let params = asking::naming(lasting.questions.asker(&seal.server), ELICIT, &params);
+        let params =
+            server_request_support::naming(lasting.questions.asker(&seal.server), ELICIT, &params);
         askable.check(ELICIT, &params).ok()?;
         let request = format!(r#"{{"method":"{ELICIT}","params":{params}}}"#);
         requests.set((at + 1).to_string(), request);

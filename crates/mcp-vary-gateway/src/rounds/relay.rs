@@ -8,15 +8,15 @@ use bytes::Bytes;
 use futures_util::future::select_all;
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::server_request_support::{self, Askable};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 
 use super::required::{Required, with_elicitation_id};
 use super::{INPUT_RESPONSES, REQUEST_STATE};
-use crate::asking::{self, Askable};
 use crate::lasting::Lasting;
 use crate::questions::{Answered, Question};
-use crate::reply::Failure;
 use crate::running::Sent;
 use crate::session::Session;
 use crate::upstream::Exchange;
@@ -110,7 +110,7 @@ impl Relay {
         for (key, asked) in required.requests {
             let params = with_elicitation_id(&asked, || lasting.new_name());
             let asker = lasting.questions.asker(server);
-            let params = asking::naming(asker, &asked.method, &params);
+            let params = server_request_support::naming(asker, &asked.method, &params);
             let ask = (asked.method.as_str(), Some(&*params));
             let (question, message, answer) = lasting.questions.ask(session, ask)?;
             round.unsent.push_back(message);

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use mcp_vary::json::Members;
 use mcp_vary::json::edit;
+use mcp_vary_wire::server_request_support::{Askable, ELICIT};
 
 use super::{INPUT_REQUESTS, REQUEST_STATE};
-use crate::asking::{Askable, ELICIT};
 
 /// Whether a result is no result yet (MCP 2026-07-28, basic/patterns/mrtr).
 pub(crate) fn asks_for_input(result: &str) -> bool {

@@ -7,12 +7,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp_vary::state::{Binding, Parameters, StateError, open, seal};
 use mcp_vary::variant::VariantId;
+use mcp_vary_wire::response::Failure;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::held::{Bounds, Whose};
 use crate::lasting::Lasting;
-use crate::reply::Failure;
 
 /// What a sealed state says.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]

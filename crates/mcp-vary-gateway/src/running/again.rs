@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary_wire::response::Failure;
 use tokio::time::Instant;
 use tracing::info;
 
 use super::{Running, Sent, Step, unless_withdrawn};
-use crate::reply::Failure;
 use crate::upstream::{Exchange, UpstreamError};
 
 /// A request that may be sent once more.

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use futures_util::future::select_all;
 use mcp_vary::json::Members;
+use mcp_vary_wire::response::{self, Failure};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Finish, Running, Step, Taken, unless_withdrawn};
 use crate::lasting::Lasting;
 use crate::own;
 use crate::questions::{self, Question};
-use crate::reply::{self, Failure};
 use crate::rounds::{self, HeldCall, Next, Relay, asks_for_input};
 use crate::upstream::ServerRequest;
 
@@ -58,7 +58,7 @@ impl Running {
         let held = rounds::hold(call, seal, &self.lasting);
         self.end();
         Step::Done(match held {
-            Ok(result) => reply::result(&self.finish.id, result.as_bytes()),
+            Ok(result) => response::result(&self.finish.id, result.as_bytes()),
             Err(failure) => self.finish.failed(&failure),
         })
     }

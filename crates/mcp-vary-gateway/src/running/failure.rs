@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 
 use mcp_vary::json::edit;
+use mcp_vary_wire::response::{
+    self, Failure, HEADER_MISMATCH, INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, RESOURCE_NOT_FOUND,
+    Reply, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED,
+};
+use mcp_vary_wire::revision::Era;
 use serde_json::{Map, Value};
 
 use super::Finish;
 use crate::lasting::Lasting;
-use crate::reply::{
-    self, Failure, HEADER_MISMATCH, INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, RESOURCE_NOT_FOUND,
-    Reply, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED,
-};
-use crate::revision::Era;
 use crate::rounds;
 use crate::route::Action;
 use crate::uris;
@@ -20,7 +20,7 @@ impl Finish {
     pub(crate) fn error(&self, error: &str, lasting: &Lasting) -> Reply {
         let failure = Failure::told_by_upstream(error);
         if let Some(result) = self.to_visit(&failure, lasting) {
-            return reply::result(&self.id, result.as_bytes());
+            return response::result(&self.id, result.as_bytes());
         }
         let mut failure = self.failure_as_told(failure);
         let is_named = !matches!(self.action, Action::Call | Action::Task(_));

@@ -7,20 +7,21 @@ use std::time::Duration;
 use mcp_vary::json::edit;
 use mcp_vary::variant::VariantId;
 use mcp_vary_view::UriMap;
+use mcp_vary_wire::era::{self, Caching};
+use mcp_vary_wire::response::{self, Failure, Reply};
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::task_dialect::Form;
 
 use super::Step;
-use crate::bridge::{self, Caching};
 use crate::call::Undeclared;
 use crate::client::Client;
 use crate::lasting::Lasting;
 use crate::links::Origin;
-use crate::reply::{self, Failure, Reply};
 use crate::results::{ResourceRule, are_about_contents};
-use crate::revision::Era;
 use crate::rounds::{self, Seal, asks_for_input};
 use crate::route::{Action, TaskAction};
 use crate::shape::Shape;
-use crate::tasks::{Form, RESULT, TaskNames};
+use crate::tasks::{RESULT, TaskNames};
 use crate::uris;
 use crate::words::Words;
 
@@ -88,12 +89,12 @@ impl Finish {
             Err(failure) => return self.failed(&failure),
         };
         let told = match self.is_foreign() {
-            true => then(told, bridge::without_modern_members),
+            true => then(told, era::without_modern_members),
             false => told,
         };
         let caching = self.caching(result);
-        let (start, rest) = bridge::parts_downward(&told, self.client.era(), caching);
-        reply::result_of_parts(&self.id, &[start.as_bytes(), rest.as_bytes()])
+        let (start, rest) = era::parts_downward(&told, self.client.era(), caching);
+        response::result_of_parts(&self.id, &[start.as_bytes(), rest.as_bytes()])
     }
 
     /// How the client may cache the result: not at all if a rule is about one of the resources in it, since other
@@ -213,7 +214,7 @@ impl Finish {
             return self.failed(&Failure::internal(why));
         };
         match rounds::passed_on(result, seal, self.client.askable(), lasting) {
-            Ok(result) => reply::result(&self.id, result.as_bytes()),
+            Ok(result) => response::result(&self.id, result.as_bytes()),
             Err(failure) => self.failed(&failure),
         }
     }
@@ -293,7 +294,7 @@ pub(crate) fn retold<'a>(result: &'a str, parts: &Parts<'_>) -> Cow<'a, str> {
     if !parts.is_foreign {
         return shaped;
     }
-    then(shaped, bridge::without_foreign_structure)
+    then(shaped, era::without_foreign_structure)
 }
 
 /// What `step` makes of `text`; borrowed from whoever has the text for as long as nothing changes it.

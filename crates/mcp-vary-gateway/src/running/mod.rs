@@ -25,14 +25,14 @@ pub(crate) use self::unheard::unheard_for;
 use crate::class::InUse;
 use crate::client::Client;
 use crate::lasting::Lasting;
-use crate::memory::Lease;
 use crate::own::Held;
 use crate::questions::Question;
-use crate::reply::{Failure, Reply};
 use crate::rounds::{InputRequests, Relay};
 use crate::session::Place;
 use crate::tasks::{Awaited, Coming, Ended, Road};
 use crate::upstream::{Exchange, Message};
+use mcp_vary_base::memory_budget::Lease;
+use mcp_vary_wire::response::{Failure, Reply};
 
 /// A request that was forwarded and is not answered yet.
 #[derive(Debug)]

@@ -5,18 +5,18 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use mcp_vary::json;
 use mcp_vary::json::edit;
+use mcp_vary_wire::envelope;
+use mcp_vary_wire::era;
+use mcp_vary_wire::log_level::{is_logged_from, level_of};
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::task_dialect::TASK_STATUS;
 
 use super::Finish;
-use crate::bridge;
-use crate::log_level::{is_logged_from, level_of};
-use crate::revision::Era;
-use crate::upstream::TASK_STATUS;
-use crate::wire;
 
 impl Finish {
     /// The notification as the client gets it; `None` when it is not for this client.
     pub(super) fn notification(&self, bytes: Bytes) -> Option<Bytes> {
-        let message = wire::Message::read(&bytes).ok()?;
+        let message = envelope::Message::read(&bytes).ok()?;
         let params = message.params.unwrap_or("{}");
         match message.method.as_deref()? {
             "notifications/progress" => self.progress(params),
@@ -62,15 +62,15 @@ impl Finish {
     }
 
     fn progress(&self, params: &str) -> Option<Bytes> {
-        let token = edit::get(params, bridge::PROGRESS_TOKEN)?;
+        let token = edit::get(params, era::PROGRESS_TOKEN)?;
         let progress = self.progress.as_ref().filter(|it| it.ours == token);
         let Some(progress) = progress else {
             let task = self.downward.task.as_ref()?;
             let params = task.lasting.made.progress(self.client.id, params)?;
-            return Some(bridge::progress(&params));
+            return Some(era::progress(&params));
         };
         let told = self.in_its_words(params);
-        Some(bridge::progress_downward(&told, &progress.theirs))
+        Some(era::progress_downward(&told, &progress.theirs))
     }
 
     /// A legacy client that never set a level gets what the server sends; a modern one only what it

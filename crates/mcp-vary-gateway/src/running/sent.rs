@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::reply::Failure;
+use mcp_vary_wire::response::Failure;
+
 use crate::upstream::{Exchange, Line, Request, Upstream};
 
 /// A request that was sent.

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary_wire::revision::Era;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::{Running, Taken, withdrawn};
-use crate::revision::Era;
 use crate::session::{Place, Session};
 use crate::upstream::{Exchange, Message};
 

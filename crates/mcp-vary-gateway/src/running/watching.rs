@@ -1,7 +1,8 @@
 //! A task that a server made in another form than its client knows.
 
+use mcp_vary_wire::response::{self, Reply};
+
 use super::Running;
-use crate::reply::{self, Reply};
 
 impl Running {
     /// Watches the task that the server made, if it made one that has to be; what its client is told.
@@ -13,7 +14,7 @@ impl Running {
         let retelling = || self.finish.retelling();
         let made = names.watch(result, &own, &self.finish.client, retelling, road);
         Some(match made {
-            Ok(made) => reply::result(&self.finish.id, made.as_bytes()),
+            Ok(made) => response::result(&self.finish.id, made.as_bytes()),
             Err(failure) => self.finish.failed(&failure),
         })
     }

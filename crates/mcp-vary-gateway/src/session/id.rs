@@ -10,13 +10,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use mcp_vary::feature::{FeatureTag, Features, Format, Verbosity};
+use mcp_vary_base::memo::Memo;
+use mcp_vary_wire::client_name::ClientName;
+use mcp_vary_wire::revision::Revision;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
 use super::{ClientId, Fixed, NO_CLASS};
-use crate::client::Memo;
-use crate::deprecation::ClientName;
-use crate::revision::Revision;
 
 /// What sessions that agreed on the same have in common.
 #[derive(Debug)]

@@ -25,8 +25,8 @@ use self::id::{Agreed, Own, Views};
 pub(crate) use self::outbox::OpenStream;
 use self::outbox::Outbox;
 pub(crate) use self::sessions::Sessions;
-use crate::deprecation::ClientName;
-use crate::revision::Revision;
+use mcp_vary_wire::client_name::ClientName;
+use mcp_vary_wire::revision::Revision;
 
 /// What `initialize` fixed for the lifetime of a session.
 #[derive(Clone, Debug)]

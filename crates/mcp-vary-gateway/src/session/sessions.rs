@@ -4,10 +4,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use mcp_vary_base::environment::Outside;
+
 use super::id::{Agreed, Keys, Own, Unchecked};
 use super::table::Table;
 use super::{ClientId, Fixed, Session, lock};
-use crate::config::{Config, Outside};
+use crate::config::Config;
 
 /// The sessions of a gateway.
 pub(crate) struct Sessions {

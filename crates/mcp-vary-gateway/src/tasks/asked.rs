@@ -6,22 +6,20 @@ use std::sync::Arc;
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members, elements};
 use mcp_vary::task::Task;
+use mcp_vary_wire::era::Caching;
+use mcp_vary_wire::response::{Failure, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY};
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::task_dialect::{EXTENSION, Form, RELATED, gives_core_form, has_extension};
 
 use super::crossed::parted;
 use super::watched::CROSSED;
-use super::{
-    EXTENSION, Form, Forms, RELATED, TaskNames, Teller, gives_core_form, has_extension, own_id,
-    string,
-};
-use crate::bridge::Caching;
+use super::{Forms, TaskNames, Teller, own_id, string};
 use crate::call::{Call, Forwarding};
 use crate::catalog::item::Place;
 use crate::catalog::listing::ListKind;
 use crate::catalog::shown::Tool;
 use crate::links::Origin;
 use crate::own::Held;
-use crate::reply::{Failure, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY};
-use crate::revision::Era;
 use crate::route::{Action, Outcome, TaskAction, unknown};
 use crate::running::{Downward, Retelling};
 use crate::upstream::{Line, Owner, Request};

@@ -11,6 +11,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::server_request_support;
+use mcp_vary_wire::task_dialect::RELATED;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
@@ -18,11 +21,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::claims::Claim;
 use super::inquiry::{Inquiry, Said, Unanswered, status};
-use super::{Key, RELATED, RESULT, related};
-use crate::asking;
+use super::{Key, RESULT, related};
 use crate::client::Client;
 use crate::lasting::Lasting;
-use crate::reply::Failure;
 use crate::rounds::{
     INPUT_REQUESTS, INPUT_RESPONSES, Required, Waiting, answered, said, with_elicitation_id,
 };
@@ -229,7 +230,7 @@ impl Awaited {
             let params = with_elicitation_id(&asked, || lasting.new_name());
             let params = related_to(&params, &self.sealed);
             let asker = lasting.questions.asker(server);
-            let params = asking::naming(asker, &asked.method, &params);
+            let params = server_request_support::naming(asker, &asked.method, &params);
             let ask = (asked.method.as_str(), Some(&*params));
             let (question, message, answer) = lasting.questions.ask(session, ask)?;
             self.unsent.push_back(message);

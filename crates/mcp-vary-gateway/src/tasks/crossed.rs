@@ -7,17 +7,17 @@ use std::sync::{Arc, Weak};
 
 use mcp_vary::json;
 use mcp_vary::json::edit;
+use mcp_vary_wire::era::{self, Upward};
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Revision;
 
 use super::asked::{Found, Gone};
 use super::watched::{Allowed, CROSSED, Maker, Road, Watched};
 use super::{Forms, TaskNames, Teller};
-use crate::bridge::{self, Upward};
 use crate::call::{Call, Forwarding};
 use crate::class::InUse;
 use crate::client::Client;
 use crate::own::Held;
-use crate::reply::Failure;
-use crate::revision::Revision;
 use crate::rounds::{Bounds, read_responses};
 use crate::route::{Action, Outcome, TaskAction};
 use crate::running::{Finish, Retelling};
@@ -174,7 +174,7 @@ impl Call<'_> {
             progress_token: None,
             log_level: None,
         };
-        bridge::params_upward(&mut self.asked.params, &upward)
+        era::params_upward(&mut self.asked.params, &upward)
     }
 
     /// Whether a task is watched, from now on if its server still knows it.

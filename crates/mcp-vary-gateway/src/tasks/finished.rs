@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcp_vary::json;
 use mcp_vary::variant::Date;
+use mcp_vary_base::environment::Outside;
 
 use super::is_failed_call;
-use crate::config::Outside;
 use crate::session::ClientId;
 
 /// The results that are kept.

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use mcp_vary::json;
 use mcp_vary::json::edit;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::task_dialect::gives_core_form;
 
-use super::{gives_core_form, string};
-use crate::reply::Failure;
+use super::string;
 use crate::session::ClientId;
 use crate::upstream::{Line, Owner, Request, Subscription, UpstreamError};
 

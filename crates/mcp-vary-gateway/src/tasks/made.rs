@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
-use mcp_vary::json;
 use mcp_vary::json::edit;
+use mcp_vary_wire::era::PROGRESS_TOKEN;
 
 use super::inquiry::{is_over, status};
-use super::{Form, Teller, related};
-use crate::bridge::PROGRESS_TOKEN;
+use super::{Teller, related};
 use crate::client::Client;
 use crate::notify::{Audience, SourceId};
 use crate::session::{ClientId, Session};
@@ -222,15 +221,5 @@ impl Tasks {
             self.unclaimed.pop_front();
         }
         self.unclaimed.push_back((key.clone(), Arc::clone(params)));
-    }
-}
-
-impl Form {
-    /// The notification that a task of this form stands as `params` say.
-    pub(crate) fn status(self, params: &str) -> Bytes {
-        let method = json::string(self.status_method());
-        Bytes::from(format!(
-            r#"{{"jsonrpc":"2.0","method":{method},"params":{params}}}"#
-        ))
     }
 }

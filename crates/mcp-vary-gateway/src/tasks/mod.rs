@@ -4,6 +4,9 @@
 //! variant it was made ([`mcp_vary::task`]). There are two [forms](Form) of tasks; what a client of one is told of a
 //! task of the other is [translated](Forms).
 
+use mcp_vary_wire::task_dialect::Form;
+use mcp_vary_wire::task_dialect::RELATED;
+
 mod asked;
 mod awaited;
 mod claims;
@@ -38,20 +41,11 @@ pub(crate) use self::watched::{Road, Watches};
 use crate::client::Client;
 use crate::lasting::Lasting;
 use crate::notify::SourceId;
-use crate::reply::Failure;
-use crate::revision::Era;
 use crate::rounds::INPUT_REQUESTS;
 use crate::running::Retelling;
-use crate::upstream::{Event, Hello, Line, TASK_STATUS};
+use crate::upstream::{Event, Line};
 use mcp_vary::json::edit;
-
-/// The extension of modern servers and clients.
-///
-/// Source: the extension `io.modelcontextprotocol/tasks` (SEP-2663).
-pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
-
-/// In the `_meta` of everything that is about a task, in revision 2025-11-25.
-pub(crate) const RELATED: &str = "io.modelcontextprotocol/related-task";
+use mcp_vary_wire::response::Failure;
 
 /// Whose tasks an answer may be about, and what the client calls them.
 #[derive(Clone, Debug)]
@@ -348,72 +342,7 @@ fn string(object: &str, key: &str) -> Option<String> {
     serde_json::from_str(edit::get(object, key)?).ok()
 }
 
-/// The two forms of tasks. A server that knows both makes them in that which the client asks for.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Form {
-    /// That of revision 2025-11-25: the client wishes for each task.
-    Core,
-    /// The extension, in whatever era both declare it: the server decides.
-    Extension,
-}
-
-impl Form {
-    const BOTH: [Self; 2] = [Self::Core, Self::Extension];
-
-    /// The notification that one stands otherwise.
-    pub(crate) const fn status_method(self) -> &'static str {
-        let [core, extension] = TASK_STATUS;
-        match self {
-            Self::Core => core,
-            Self::Extension => extension,
-        }
-    }
-
-    /// Whether a server makes tasks of this form.
-    pub(crate) fn is_offered(self, hello: &Hello) -> bool {
-        match self {
-            Self::Core => {
-                let path = ["tasks", "requests", "tools", "call"];
-                hello.era() == Era::Legacy && is_object_at(&hello.capabilities, &path)
-            }
-            Self::Extension => has_extension(&hello.capabilities),
-        }
-    }
-}
-
-/// Whether a server makes tasks by the extension alone, and for each request that declares it: so legacy clients may
-/// have them in the core form, which the server does not know.
-///
-/// A legacy server is told once for all requests of a connection, and would make tasks for clients that wish for
-/// none.
-pub(crate) fn gives_core_form(hello: &Hello) -> bool {
-    hello.era() == Era::Modern && Form::Extension.is_offered(hello)
-}
-
-/// Whether capabilities, of either side, hold the extension.
-pub(crate) fn has_extension(capabilities: &str) -> bool {
-    capabilities.contains(EXTENSION) && is_object_at(capabilities, &["extensions", EXTENSION])
-}
-
-/// `capabilities` of a client, with the extension.
-pub(crate) fn with_extension(capabilities: &str) -> Cow<'_, str> {
-    if has_extension(capabilities) {
-        return Cow::Borrowed(capabilities);
-    }
-    let extensions = edit::get(capabilities, "extensions").unwrap_or("{}");
-    let extensions = edit::set(extensions, EXTENSION, "{}");
-    edit::set(capabilities, "extensions", &extensions)
-}
-
 /// Whether the result of a call says that the tool failed.
 fn is_failed_call(result: &str) -> bool {
     edit::get(result, "isError") == Some("true")
-}
-
-/// Whether there is an object at the end of `path`.
-fn is_object_at(object: &str, path: &[&str]) -> bool {
-    let found = path
-        .iter()
-        .try_fold(object, |object, key| edit::get(object, key));
-    found.is_some_and(|value| value.starts_with('{'))
 }

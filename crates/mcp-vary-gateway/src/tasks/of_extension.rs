@@ -6,16 +6,18 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use mcp_vary::json::edit;
+use mcp_vary_wire::era::{self, PROGRESS_TOKEN, Upward};
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::{Failure, INVALID_PARAMS};
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::task_dialect::with_extension;
 
 use super::asked::Found;
 use super::inquiry::{Inquiry, Said, is_over, status};
-use super::{Awaited, Key, Teller, related_to, with_extension};
-use crate::bridge::{self, PROGRESS_TOKEN, Upward};
+use super::{Awaited, Key, Teller, related_to};
 use crate::call::{Call, Forwarding};
 use crate::class::InUse;
-use crate::params::Params;
-use crate::reply::{Failure, INVALID_PARAMS};
-use crate::revision::{Era, Revision};
 use crate::route::{Action, Outcome, TaskAction, unknown};
 use crate::running::{Finish, Running, Taken};
 
@@ -168,7 +170,7 @@ impl Call<'_> {
             progress_token: None,
             log_level: None,
         };
-        bridge::params_upward(&mut params, &upward).into()
+        era::params_upward(&mut params, &upward).into()
     }
 
     /// What it takes to turn an answer about a task into the client's.

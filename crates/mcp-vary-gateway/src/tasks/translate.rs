@@ -10,9 +10,10 @@
 use std::borrow::Cow;
 
 use mcp_vary::json::edit;
+use mcp_vary_wire::meta::SUBSCRIPTION_ID;
+use mcp_vary_wire::task_dialect::Form;
 
-use super::{Form, RESULT, is_failed_call};
-use crate::meta::SUBSCRIPTION_ID;
+use super::{RESULT, is_failed_call};
 
 /// In which form a client knows a task, and in which its server does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
 use mcp_vary::json::Members;
+use mcp_vary_wire::sanitize::excerpt;
+use mcp_vary_wire::server_message::{self, canonical, range};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::frame::{self, canonical, range};
 use super::http;
 use super::stdio;
-use super::text::excerpt;
 
 /// A request that a server made of its client, and the way back for the answer.
 ///
@@ -136,7 +136,9 @@ impl ServerRequest {
     /// Tells the server something about it; `params` is JSON text.
     pub fn tell(&self, method: &str, params: &str) {
         if !self.is_settled() {
-            self.0.back.notify(frame::write(None, method, Some(params)));
+            self.0
+                .back
+                .notify(server_message::write(None, method, Some(params)));
         }
     }
 
@@ -176,7 +178,7 @@ impl Asked {
 
     fn send(&self, outcome: Result<&str, &str>) {
         let id = self.text(&self.id);
-        self.back.answer(frame::write_answer(id, outcome));
+        self.back.answer(server_message::write_answer(id, outcome));
     }
 }
 
@@ -184,7 +186,7 @@ impl Drop for Asked {
     fn drop(&mut self) {
         if self.settle() {
             let message = format!("`{}` was not answered by the client", self.shown());
-            self.send(Err(&frame::error(INTERNAL_ERROR, &message)));
+            self.send(Err(&server_message::error(INTERNAL_ERROR, &message)));
         }
     }
 }
@@ -238,9 +240,11 @@ impl Asking {
         back: impl FnOnce() -> Back,
     ) -> Result<ServerRequest, Bytes> {
         if !can_answer || method == "ping" {
-            return Err(frame::write_reply(id, method));
+            return Err(server_message::write_reply(id, method));
         }
-        let refusal = |why| frame::write_answer(id, Err(&frame::error(INVALID_REQUEST, why)));
+        let refusal = |why| {
+            server_message::write_answer(id, Err(&server_message::error(INVALID_REQUEST, why)))
+        };
         let mut open = self.lock();
         let key = canonical(id);
         if open.requests.contains_key(&key) {

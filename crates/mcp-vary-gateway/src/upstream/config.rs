@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::{HeaderMap, Uri};
+use mcp_vary_wire::counters::Counters;
 
 use super::error::ConnectError;
 use crate::chain::ToServers;
-use crate::counters::Counters;
 
 /// One server: its name in logs and errors, where it is, and its limits.
 #[derive(Clone, Debug)]
@@ -166,7 +166,10 @@ impl UpstreamConfig {
 
 /// MCP Apps: servers list other tools to clients that can show them. Tasks: servers make some only for clients that
 /// know them.
-const MIRRORED: [&str; 2] = ["io.modelcontextprotocol/ui", crate::tasks::EXTENSION];
+const MIRRORED: [&str; 2] = [
+    "io.modelcontextprotocol/ui",
+    mcp_vary_wire::task_dialect::EXTENSION,
+];
 
 /// Where a server is.
 #[derive(Clone, Eq, PartialEq)]

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Revision;
 
 use super::asking::MAX_UNREAD;
-use crate::revision::Revision;
 
 /// Why no connection to a server came about, in full, for the operator.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -339,5 +340,11 @@ impl UpstreamError {
             | Self::Busy { .. }
             | Self::Over { .. } => self.to_string(),
         }
+    }
+}
+
+impl From<UpstreamError> for Failure {
+    fn from(error: UpstreamError) -> Self {
+        Self::internal(error.to_string())
     }
 }

@@ -8,13 +8,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::json::{Members, elements, string};
+use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::meta::{
+    CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO, client_info,
+};
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::sanitize::excerpt;
 
 use super::Answer;
 use super::error::ConnectError;
-use super::hello::Hello;
-use super::text::excerpt;
-use crate::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO, client_info};
-use crate::revision::{Era, Revision};
 
 /// Which request a connection begins with.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcp_vary::json::Members;
+use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::Revision;
 
 use super::handshake::Opening;
-use super::hello::Hello;
-use crate::revision::{Era, Revision};
 
 /// What was learned of one server: the eras that it speaks, and the methods that it has without declaring them.
 ///

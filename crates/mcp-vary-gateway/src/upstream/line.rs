@@ -26,7 +26,7 @@ use self::subscriptions::{Subscriptions, Topic};
 use super::error::{ConnectError, UpstreamError};
 use super::message::{Event, Kind};
 use super::{EVENTS, Learned, Upstream, UpstreamConfig};
-use crate::revision::Era;
+use mcp_vary_wire::revision::Era;
 
 /// A server that is connected to, watched, and connected to again when it is lost.
 ///

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use ::http::StatusCode;
 use mcp_vary::json::Members;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::sanitize::excerpt;
+use mcp_vary_wire::server_message::Frame;
 use tokio::sync::broadcast;
 use tokio::time::Instant;
 
 use super::error::UpstreamError;
-use super::frame::Frame;
 use super::handshake::modern_params;
 use super::message::{Event, Kind, Message, Purpose, Request};
-use super::text::excerpt;
 use super::{Exchange, Link, Upstream, http};
-use crate::revision::Era;
 
 /// Starts to listen where there is something to hear; ends with the connection.
 pub(super) fn start(upstream: &Arc<Upstream>) {

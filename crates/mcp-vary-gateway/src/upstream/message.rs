@@ -7,9 +7,10 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use mcp_vary::json::{MAX_DEPTH, Members};
+use mcp_vary_wire::server_message::{self, Frame, Outcome};
+use mcp_vary_wire::task_dialect::TASK_STATUS;
 
 use super::asking::ServerRequest;
-use super::frame::{self, Frame, Outcome};
 
 /// Who a call is made for; an opaque tag, one per session of a client.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -29,7 +30,7 @@ pub struct Request {
     pub progress_token: Option<String>,
     /// What the `Mcp-Name` header says; encoded here, sent to modern HTTP servers only.
     pub name: Option<String>,
-    /// `Mcp-Param-*` headers (see [`header_value`]), sent to modern HTTP servers only.
+    /// `Mcp-Param-*` headers (see [`header_value`](mcp_vary_wire::headers::header_value)), sent to modern HTTP servers only.
     pub param_headers: Vec<(HeaderName, HeaderValue)>,
     /// Whom the call is made for.
     pub owner: Option<Owner>,
@@ -188,8 +189,8 @@ impl Answer {
             "the answer of server `{server}` nests deeper than {MAX_DEPTH} levels, so it is not passed on"
         );
         tracing::warn!(server, levels = MAX_DEPTH, "answer nests too deep");
-        let error = frame::error(INTERNAL_ERROR, &why);
-        let message = frame::write_answer(&id.to_string(), Err(&error));
+        let error = server_message::error(INTERNAL_ERROR, &why);
+        let message = server_message::write_answer(&id.to_string(), Err(&error));
         let start = message.len() - 1 - error.len();
         let payload = start..message.len() - 1;
         let outcome = Outcome {
@@ -379,57 +380,8 @@ pub(super) const LOG_MESSAGE: &str = "notifications/message";
 /// The notification that a resource changed.
 pub(super) const RESOURCE_UPDATED: &str = "notifications/resources/updated";
 
-/// The notifications that a task stands otherwise: that of revision 2025-11-25, and that of the extension
-/// `io.modelcontextprotocol/tasks` (SEP-2663).
-pub(crate) const TASK_STATUS: [&str; 2] = ["notifications/tasks/status", "notifications/tasks"];
-
 /// The parameters of `notifications/cancelled`.
 pub(super) fn cancel_params(id: u64, reason: Option<&str>) -> String {
     let reason = reason.map(|reason| format!(r#","reason":{}"#, mcp_vary::json::string(reason)));
     format!(r#"{{"requestId":{id}{}}}"#, reason.unwrap_or_default())
-}
-
-/// `text` as the value of `Mcp-Name` or `Mcp-Param-*`: itself where it is plain, else in base64.
-///
-/// The rule is that of the specification, 2026-07-28, `basic/transports/streamable-http`,
-/// "Value Encoding".
-///
-/// # Examples
-///
-/// ```
-/// use mcp_vary_gateway::upstream::header_value;
-///
-/// assert_eq!(header_value("us-west1"), "us-west1");
-/// assert_eq!(header_value("Hello, 世界"), "=?base64?SGVsbG8sIOS4lueVjA==?=");
-/// assert_eq!(header_value("=?base64?literal?="), "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=");
-/// ```
-#[must_use]
-#[expect(clippy::missing_panics_doc, reason = "base64 is visible ASCII")]
-pub fn header_value(text: &str) -> HeaderValue {
-    let visible = text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
-    let padded = text.starts_with([' ', '\t']) || text.ends_with([' ', '\t']);
-    let sentinel = text.starts_with("=?base64?") && text.ends_with("?=");
-    if visible
-        && !padded
-        && !sentinel
-        && let Ok(value) = HeaderValue::from_str(text)
-    {
-        return value;
-    }
-    use base64::Engine as _;
-    let encoded = base64::engine::general_purpose::STANDARD.encode(text);
-    HeaderValue::try_from(format!("=?base64?{encoded}?=")).expect("base64 is visible ASCII")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::header_value;
-
-    #[test]
-    fn padding_line_breaks_and_emptiness_survive_in_headers() {
-        assert_eq!(header_value(" padded "), "=?base64?IHBhZGRlZCA=?=");
-        assert_eq!(header_value("line1\nline2"), "=?base64?bGluZTEKbGluZTI=?=");
-        assert_eq!(header_value("a b"), "a b");
-        assert_eq!(header_value(""), "");
-    }
 }

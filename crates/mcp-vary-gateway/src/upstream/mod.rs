@@ -4,13 +4,13 @@
 //! was sent. [`Upstream::connect`] finds out the server's era by the specification's rules; after that
 //! each [`Request`] becomes an [`Exchange`]: notifications in order, then exactly one answer.
 
+use mcp_vary_wire::handshake::Hello;
+
 mod asking;
 mod clients;
 mod config;
 mod error;
-mod frame;
 mod handshake;
-mod hello;
 mod http;
 mod learned;
 mod level;
@@ -20,9 +20,7 @@ mod listen;
 mod mailbox;
 mod message;
 mod secrets;
-pub mod sse;
 mod stdio;
-pub(crate) mod text;
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,19 +33,19 @@ pub use self::asking::ServerRequest;
 pub use self::config::{Isolation, Limits, Repeat, Target, UpstreamConfig};
 pub use self::error::{ConnectError, UpstreamError};
 use self::handshake::Opening;
-pub use self::hello::Hello;
+
 pub(crate) use self::learned::Learned;
 pub(crate) use self::level::UpstreamLevel;
 use self::life::{Life, Running};
 pub use self::line::{Line, State};
 pub(crate) use self::line::{Places, Refused, SUBSCRIBE, Subscription};
 use self::message::Purpose;
-pub(crate) use self::message::TASK_STATUS;
-pub use self::message::{Answer, Event, Kind, Message, Owner, Request, header_value};
+
+pub use self::message::{Answer, Event, Kind, Message, Owner, Request};
 pub(crate) use self::message::{Beside, Hears};
 #[doc(hidden)]
 pub use self::stdio::read_lines;
-use crate::revision::Era;
+use mcp_vary_wire::revision::Era;
 
 /// A connection to a server that is ready.
 ///

@@ -6,9 +6,9 @@ use http::header::AUTHORIZATION;
 use http::uri::{Authority, Parts};
 use http::{HeaderMap, HeaderValue, Uri};
 use mcp_vary::json;
+use mcp_vary_wire::sanitize;
 
 use super::config::Target;
-use super::text;
 use crate::config::is_secret;
 
 /// The values that are replaced: of an endpoint those of its headers, of the user in its URL and of the URL's query; of
@@ -81,10 +81,10 @@ impl Secrets {
         shown
     }
 
-    /// The start of `bytes` as [`text::excerpt`] makes it, without secrets.
+    /// The start of `bytes` as [`sanitize::excerpt`] makes it, without secrets.
     pub(super) fn excerpt(&self, bytes: &[u8], limit: usize) -> String {
         let Some(longest) = self.0.first().map(String::len) else {
-            return text::excerpt(bytes, limit);
+            return sanitize::excerpt(bytes, limit);
         };
         // Enough for what is shown, and for a secret that begins there.
         let window = limit.saturating_mul(WIDEST).saturating_add(longest);
@@ -96,7 +96,7 @@ impl Secrets {
             shown.truncate(shown.floor_char_boundary(end));
             shown.push('…');
         }
-        text::excerpt(shown.as_bytes(), limit)
+        sanitize::excerpt(shown.as_bytes(), limit)
     }
 }
 

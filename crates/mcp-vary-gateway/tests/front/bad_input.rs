@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcp_vary_gateway::revision::Era;
+use mcp_vary_wire::revision::Era;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;

@@ -1,9 +1,9 @@
 //! What clients may cache of a server that allows everybody to cache everything, where variants are off.
 
 use mcp_vary_gateway::config::ResourceRules;
-use mcp_vary_gateway::revision::Era;
 use mcp_vary_gateway::{ClientRule, Config, Pattern};
 use mcp_vary_view::Dialect;
+use mcp_vary_wire::revision::Era;
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};

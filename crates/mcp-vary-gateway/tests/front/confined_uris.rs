@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_vary_gateway::revision::Era;
 use mcp_vary_gateway::{Config, VariantConfig};
 use mcp_vary_view::ResourceOverride;
+use mcp_vary_wire::revision::Era;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mcp_vary_gateway::revision::Era;
 use mcp_vary_gateway::{Base, VariantConfig};
+use mcp_vary_wire::revision::Era;
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};

@@ -40,7 +40,7 @@ async fn responses_that_nobody_asked_for_are_logged_ever_more_rarely() {
 async fn calls_that_fail_one_after_the_other_are_logged_ever_more_rarely() {
     let peer = Peer::start(|seen| match seen.method() {
         "tools/call" => Some(Reply::new(401, "text/plain", "no")),
-        _ => server::answer(mcp_vary_gateway::revision::Era::Legacy, seen),
+        _ => server::answer(mcp_vary_wire::revision::Era::Legacy, seen),
     });
     let house = House::behind_one(peer.await, |config| config).await;
     let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::future::join_all;
-use mcp_vary_gateway::revision::Era;
 use mcp_vary_gateway::{Config, Target};
+use mcp_vary_wire::revision::Era;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 

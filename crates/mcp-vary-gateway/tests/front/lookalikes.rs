@@ -1,8 +1,8 @@
 //! Members that another reader may take for others than the gateway does: look-alikes, duplicates, foreign methods.
 
-use mcp_vary_gateway::revision::Era;
 use mcp_vary_gateway::{Base, Config, Target, VariantConfig};
 use mcp_vary_view::{ArgumentOverride, PromptOverride, Selection, ToolOverride};
+use mcp_vary_wire::revision::Era;
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_vary_gateway::revision::Era;
 use mcp_vary_gateway::{Config, Gateway, Target};
+use mcp_vary_wire::revision::Era;
 use serde_json::{Value, json};
 
 use crate::support::{

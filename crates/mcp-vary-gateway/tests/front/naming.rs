@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use mcp_vary_gateway::revision::Era;
 use mcp_vary_gateway::{Gateway, Target, UpstreamConfig};
+use mcp_vary_wire::revision::Era;
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Seen};

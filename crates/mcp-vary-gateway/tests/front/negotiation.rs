@@ -1,6 +1,6 @@
 //! Content negotiation through the fronts: who declares gets it, and nobody else sees a trace.
 
-use mcp_vary_gateway::revision::Era;
+use mcp_vary_wire::revision::Era;
 use serde_json::{Value, json};
 
 use crate::server::ODD;

@@ -1,9 +1,9 @@
 //! What clients hear of changes: of which variant, of what they asked for, and when it ends.
 
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_gateway::revision::Era;
 use mcp_vary_gateway::{Config, Target, UpstreamConfig, VariantConfig};
 use mcp_vary_view::{ResourceOverride, Selection};
+use mcp_vary_wire::revision::Era;
 use serde_json::{Value, json};
 
 use crate::http_peer::Peer;

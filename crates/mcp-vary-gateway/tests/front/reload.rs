@@ -393,7 +393,7 @@ async fn what_belongs_to_a_session_is_still_its_own() {
 /// Who has no session is offered what there is now (SV-2).
 #[tokio::test]
 async fn variants_change_and_no_server_hears_of_it() {
-    let peer = server::start(mcp_vary_gateway::revision::Era::Legacy).await;
+    let peer = server::start(mcp_vary_wire::revision::Era::Legacy).await;
     let base = config(Target::http(peer.url.clone()));
     let house = House::behind(peer, offering(base.clone(), &["a", "b"])).await;
     let seen = house.peer.seen().len();
@@ -433,7 +433,7 @@ async fn variants_change_and_no_server_hears_of_it() {
 /// Ids and ranking are the session's, contents are the configuration's (SV-2).
 #[tokio::test]
 async fn a_session_keeps_its_variants_and_sees_what_they_show_now() {
-    let peer = server::start(mcp_vary_gateway::revision::Era::Legacy).await;
+    let peer = server::start(mcp_vary_wire::revision::Era::Legacy).await;
     let base = config(Target::http(peer.url.clone()));
     let house = House::behind(peer, offering(base.clone(), &["a", "b"])).await;
     let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
@@ -456,7 +456,7 @@ async fn a_session_keeps_its_variants_and_sees_what_they_show_now() {
 #[tokio::test]
 async fn a_session_of_which_a_variant_is_gone_begins_anew() {
     for without_variants in [false, true] {
-        let peer = server::start(mcp_vary_gateway::revision::Era::Legacy).await;
+        let peer = server::start(mcp_vary_wire::revision::Era::Legacy).await;
         let base = config(Target::http(peer.url.clone()));
         let house = House::behind(peer, offering(base.clone(), &["a", "b"])).await;
         let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
@@ -482,7 +482,7 @@ async fn a_session_of_which_a_variant_is_gone_begins_anew() {
 /// What runs when a stdio session begins anew can be cancelled all the same, and its level stays.
 #[tokio::test]
 async fn what_is_in_flight_when_a_session_begins_anew_is_still_the_clients() {
-    let peer = server::start(mcp_vary_gateway::revision::Era::Legacy).await;
+    let peer = server::start(mcp_vary_wire::revision::Era::Legacy).await;
     let base = config(Target::http(peer.url.clone()));
     let house = House::behind(peer, offering(base.clone(), &["a"])).await;
     let mut pipe = Pipe::legacy(&house.gateway, "2025-11-25", &json!({})).await;

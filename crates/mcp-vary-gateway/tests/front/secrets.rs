@@ -1,8 +1,8 @@
 //! Secrets of a server's configuration: they reach the server, and no log and no client.
 
 use http::HeaderMap;
-use mcp_vary_gateway::revision::Era;
 use mcp_vary_gateway::{Gateway, Target};
+use mcp_vary_wire::revision::Era;
 use serde_json::json;
 use tracing::Level;
 

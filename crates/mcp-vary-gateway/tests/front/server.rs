@@ -1,6 +1,6 @@
 //! The server behind the gateway in these tests: scripted, over HTTP, in either era.
 
-use mcp_vary_gateway::revision::Era;
+use mcp_vary_wire::revision::Era;
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen, event};

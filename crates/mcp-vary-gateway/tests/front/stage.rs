@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use mcp_vary_gateway::revision::Era;
+use mcp_vary_wire::revision::Era;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 

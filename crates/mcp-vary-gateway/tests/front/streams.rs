@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use mcp_vary_gateway::Config;
-use mcp_vary_gateway::revision::Era;
+use mcp_vary_wire::revision::Era;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use mcp_vary::json::Json;
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_gateway::revision::Era;
 use mcp_vary_gateway::{Config, Gateway, Limits, Outside, Target, UpstreamConfig, VariantConfig};
+use mcp_vary_wire::revision::Era;
 use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines,

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_vary_gateway::revision::Era;
 use mcp_vary_gateway::{Config, Target, UpstreamConfig};
+use mcp_vary_wire::revision::Era;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 

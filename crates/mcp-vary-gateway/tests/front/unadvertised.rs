@@ -1,7 +1,7 @@
 //! Variants that a client may select although they were not offered to it, since there are too many.
 
-use mcp_vary_gateway::revision::Era;
 use mcp_vary_gateway::{Config, Target};
+use mcp_vary_wire::revision::Era;
 use serde_json::{Value, json};
 
 use crate::stage::{Ear, Stage, changed, everything};

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use mcp_vary_gateway::revision::Era;
 use mcp_vary_gateway::{Config, Gateway, Target};
+use mcp_vary_wire::revision::Era;
 use serde_json::{Value, json};
 use tracing::Level;
 

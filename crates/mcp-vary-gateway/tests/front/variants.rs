@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use mcp_vary_gateway::revision::Era;
+use mcp_vary_wire::revision::Era;
 use serde_json::{Value, json};
 
 use crate::server::TOOLS;

@@ -1,6 +1,6 @@
 //! A client of one era before a server of the other.
 
-use mcp_vary_gateway::revision::Era;
+use mcp_vary_wire::revision::Era;
 
 use crate::messages::every_pair;
 use crate::support::{Behind, Front, House, Said, Seen, error, members, result, string};

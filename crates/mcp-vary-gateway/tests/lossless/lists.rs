@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use mcp_vary_gateway::revision::Era;
+use mcp_vary_wire::revision::Era;
 
 use crate::support::{Behind, Client, Front, House, Said, Seen, error, result, soon, string};
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use mcp_vary_gateway::revision::Era;
+use mcp_vary_wire::revision::Era;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -6,15 +6,16 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
 use super::changes::News;
 use super::{PATIENCE, PAUSE, Source, Told};
 use crate::catalog::listing::{ListKind, Listing};
-use crate::reply::Failure;
-use crate::revision::Era;
-use crate::upstream::{Hello, Upstream};
+use crate::upstream::Upstream;
 
 impl Source {
     /// Reads lists; which of them are other than before.

@@ -20,15 +20,16 @@ use self::session::Legacy;
 use self::work::Carried;
 use super::{batch, begin, give_up, heard};
 use crate::call::is_of_an_extension;
-use crate::deprecation::ClientName;
 use crate::gateway::{Entrance, Gateway};
-use crate::memory::{self, Lease};
-use crate::params::Params;
-use crate::reply::{Failure, INVALID_REQUEST};
-use crate::revision::Revision;
+use crate::memory;
 use crate::session::{Fixed, NO_CLASS, Session};
 use crate::setup::Setup;
-use crate::wire::{self, Message};
+use mcp_vary_base::memory_budget::Lease;
+use mcp_vary_wire::client_name::ClientName;
+use mcp_vary_wire::envelope::{self, Message};
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::{Failure, INVALID_REQUEST};
+use mcp_vary_wire::revision::Revision;
 
 /// Lines that wait to be written; requests wait when the client reads slowly.
 const WAITING: usize = 64;
@@ -135,7 +136,7 @@ impl Connection {
             return;
         }
         let memory = memory::of_message(line.len());
-        if let Some(messages) = wire::batch(&line) {
+        if let Some(messages) = envelope::batch(&line) {
             return match self.gateway.lasting.lease(memory) {
                 Ok(memory) => self.take_batch(messages, memory).await,
                 Err(failure) => self.say(failure.to_bytes(None)).await,
@@ -197,7 +198,11 @@ impl Connection {
         legacy.chain(&self.former).chain([&self.modern])
     }
 
-    async fn take_batch(&mut self, messages: Result<Vec<&str>, wire::WireError>, memory: Lease) {
+    async fn take_batch(
+        &mut self,
+        messages: Result<Vec<&str>, envelope::WireError>,
+        memory: Lease,
+    ) {
         let setup = self.gateway.current();
         match self.open_batch(&setup, messages).await {
             Ok((session, messages)) => self.start_batch(&setup, &session, &messages, memory),
@@ -209,7 +214,7 @@ impl Connection {
     async fn open_batch<'a>(
         &mut self,
         setup: &Setup,
-        messages: Result<Vec<&'a str>, wire::WireError>,
+        messages: Result<Vec<&'a str>, envelope::WireError>,
     ) -> Result<(Arc<Session>, Vec<&'a str>), Failure> {
         let messages = batch::readable(setup, messages)?;
         let session = self.session(setup).await?.ok_or_else(|| {

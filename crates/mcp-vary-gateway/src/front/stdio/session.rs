@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use mcp_vary_wire::params::Params;
+use mcp_vary_wire::response::{self, Failure};
+use mcp_vary_wire::revision::Revision;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Connection;
 use crate::choose::Told;
 use crate::client::Client;
-use crate::params::Params;
-use crate::reply::{self, Failure};
-use crate::revision::Revision;
 use crate::session::Session;
 use crate::setup::Setup;
 
@@ -38,7 +38,7 @@ impl Connection {
         }
         match setup.initialize(&Told::default(), params).await {
             Ok((fixed, result)) => {
-                self.say(reply::result(id, result.as_bytes()).body).await;
+                self.say(response::result(id, result.as_bytes()).body).await;
                 let session = setup.lasting.sessions.open_unnamed(fixed);
                 setup.admit(&session).await;
                 self.legacy = Some(Legacy {

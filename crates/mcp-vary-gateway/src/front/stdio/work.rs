@@ -3,6 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use mcp_vary_base::memory_budget::Lease;
+use mcp_vary_wire::envelope::Message;
+use mcp_vary_wire::params::Params;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
@@ -12,14 +15,11 @@ use crate::call::carry;
 use crate::choose::Told;
 use crate::client::Client;
 use crate::front::batch;
-use crate::memory::Lease;
 use crate::notify::Listener;
-use crate::params::Params;
 use crate::route::{Asked, Outcome, dispatch};
 use crate::running::Step;
 use crate::session::{Place, Session};
 use crate::setup::Setup;
-use crate::wire::Message;
 
 /// A notification of an extension: by whom, its method and its params as written.
 pub(super) type Carried = (Arc<Setup>, Client, String, Option<String>, Lease);

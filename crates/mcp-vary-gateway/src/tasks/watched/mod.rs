@@ -17,15 +17,16 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::road::{Allowed, Road};
 use super::crossed::MARK;
-use super::{Form, Forms, Key, RELATED, RESULT, Teller, lifetime, string};
-use crate::asking::Askable;
+use super::{Forms, Key, RESULT, Teller, lifetime, string};
 use crate::lasting::Lasting;
 use crate::questions;
-use crate::reply::{Failure, INTERNAL_ERROR, INVALID_PARAMS};
 use crate::rounds::{Bounds, INPUT_REQUESTS, InputRequests, Whose};
 use crate::session::{ClientId, Session};
 use crate::upstream::{Line, Owner, Request, ServerRequest};
 use mcp_vary::json::edit;
+use mcp_vary_wire::response::{Failure, INTERNAL_ERROR, INVALID_PARAMS};
+use mcp_vary_wire::server_request_support::Askable;
+use mcp_vary_wire::task_dialect::{Form, RELATED};
 
 /// The tasks that are watched, and what those came to that are over.
 ///

@@ -4,24 +4,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::json::edit;
+use mcp_vary_wire::envelope;
+use mcp_vary_wire::era::{self, Caching, PROGRESS_TOKEN};
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::task_dialect::TASK_STATUS;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, info};
 
 use super::{A_MOMENT, ComeTo, SHARE, Watched};
-use crate::bridge::{self, Caching, PROGRESS_TOKEN};
 use crate::class::InUse;
 use crate::lasting::Lasting;
 use crate::own::Held;
-use crate::revision::Era;
 use crate::rounds::Bounds;
 use crate::running::Progress;
 use crate::tasks::string;
 use crate::upstream::{
-    Answer, Event, Exchange, Line, Message, Request, ServerRequest, TASK_STATUS, UpstreamError,
+    Answer, Event, Exchange, Line, Message, Request, ServerRequest, UpstreamError,
 };
-use crate::wire;
 
 /// The way to the server of a task that may be made.
 #[derive(Debug)]
@@ -225,7 +226,7 @@ impl Road {
 
     /// A notification that may be about it.
     fn told(&self, message: &[u8], watched: &Watched, lasting: &Lasting) {
-        let Ok(message) = wire::Message::read(message) else {
+        let Ok(message) = envelope::Message::read(message) else {
             return;
         };
         let params = message.params.unwrap_or("{}");
@@ -249,7 +250,7 @@ impl Road {
         {
             let sealed = |_: &str| Some(teller.sealed.to_string());
             let told = crate::tasks::related(params, &sealed);
-            let _ = session.tell(bridge::progress_downward(&told, &progress.theirs));
+            let _ = session.tell(era::progress_downward(&told, &progress.theirs));
         }
     }
 
@@ -268,7 +269,7 @@ impl Road {
             }
             // It is a result of the client's era.
             Ok(result) => {
-                let result = bridge::result_downward(result, Era::Modern, Caching::None);
+                let result = era::result_downward(result, Era::Modern, Caching::None);
                 ComeTo::Result(result.into_owned())
             }
             Err(error) => ComeTo::Error(error.to_owned()),

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
 use mcp_vary::json::Members;
+use mcp_vary_wire::server_message::canonical;
 
 use crate::upstream::asking::ServerRequest;
-use crate::upstream::frame::canonical;
 use crate::upstream::mailbox::{Budget, Mailbox};
 use crate::upstream::message::Hears;
 

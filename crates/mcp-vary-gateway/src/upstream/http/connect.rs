@@ -7,20 +7,21 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwap;
 use http::header::VIA;
 use http::{HeaderMap, Uri};
+use mcp_vary_base::log_backoff::LogBackoff;
+use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::server_message;
 use tokio::sync::{Mutex, Semaphore, broadcast, watch};
 
 use super::exchange::{Call, Exchange};
 use super::pool::Pool;
 use super::session::Session;
 use super::{Connection, modern_headers, tls};
-use crate::log_backoff::LogBackoff;
-use crate::revision::{Era, Revision};
 use crate::upstream::asking::MAX_UNREAD;
 use crate::upstream::config::{UpstreamConfig, origin};
 use crate::upstream::error::{ConnectError, UpstreamError};
-use crate::upstream::frame;
 use crate::upstream::handshake::{self, Discovered, GRACE, Initialized, Opening};
-use crate::upstream::hello::Hello;
 use crate::upstream::life::Life;
 use crate::upstream::mailbox::Budget;
 use crate::upstream::message::{Answer, Event, Purpose};
@@ -226,7 +227,7 @@ impl Connection {
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         Call {
             id,
-            body: frame::write(Some(id), method, Some(params)),
+            body: server_message::write(Some(id), method, Some(params)),
             headers: HeaderMap::new(),
             purpose: Purpose::Handshake,
         }
@@ -281,14 +282,14 @@ impl Connection {
         let id = exchange.session_id().cloned();
         let session = Session::new(&self.configured, hello.revision, true, id, generation);
         let session = Arc::new(session);
-        let told = frame::write(None, "notifications/initialized", None);
+        let told = server_message::write(None, "notifications/initialized", None);
         self.deliver(&session, &HeaderMap::new(), told).await?;
         let id = self
             .next_id
             .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let ping = Call {
             id,
-            body: frame::write(Some(id), "ping", None),
+            body: server_message::write(Some(id), "ping", None),
             headers: HeaderMap::new(),
             purpose: Purpose::Handshake,
         };

@@ -14,6 +14,8 @@ use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::ResponseFuture;
+use mcp_vary_wire::headers::SESSION_ID;
+use mcp_vary_wire::server_message::{self, Frame};
 use tokio::time::Instant;
 
 use super::aside::Aside;
@@ -24,9 +26,7 @@ use super::replies::is_stream;
 use super::session::Session;
 use super::stream::{Bookmark, Read, Stream};
 use super::{Connection, LAST_EVENT_ID, STREAM};
-use crate::mcp_header::SESSION_ID;
 use crate::upstream::error::UpstreamError;
-use crate::upstream::frame::{self, Frame};
 use crate::upstream::handshake::is_modern_error;
 use crate::upstream::message::{Answer, Event, Kind, Message, Purpose, RESOURCE_UPDATED};
 
@@ -304,7 +304,7 @@ impl Exchange {
     /// Takes in a reply that is one JSON text.
     fn answer(&mut self, body: &Bytes) -> Result<(), UpstreamError> {
         let mut why = Cow::Borrowed("it holds no answer");
-        for message in frame::messages(body.clone()) {
+        for message in server_message::messages(body.clone()) {
             // An error without id says that the request could not be read; there is only this one.
             if let Err(error) = self.accept(message, true) {
                 why = error.into();
@@ -424,14 +424,14 @@ impl Exchange {
     /// Takes in what a stream brought.
     fn read(
         &mut self,
-        read: Result<Read, crate::upstream::sse::TooLarge>,
+        read: Result<Read, mcp_vary_wire::sse::TooLarge>,
     ) -> Result<(), UpstreamError> {
         self.touch();
         match read {
             Ok(Read::Messages(messages)) => {
                 self.resumes = 0;
                 for data in messages {
-                    for message in frame::messages(data) {
+                    for message in server_message::messages(data) {
                         self.accept_event(&message);
                     }
                 }

@@ -26,18 +26,19 @@ use tokio::sync::{Mutex, Semaphore, broadcast, watch};
 use super::asking::Asking;
 use super::config::{Limits, origin};
 use super::error::{UpstreamError, means_other_era};
-use super::frame;
-use super::hello::Hello;
 use super::level::UpstreamLevel;
 use super::life::Life;
 use super::mailbox::Budget;
-use super::message::{Beside, Event, Purpose, Request, header_value};
+use super::message::{Beside, Event, Purpose, Request};
 use super::secrets::Secrets;
 use crate::chain::BehindConnection;
-use crate::counters::Counters;
-use crate::log_backoff::LogBackoff;
-use crate::mcp_header::{MCP_METHOD, MCP_NAME, name_key};
-use crate::revision::Era;
+use mcp_vary_base::log_backoff::LogBackoff;
+use mcp_vary_wire::counters::Counters;
+use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::headers::header_value;
+use mcp_vary_wire::headers::{MCP_METHOD, MCP_NAME, name_key};
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::server_message;
 
 use self::aside::{Aside, Asides, Expected};
 use self::callers::Callers;
@@ -121,7 +122,7 @@ impl Connection {
             headers.extend(request.param_headers);
         }
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let body = frame::write(Some(id), &request.method, request.params.as_deref());
+        let body = server_message::write(Some(id), &request.method, request.params.as_deref());
         let call = Call {
             id,
             body,
@@ -172,7 +173,11 @@ impl Connection {
             headers = modern_headers(method, None);
         }
         let delivered = self
-            .deliver(&session, &headers, frame::write(None, method, params))
+            .deliver(
+                &session,
+                &headers,
+                server_message::write(None, method, params),
+            )
             .await;
         delivered.inspect_err(|error| self.log(error))
     }

@@ -7,6 +7,8 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, Method, Response, StatusCode, Uri};
 use hyper::body::Incoming;
+use mcp_vary_wire::sanitize::excerpt;
+use mcp_vary_wire::server_message;
 use tokio::sync::Semaphore;
 
 use super::body::{BodyError, Collect, drain};
@@ -15,9 +17,7 @@ use super::{Connection, chain};
 use crate::upstream::asking::{Back, ServerRequest};
 use crate::upstream::config::origin;
 use crate::upstream::error::UpstreamError;
-use crate::upstream::frame;
 use crate::upstream::message::{Event, cancel_params};
-use crate::upstream::text::excerpt;
 
 impl Connection {
     /// Posts a message that has no answer.
@@ -129,7 +129,7 @@ impl Connection {
         reason: Option<&str>,
     ) {
         let params = cancel_params(id, reason);
-        let message = frame::write(None, "notifications/cancelled", Some(&params));
+        let message = server_message::write(None, "notifications/cancelled", Some(&params));
         self.deliver_soon(&self.withdrawing, session, message);
     }
 

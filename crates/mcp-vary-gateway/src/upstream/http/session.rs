@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
+use mcp_vary_wire::headers::{SESSION_ID, VERSION};
+use mcp_vary_wire::log_level::level_name;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::Revision;
 
 use super::exchange::Exchange;
 use super::{Connection, JSON, JSON_OR_STREAM};
-use crate::log_level::level_name;
-use crate::mcp_header::{SESSION_ID, VERSION};
-use crate::revision::{Era, Revision};
 use crate::upstream::error::UpstreamError;
 use crate::upstream::message::{Event, Kind};
 

@@ -9,19 +9,19 @@ use bytes::Bytes;
 use http::header::ACCEPT;
 use http::{HeaderMap, Method, Response, StatusCode};
 use hyper::body::Incoming;
+use mcp_vary_wire::counters::Counter;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::sanitize::excerpt;
+use mcp_vary_wire::server_message::{self, Frame};
+use mcp_vary_wire::sse::TooLarge;
 use tokio::time::Instant;
 
 use super::replies::is_stream;
 use super::session::Session;
 use super::stream::{Bookmark, Read, Stream};
 use super::{Connection, LAST_EVENT_ID, STREAM};
-use crate::counters::Counter;
-use crate::revision::Era;
-use crate::upstream::frame::{self, Frame};
 use crate::upstream::listen::may_pass;
 use crate::upstream::message::{Event, Kind, LOG_MESSAGE};
-use crate::upstream::sse::TooLarge;
-use crate::upstream::text::excerpt;
 
 impl Connection {
     /// Tells a notification that names no call to the client that it must be for; `false` when nobody can tell.
@@ -179,7 +179,7 @@ async fn listen_to(
         };
         for data in messages {
             told_something = true;
-            for message in frame::messages(data) {
+            for message in server_message::messages(data) {
                 receive(connection, session, &message);
             }
         }

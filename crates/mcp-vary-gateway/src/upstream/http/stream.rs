@@ -6,8 +6,7 @@ use bytes::Bytes;
 use http::HeaderValue;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-
-use crate::upstream::sse::{Parser, TooLarge};
+use mcp_vary_wire::sse::{Parser, TooLarge};
 
 /// A stream that is open.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http::StatusCode;
+use mcp_vary_wire::revision::Era;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
@@ -13,7 +14,6 @@ use super::backoff::{Backoff, rounded};
 use super::pulse::{self, Verdict};
 use super::{Shared, State, Topic, subscriptions};
 use crate::chain::REFUSAL;
-use crate::revision::Era;
 use crate::upstream::error::{ConnectError, UpstreamError};
 use crate::upstream::message::{Event, Kind};
 use crate::upstream::{Link, Target, Upstream};

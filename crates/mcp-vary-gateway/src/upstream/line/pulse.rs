@@ -4,9 +4,9 @@ use std::pin::pin;
 use std::time::Duration;
 
 use mcp_vary::json::Members;
+use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 
-use crate::revision::Era;
 use crate::upstream::error::{ConnectError, UpstreamError, means_other_era};
 use crate::upstream::handshake::{self, Discovered};
 use crate::upstream::message::{Answer, Purpose, Request};

@@ -14,9 +14,9 @@ use tokio::sync::watch;
 
 pub(super) use self::topic::Topic;
 use super::Shared;
-use crate::revision::Era;
 use crate::upstream::Upstream;
 use crate::upstream::message::Event;
+use mcp_vary_wire::revision::Era;
 
 /// What of one topic is subscribed to on one line, counted.
 #[derive(Debug, Default)]

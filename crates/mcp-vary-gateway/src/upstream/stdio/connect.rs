@@ -3,6 +3,10 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
+use mcp_vary_base::log_backoff::LogBackoff;
+use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::Revision;
 use tokio::sync::{Semaphore, broadcast, mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -11,13 +15,10 @@ use super::flights::Flights;
 use super::process::Process;
 use super::tasks::{self, LastWords, Watch};
 use super::{Connection, Exchange, Shared, room};
-use crate::log_backoff::LogBackoff;
-use crate::revision::{Era, Revision};
 use crate::upstream::asking::MAX_UNREAD;
 use crate::upstream::config::{Target, UpstreamConfig};
 use crate::upstream::error::{ConnectError, UpstreamError};
 use crate::upstream::handshake::{self, Discovered, GRACE, Initialized, Opening};
-use crate::upstream::hello::Hello;
 use crate::upstream::life::Life;
 use crate::upstream::mailbox::Budget;
 use crate::upstream::message::{Answer, Event, Message, Purpose, Request};

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
+use mcp_vary_wire::server_message::canonical;
+
 use crate::upstream::clients::Clients;
 use crate::upstream::error::UpstreamError;
-use crate::upstream::frame::canonical;
 use crate::upstream::mailbox::Mailbox;
 use crate::upstream::message::{Hears, Owner, Purpose};
 

@@ -23,17 +23,17 @@ use self::tasks::LastWords;
 use super::asking::{Asking, Back, ServerRequest};
 use super::config::Limits;
 use super::error::UpstreamError;
-use super::frame::{self, Frame};
 use super::life::Life;
 use super::mailbox::{Budget, Mailbox};
 use super::message::{
-    Answer, Event, Kind, LOG_MESSAGE, Message, Purpose, RESOURCE_UPDATED, Request, TASK_STATUS,
-    cancel_params,
+    Answer, Event, Kind, LOG_MESSAGE, Message, Purpose, RESOURCE_UPDATED, Request, cancel_params,
 };
 use super::secrets::Secrets;
-use super::text::excerpt;
-use crate::counters::{Counter, Counters};
-use crate::log_backoff::LogBackoff;
+use mcp_vary_base::log_backoff::LogBackoff;
+use mcp_vary_wire::counters::{Counter, Counters};
+use mcp_vary_wire::sanitize::excerpt;
+use mcp_vary_wire::server_message::{self, Frame};
+use mcp_vary_wire::task_dialect::TASK_STATUS;
 
 pub(super) use self::connect::connect;
 
@@ -108,7 +108,7 @@ impl Connection {
             is_over: false,
             sent: false,
         };
-        let message = frame::write(Some(id), &request.method, request.params.as_deref());
+        let message = server_message::write(Some(id), &request.method, request.params.as_deref());
         shared.send(message).await?;
         exchange.sent = true;
         Ok(exchange)
@@ -122,7 +122,7 @@ impl Connection {
         if let Some(closed) = self.shared.flights().closed() {
             return Err(closed.clone());
         }
-        let message = frame::write(None, method, params);
+        let message = server_message::write(None, method, params);
         self.shared.send(message).await
     }
 
@@ -232,7 +232,7 @@ impl Shared {
         let open = self.flights().cancellable();
         for id in open {
             let params = cancel_params(id, Some("the gateway closes"));
-            let message = frame::write(None, "notifications/cancelled", Some(&params));
+            let message = server_message::write(None, "notifications/cancelled", Some(&params));
             self.send_now(message);
         }
     }
@@ -242,7 +242,7 @@ impl Shared {
         if line.iter().all(u8::is_ascii_whitespace) {
             return;
         }
-        for message in frame::messages(line) {
+        for message in server_message::messages(line) {
             self.receive_message(message);
         }
     }
@@ -503,7 +503,7 @@ impl Exchange {
         let was_open = self.shared.flights().take(self.id).is_some();
         if was_open && self.sent && self.purpose.may_be_cancelled() {
             let params = cancel_params(self.id, reason);
-            let message = frame::write(None, "notifications/cancelled", Some(&params));
+            let message = server_message::write(None, "notifications/cancelled", Some(&params));
             self.shared.send_now(message);
         }
     }

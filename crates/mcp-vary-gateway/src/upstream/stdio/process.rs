@@ -7,11 +7,11 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary_wire::sanitize::excerpt;
 use tokio::process::{Child, Command};
 
 use crate::chain;
 use crate::upstream::error::ConnectError;
-use crate::upstream::text::excerpt;
 
 /// A child that leads a process group of its own.
 ///

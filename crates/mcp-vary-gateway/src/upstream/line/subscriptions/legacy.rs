@@ -8,12 +8,12 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use mcp_vary::json;
+use mcp_vary_wire::response::{Failure, METHOD_NOT_FOUND};
+use mcp_vary_wire::sanitize::excerpt;
 use tokio::sync::watch;
 
 use super::{Refused, SUBSCRIBE, Shared, Topic, may_offer, refuse_all};
-use crate::reply::{Failure, METHOD_NOT_FOUND};
 use crate::upstream::message::{Event, Request};
-use crate::upstream::text::excerpt;
 use crate::upstream::{Answer, Upstream, UpstreamError};
 
 /// What is asked of the server in one step.

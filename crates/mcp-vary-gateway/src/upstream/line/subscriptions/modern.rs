@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::json::{self, Members};
+use mcp_vary_wire::server_message::Frame;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::{Refused, Shared, Topic};
-use crate::upstream::frame::Frame;
 use crate::upstream::handshake::modern_params;
 use crate::upstream::listen::{ACKNOWLEDGED, CANCELLED, is_refusal};
 use crate::upstream::message::{Event, Message, Purpose, Request};

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::tasks::{has_extension, with_extension};
-use crate::upstream::Hello;
+use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::task_dialect::{has_extension, with_extension};
+
 use crate::upstream::message::Event;
 
 /// A kind of things that a server tells of one by one.

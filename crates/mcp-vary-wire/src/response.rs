@@ -7,16 +7,17 @@ use std::fmt::Write as _;
 
 use bytes::Bytes;
 use http::StatusCode;
+use mcp_vary::error::Era;
 use mcp_vary::json;
 use mcp_vary::json::edit;
+use mcp_vary_base::memory_budget::Exhausted;
 
-use crate::revision::{Era, Revision};
-use crate::upstream::UpstreamError;
-use crate::wire::{WireError, WireFault};
+use crate::envelope::{WireError, WireFault};
+use crate::revision::Revision;
 
 /// A JSON-RPC error: code, message and optional data, as JSON text.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Failure {
+pub struct Failure {
     code: i64,
     message: String,
     data: Option<String>,
@@ -26,28 +27,39 @@ pub(crate) struct Failure {
 
 /// One whole JSON-RPC response and the HTTP status that goes with it.
 #[derive(Clone, Debug)]
-pub(crate) struct Reply {
-    pub(crate) body: Bytes,
-    pub(crate) status: StatusCode,
+pub struct Reply {
+    /// The message.
+    pub body: Bytes,
+    /// The HTTP status that it is sent with.
+    pub status: StatusCode,
 }
 
-pub(crate) const PARSE_ERROR: i64 = -32700;
-pub(crate) const INVALID_REQUEST: i64 = -32600;
-pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
-pub(crate) const INVALID_PARAMS: i64 = -32602;
-pub(crate) const INTERNAL_ERROR: i64 = -32603;
+/// JSON-RPC: the message is not JSON.
+pub const PARSE_ERROR: i64 = -32700;
+/// JSON-RPC: the message is not a request.
+pub const INVALID_REQUEST: i64 = -32600;
+/// JSON-RPC: the method does not exist.
+pub const METHOD_NOT_FOUND: i64 = -32601;
+/// JSON-RPC: the params are wrong.
+pub const INVALID_PARAMS: i64 = -32602;
+/// JSON-RPC: the request failed through no fault of the client.
+pub const INTERNAL_ERROR: i64 = -32603;
 /// Resource not found, until 2025-11-25; `-32602` since.
-pub(crate) const RESOURCE_NOT_FOUND: i64 = -32002;
+pub const RESOURCE_NOT_FOUND: i64 = -32002;
 /// What SDKs answer when a session is unknown; the specification names the HTTP status only.
 const SESSION_NOT_FOUND: i64 = -32001;
-pub(crate) const HEADER_MISMATCH: i64 = -32020;
-pub(crate) const MISSING_CLIENT_CAPABILITY: i64 = -32021;
-pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
+/// MCP 2026-07-28: a header and the body of a request disagree.
+pub const HEADER_MISMATCH: i64 = -32020;
+/// MCP 2026-07-28: the request needs a capability that the client did not declare.
+pub const MISSING_CLIENT_CAPABILITY: i64 = -32021;
+/// MCP 2026-07-28: the server does not speak the revision of the request.
+pub const UNSUPPORTED_VERSION: i64 = -32022;
 /// A URL must be visited first; 2025-11-25 only.
-pub(crate) const URL_ELICITATION_REQUIRED: i64 = -32042;
+pub const URL_ELICITATION_REQUIRED: i64 = -32042;
 
 impl Failure {
-    pub(crate) fn new(code: i64, message: impl Into<String>) -> Self {
+    /// An error without data.
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self {
             code,
             message: message.into(),
@@ -56,7 +68,8 @@ impl Failure {
         }
     }
 
-    pub(crate) fn with_data(mut self, data: impl Into<String>) -> Self {
+    /// The same error with `data`, JSON text.
+    pub fn with_data(mut self, data: impl Into<String>) -> Self {
         let data = data.into();
         self.told = self
             .told
@@ -65,35 +78,39 @@ impl Failure {
         self
     }
 
-    pub(crate) fn invalid_params(message: impl Into<String>) -> Self {
+    /// The params are wrong.
+    pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(INVALID_PARAMS, message)
     }
 
-    pub(crate) fn invalid_request(message: impl Into<String>) -> Self {
+    /// The message is not a valid request.
+    pub fn invalid_request(message: impl Into<String>) -> Self {
         Self::new(INVALID_REQUEST, message)
     }
 
-    pub(crate) fn method_not_found(message: impl Into<String>) -> Self {
+    /// The method does not exist.
+    pub fn method_not_found(message: impl Into<String>) -> Self {
         Self::new(METHOD_NOT_FOUND, message)
     }
 
     /// Source: MCP 2025-11-25, basic/transports, "Session Management".
-    pub(crate) fn session_not_found() -> Self {
+    pub fn session_not_found() -> Self {
         let message = "Session not found; send `initialize` again";
         Self::new(SESSION_NOT_FOUND, message)
     }
 
-    pub(crate) fn internal(message: impl Into<String>) -> Self {
+    /// The request failed through no fault of the client.
+    pub fn internal(message: impl Into<String>) -> Self {
         Self::new(INTERNAL_ERROR, message)
     }
 
     /// Source: MCP 2026-07-28, transports/streamable-http, "Server Validation".
-    pub(crate) fn header_mismatch(message: impl std::fmt::Display) -> Self {
+    pub fn header_mismatch(message: impl std::fmt::Display) -> Self {
         Self::new(HEADER_MISMATCH, format!("Header mismatch: {message}"))
     }
 
     /// Source: MCP 2026-07-28, basic/versioning, "Protocol Version Negotiation".
-    pub(crate) fn unsupported_version(requested: &str) -> Self {
+    pub fn unsupported_version(requested: &str) -> Self {
         let cut: String = requested.chars().take(64).collect();
         Self::new(UNSUPPORTED_VERSION, "Unsupported protocol version").with_data(format!(
             r#"{{"supported":{},"requested":{}}}"#,
@@ -103,14 +120,14 @@ impl Failure {
     }
 
     /// The error of an upstream's answer, or one that says that it cannot be read.
-    pub(crate) fn told_by_upstream(error: &str) -> Self {
+    pub fn told_by_upstream(error: &str) -> Self {
         Self::from_upstream(error).unwrap_or_else(|| {
             Self::internal("the server answered with an error that cannot be read")
         })
     }
 
     /// The error of an upstream's answer, as it said it.
-    pub(crate) fn from_upstream(error: &str) -> Option<Self> {
+    pub fn from_upstream(error: &str) -> Option<Self> {
         let message = edit::get(error, "message").filter(|text| text.starts_with('"'))?;
         Some(Self {
             code: serde_json::from_str(edit::get(error, "code")?).ok()?,
@@ -121,28 +138,33 @@ impl Failure {
         })
     }
 
-    pub(crate) fn code(&self) -> i64 {
+    /// The JSON-RPC code.
+    pub fn code(&self) -> i64 {
         self.code
     }
 
-    pub(crate) fn message(&self) -> &str {
+    /// The message for a person.
+    pub fn message(&self) -> &str {
         &self.message
     }
 
-    pub(crate) fn set_code(&mut self, code: i64) {
+    /// Replaces the code.
+    pub fn set_code(&mut self, code: i64) {
         self.code = code;
         let told = self.told.take();
         self.told = told.map(|told| edit::set(&told, "code", &code.to_string()).into_owned());
     }
 
-    pub(crate) fn set_message(&mut self, message: String) {
+    /// Replaces the message.
+    pub fn set_message(&mut self, message: String) {
         let told = self.told.take();
         let text = json::string(&message);
         self.told = told.map(|told| edit::set(&told, "message", &text).into_owned());
         self.message = message;
     }
 
-    pub(crate) fn data(&self) -> Option<&str> {
+    /// `data`, JSON text.
+    pub fn data(&self) -> Option<&str> {
         self.data.as_deref()
     }
 
@@ -153,7 +175,7 @@ impl Failure {
     ///
     /// What the server behind answered is an answer: to a legacy client it never says that the session
     /// is gone or that the message could not be read.
-    pub(crate) fn status(&self, era: Era) -> StatusCode {
+    pub fn status(&self, era: Era) -> StatusCode {
         match (self.code, era) {
             (METHOD_NOT_FOUND, Era::Modern) => StatusCode::NOT_FOUND,
             (MISSING_CLIENT_CAPABILITY, Era::Modern) => StatusCode::BAD_REQUEST,
@@ -167,7 +189,7 @@ impl Failure {
     }
 
     /// The response message; without an id it says `null`, as JSON-RPC 2.0 asks for.
-    pub(crate) fn to_bytes(&self, id: Option<&str>) -> Bytes {
+    pub fn to_bytes(&self, id: Option<&str>) -> Bytes {
         let id = id.unwrap_or("null");
         let mut out = String::with_capacity(128 + self.message.len());
         let _ = write!(out, r#"{{"jsonrpc":"2.0","id":{id},"error":"#);
@@ -177,7 +199,7 @@ impl Failure {
     }
 
     /// The error alone.
-    pub(crate) fn to_json(&self) -> String {
+    pub fn to_json(&self) -> String {
         let mut out = String::with_capacity(96 + self.message.len());
         self.write(&mut out);
         out
@@ -198,7 +220,7 @@ impl Failure {
     }
 
     /// The response message with its HTTP status.
-    pub(crate) fn reply(&self, id: Option<&str>, era: Era) -> Reply {
+    pub fn reply(&self, id: Option<&str>, era: Era) -> Reply {
         Reply {
             body: self.to_bytes(id),
             status: self.status(era),
@@ -217,9 +239,9 @@ impl From<&WireError> for Failure {
     }
 }
 
-impl From<UpstreamError> for Failure {
-    fn from(error: UpstreamError) -> Self {
-        Self::internal(error.to_string())
+impl From<Exhausted> for Failure {
+    fn from(_: Exhausted) -> Self {
+        Self::internal(Exhausted::REASON)
     }
 }
 
@@ -236,12 +258,12 @@ impl From<&mcp_vary::error::Error> for Failure {
 }
 
 /// A response whose result is `result`, JSON text that is sent as it is.
-pub(crate) fn result(id: &str, result: &[u8]) -> Reply {
+pub fn result(id: &str, result: &[u8]) -> Reply {
     result_of_parts(id, &[result])
 }
 
 /// The same, of a result in several parts: long lists are copied once only.
-pub(crate) fn result_of_parts(id: &str, result: &[&[u8]]) -> Reply {
+pub fn result_of_parts(id: &str, result: &[&[u8]]) -> Reply {
     const START: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
     const MIDDLE: &[u8] = br#","result":"#;
     let size: usize = result.iter().map(|part| part.len()).sum();
@@ -261,7 +283,7 @@ pub(crate) fn result_of_parts(id: &str, result: &[&[u8]]) -> Reply {
 }
 
 /// The revisions that the gateway serves, newest first, as a JSON array.
-pub(crate) fn supported_versions() -> String {
+pub fn supported_versions() -> String {
     let all: Vec<_> = Revision::ALL
         .iter()
         .rev()

@@ -11,30 +11,44 @@ use serde_json::value::RawValue;
 
 /// What one JSON-RPC message from a server is.
 #[derive(Debug)]
-pub(super) enum Frame<'a> {
-    /// It asks us; `id` is the JSON text of the id.
+pub enum Frame<'a> {
+    /// A request from the server.
     Request {
+        /// JSON text.
         id: &'a str,
+        /// The method.
         method: Cow<'a, str>,
+        /// JSON text.
         params: Option<&'a str>,
     },
-    /// It tells us.
+    /// A notification from the server.
     Notification {
+        /// The method.
         method: Cow<'a, str>,
+        /// JSON text.
         params: Option<&'a str>,
     },
-    /// It answers the request `id`; without `id`, a request that it could not read.
-    Answer { id: Option<u64>, outcome: Outcome },
-    /// It answers the request `id` with containers that nest deeper than [`MAX_DEPTH`], so that the answer is not
-    /// passed on.
-    TooDeep { id: u64 },
+    /// A response.
+    Answer {
+        /// The id of our request; `None` when the server could not read the request.
+        id: Option<u64>,
+        /// Where the payload is.
+        outcome: Outcome,
+    },
+    /// A response with containers that nest deeper than [`MAX_DEPTH`], so that it is not passed on.
+    TooDeep {
+        /// The id of our request.
+        id: u64,
+    },
 }
 
 /// Where in a message the payload of an answer stands.
 #[derive(Clone, Debug)]
-pub(super) struct Outcome {
-    pub(super) is_error: bool,
-    pub(super) payload: Range<usize>,
+pub struct Outcome {
+    /// Whether the payload is the `error`, not the `result`.
+    pub is_error: bool,
+    /// Where in the message the payload stands.
+    pub payload: Range<usize>,
 }
 
 /// The envelope of a message, its members as written.
@@ -73,7 +87,7 @@ impl<'a> Frame<'a> {
     ///
     /// A sentence that says why `bytes` is no message: not UTF-8, not JSON, not an object, a repeated
     /// key of the envelope, too deep, or an object that is neither request, notification nor answer.
-    pub(super) fn read(bytes: &'a [u8]) -> Result<Self, String> {
+    pub fn read(bytes: &'a [u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())?;
         if !text.trim_start().starts_with('{') {
             return Err("it is not a JSON object".to_owned());
@@ -163,7 +177,7 @@ impl<'a> Envelope<'a> {
 }
 
 /// Where `part`, a slice of `whole`, stands in it.
-pub(super) fn range(whole: &str, part: &str) -> Range<usize> {
+pub fn range(whole: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr() as usize - whole.as_ptr() as usize;
     start..start + part.len()
 }
@@ -179,7 +193,7 @@ fn string(raw: &str) -> Option<Cow<'_, str>> {
 }
 
 /// The messages in `bytes`: itself, or the elements of a batch (2025-03-26).
-pub(super) fn messages(bytes: Bytes) -> impl Iterator<Item = Bytes> {
+pub fn messages(bytes: Bytes) -> impl Iterator<Item = Bytes> {
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     let batch = (first == Some(&b'[')).then(|| batch(&bytes)).flatten();
     let alone = batch.is_none().then_some(bytes);
@@ -205,7 +219,7 @@ fn has_line_break(text: &str) -> bool {
 }
 
 /// A JSON-RPC request, or a notification when `id` is `None`, on one line.
-pub(super) fn write(id: Option<u64>, method: &str, params: Option<&str>) -> Bytes {
+pub fn write(id: Option<u64>, method: &str, params: Option<&str>) -> Bytes {
     let mut out = String::with_capacity(params.map_or(0, str::len) + method.len() + 64);
     out.push_str(r#"{"jsonrpc":"2.0","#);
     if let Some(id) = id {
@@ -223,12 +237,12 @@ pub(super) fn write(id: Option<u64>, method: &str, params: Option<&str>) -> Byte
 
 /// Our answer to what a server asks where no client is there to be asked: `{}` to a `ping`, no roots, and a
 /// refusal to anything else.
-pub(super) fn write_reply(id: &str, method: &str) -> Bytes {
+pub fn write_reply(id: &str, method: &str) -> Bytes {
     match method {
         "ping" => write_answer(id, Ok("{}")),
         "roots/list" => write_answer(id, Ok(r#"{"roots":[]}"#)),
         _ => {
-            let method = super::text::excerpt(method.as_bytes(), 60);
+            let method = crate::sanitize::excerpt(method.as_bytes(), 60);
             let message =
                 format!("there is no client on this connection, so `{method}` cannot be answered");
             write_answer(id, Err(&error(METHOD_NOT_FOUND, &message)))
@@ -237,7 +251,7 @@ pub(super) fn write_reply(id: &str, method: &str) -> Bytes {
 }
 
 /// An answer to the request `id` of a server, on one line; both are JSON text.
-pub(super) fn write_answer(id: &str, outcome: Result<&str, &str>) -> Bytes {
+pub fn write_answer(id: &str, outcome: Result<&str, &str>) -> Bytes {
     let (key, value) = match outcome {
         Ok(result) => ("result", result),
         Err(error) => ("error", error),
@@ -247,7 +261,7 @@ pub(super) fn write_answer(id: &str, outcome: Result<&str, &str>) -> Bytes {
 }
 
 /// The JSON text of an error.
-pub(super) fn error(code: i32, message: &str) -> String {
+pub fn error(code: i32, message: &str) -> String {
     let message = mcp_vary::json::string(message);
     format!(r#"{{"code":{code},"message":{message}}}"#)
 }
@@ -264,7 +278,7 @@ fn on_one_line(text: &str) -> Cow<'_, str> {
 const METHOD_NOT_FOUND: i32 = -32601;
 
 /// One spelling for a token: servers may escape the characters of a string differently.
-pub(super) fn canonical(token: &str) -> String {
+pub fn canonical(token: &str) -> String {
     if !token.contains('\\') {
         return token.to_owned();
     }

@@ -17,16 +17,19 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 ///
 /// The id of the request is there so that a client whose answer is no longer kept can be told so.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct EventId {
-    pub(crate) stream: u64,
-    pub(crate) at: At,
+pub struct EventId {
+    /// The number of the stream.
+    pub stream: u64,
+    /// The position in the stream.
+    pub at: At,
     /// JSON text.
-    pub(crate) request: Option<String>,
+    pub request: Option<String>,
 }
 
 /// Where in its stream an event stands.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum At {
+pub enum At {
+    /// The number of the event, from 0.
     Number(u64),
     /// Nothing follows.
     End,
@@ -37,7 +40,7 @@ const LONGEST: usize = 256;
 
 impl EventId {
     /// The id that a client sent back; `None` when it is none of ours.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.splitn(3, '-');
         let stream = u64::from_str_radix(parts.next()?, 16).ok()?;
         let at = match parts.next()? {
@@ -57,7 +60,7 @@ impl EventId {
     }
 
     /// The id as it was sent.
-    pub(crate) fn to_text(&self) -> String {
+    pub fn to_text(&self) -> String {
         let ending = Self::ending(self.request.as_deref());
         match self.at {
             At::Number(number) => format!("{:x}-{number}{ending}", self.stream),
@@ -66,7 +69,7 @@ impl EventId {
     }
 
     /// What an id ends with on the stream of `request`.
-    pub(super) fn ending(request: Option<&str>) -> String {
+    pub fn ending(request: Option<&str>) -> String {
         let short = request.filter(|id| id.len() <= LONGEST);
         short.map_or_else(String::new, |id| format!("-{}", URL_SAFE_NO_PAD.encode(id)))
     }
@@ -80,14 +83,14 @@ fn request_id(encoded: &str) -> Option<String> {
 }
 
 /// One message as an event; line breaks between its tokens become lines of data.
-pub(crate) fn event(message: &[u8]) -> Bytes {
+pub fn event(message: &[u8]) -> Bytes {
     let mut out = BytesMut::with_capacity(message.len() + 24);
     write(&mut out, message);
     out.freeze()
 }
 
 /// The same with an id.
-pub(super) fn event_with_id(id: &str, message: &[u8]) -> Bytes {
+pub fn event_with_id(id: &str, message: &[u8]) -> Bytes {
     let mut out = BytesMut::with_capacity(message.len() + id.len() + 29);
     out.put_slice(b"id: ");
     out.put_slice(id.as_bytes());
@@ -103,7 +106,7 @@ pub(super) fn event_with_id(id: &str, message: &[u8]) -> Bytes {
 /// > Server")
 ///
 /// Clients of earlier revisions take the empty data for a message and cannot read it.
-pub(crate) fn priming(id: &str) -> Bytes {
+pub fn priming(id: &str) -> Bytes {
     Bytes::from(format!("id: {id}\nretry: {RETRY}\ndata: \n\n"))
 }
 

@@ -9,15 +9,18 @@ use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members, elements};
 use serde_json::{Map, Value, json};
 
-use crate::reply::Failure;
+use crate::response::Failure;
 
-pub(crate) const ELICIT: &str = "elicitation/create";
-pub(crate) const SAMPLE: &str = "sampling/createMessage";
-pub(crate) const LIST_ROOTS: &str = "roots/list";
+/// The server asks the user for input.
+pub const ELICIT: &str = "elicitation/create";
+/// The server asks the client's model.
+pub const SAMPLE: &str = "sampling/createMessage";
+/// The server asks for the client's roots.
+pub const LIST_ROOTS: &str = "roots/list";
 
 /// What a client can be asked.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Askable {
+pub struct Askable {
     form: bool,
     url: bool,
     sampling: bool,
@@ -28,7 +31,7 @@ pub(crate) struct Askable {
 
 impl Askable {
     /// Of a client with these capabilities, JSON text.
-    pub(crate) fn of(capabilities: &str) -> Self {
+    pub fn of(capabilities: &str) -> Self {
         let sampling = object(capabilities, "sampling");
         let elicitation = object(capabilities, "elicitation");
         let mode = |mode| elicitation.is_some_and(|it| edit::get(it, mode).is_some());
@@ -44,7 +47,7 @@ impl Askable {
     }
 
     /// Whether it can be asked anything at all.
-    pub(crate) const fn is_any(self) -> bool {
+    pub const fn is_any(self) -> bool {
         self.form || self.url || self.sampling || self.roots
     }
 
@@ -53,7 +56,7 @@ impl Askable {
     /// # Errors
     ///
     /// `-32601` for a capability that it lacks, `-32602` for a part of one.
-    pub(crate) fn check(self, method: &str, params: &str) -> Result<(), Failure> {
+    pub fn check(self, method: &str, params: &str) -> Result<(), Failure> {
         let lacks =
             |what: &str| Failure::method_not_found(format!("the client declared no {what}"));
         let lacks_part =
@@ -105,7 +108,7 @@ fn brings_tools(params: &str) -> bool {
 
 /// The params of what `asker` asks, with its name before the words that a person reads: with several servers the
 /// person has to know which one asks. Forms, addresses and all other members stay as the server wrote them.
-pub(crate) fn naming<'a>(asker: Option<&str>, method: &str, params: &'a str) -> Cow<'a, str> {
+pub fn naming<'a>(asker: Option<&str>, method: &str, params: &'a str) -> Cow<'a, str> {
     let Some(asker) = asker else {
         return Cow::Borrowed(params);
     };
@@ -154,7 +157,7 @@ fn with_element(written: &str, at: usize, element: &str) -> Option<String> {
 
 /// What servers are told of what a client can be asked, in one spelling of many: what tells kinds of requests
 /// apart, and nothing else.
-pub(crate) fn mirrored(capabilities: &Value) -> Map<String, Value> {
+pub fn mirrored(capabilities: &Value) -> Map<String, Value> {
     const PARTS: &[(&str, &[&str])] = &[
         ("elicitation", &["form", "url"]),
         ("roots", &[]),

@@ -5,7 +5,7 @@ use mcp_vary::text::is_invisible;
 /// The start of `bytes` as one printable line of at most `limit` characters.
 ///
 /// Invisible characters are escaped, invalid UTF-8 is replaced, and a cut is shown as `…`.
-pub(crate) fn excerpt(bytes: &[u8], limit: usize) -> String {
+pub fn excerpt(bytes: &[u8], limit: usize) -> String {
     let head = &bytes[..bytes.len().min(limit.saturating_mul(4).saturating_add(4))];
     let text = String::from_utf8_lossy(head);
     let text = text.trim();

@@ -35,7 +35,7 @@ pub struct TooLarge {
 /// # Examples
 ///
 /// ```
-/// use mcp_vary_gateway::upstream::sse::Parser;
+/// use crate::sse::Parser;
 ///
 /// let mut parser = Parser::new(1024);
 /// assert!(parser.feed(b": hello\nid: 7\nda")?.is_empty());
@@ -46,7 +46,7 @@ pub struct TooLarge {
 /// // An event without data is none, but its id counts: servers send one first, to resume from.
 /// assert!(parser.feed(b"id: 8\n\n")?.is_empty());
 /// assert_eq!(parser.last_id(), Some("8"));
-/// # Ok::<(), mcp_vary_gateway::upstream::sse::TooLarge>(())
+/// # Ok::<(), crate::sse::TooLarge>(())
 /// ```
 #[derive(Debug)]
 pub struct Parser {

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use mcp_vary::error::Era;
 use mcp_vary::extension::EXTENSIONS;
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
@@ -13,29 +14,31 @@ use crate::meta::{
     CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO, SUBSCRIPTION_ID, client_info,
 };
 use crate::params::Params;
-use crate::revision::{Era, Revision};
+use crate::revision::Revision;
 
-pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-pub(crate) const PROGRESS_TOKEN: &str = "progressToken";
+/// The key of `_meta` under which a modern request names its log level.
+pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+/// The key of `_meta` that asks for progress.
+pub const PROGRESS_TOKEN: &str = "progressToken";
 
 /// What a request becomes on its way upstream.
 #[derive(Debug)]
-pub(crate) struct Upward<'a> {
+pub struct Upward<'a> {
     /// The revision that the upstream speaks.
-    pub(crate) revision: Revision,
+    pub revision: Revision,
     /// The client capabilities that a modern upstream is told of, JSON text.
-    pub(crate) capabilities: &'a str,
+    pub capabilities: &'a str,
     /// The token that progress is asked for with, when the client asked for progress.
-    pub(crate) progress_token: Option<&'a str>,
+    pub progress_token: Option<&'a str>,
     /// The level that a legacy client set, by name.
-    pub(crate) log_level: Option<&'static str>,
+    pub log_level: Option<&'static str>,
 }
 
 /// The params to send upstream.
 ///
 /// Takes out the selector and what the client said to us alone, and puts in what the upstream's era
 /// asks for. `params` without anything to change stay the bytes they were.
-pub(crate) fn params_upward(params: &mut Params<'_>, upward: &Upward<'_>) -> String {
+pub fn params_upward(params: &mut Params<'_>, upward: &Upward<'_>) -> String {
     let Params { members, meta } = params;
     let before = meta.len();
     for key in EXTENSIONS.iter().flat_map(|extension| extension.meta) {
@@ -79,7 +82,7 @@ fn make_modern(meta: &mut Members<'_>, upward: &Upward<'_>) {
 
 /// How a client may cache a result: `ttlMs` and `cacheScope`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) enum Caching {
+pub enum Caching {
     /// The result of a method that is not cacheable.
     #[default]
     None,
@@ -93,7 +96,7 @@ pub(crate) enum Caching {
 ///
 /// A legacy client gets the bytes as they are. A modern one gets `resultType`, and the caching hints
 /// where its revision requires them.
-pub(crate) fn result_downward(result: &str, era: Era, caching: Caching) -> Cow<'_, str> {
+pub fn result_downward(result: &str, era: Era, caching: Caching) -> Cow<'_, str> {
     if era == Era::Legacy {
         return Cow::Borrowed(result);
     }
@@ -104,11 +107,7 @@ pub(crate) fn result_downward(result: &str, era: Era, caching: Caching) -> Cow<'
 }
 
 /// The same in two parts, so that a long result is copied once only.
-pub(crate) fn parts_downward(
-    result: &str,
-    era: Era,
-    caching: Caching,
-) -> (&'static str, Cow<'_, str>) {
+pub fn parts_downward(result: &str, era: Era, caching: Caching) -> (&'static str, Cow<'_, str>) {
     if era == Era::Modern && caching == Caching::None {
         let (start, rest) = typed(result);
         return (start, Cow::Borrowed(rest));
@@ -117,7 +116,7 @@ pub(crate) fn parts_downward(
 }
 
 /// `result` with `resultType` and the caching hints that a modern client must get.
-pub(crate) fn cacheable(result: &str, caching: Caching) -> String {
+pub fn cacheable(result: &str, caching: Caching) -> String {
     let mut out = with_result_type(result).into_owned();
     for (key, default) in [("ttlMs", "0"), ("cacheScope", r#""private""#)] {
         if caching == Caching::Never || edit::get(&out, key).is_none() {
@@ -150,7 +149,7 @@ fn typed(result: &str) -> (&'static str, &str) {
 
 /// The result of a modern server without what clients of earlier revisions do not know: `resultType`, how it may be
 /// cached, and what servers of 2026-07-28 put into `_meta` of every result.
-pub(crate) fn without_modern_members(result: &str) -> Cow<'_, str> {
+pub fn without_modern_members(result: &str) -> Cow<'_, str> {
     let mut out = Cow::Borrowed(result);
     // Other types of results are those of extensions that the client declared, and `ttlMs` of a task is the task's.
     let kind = edit::get(result, RESULT_TYPE);
@@ -181,7 +180,7 @@ pub(crate) fn without_modern_members(result: &str) -> Cow<'_, str> {
 }
 
 /// A page of a list for a legacy client: without what only a modern server writes.
-pub(crate) fn page_for_legacy(result: &str) -> Cow<'_, str> {
+pub fn page_for_legacy(result: &str) -> Cow<'_, str> {
     match edit::get(result, RESULT_TYPE) {
         Some(_) => without_modern_members(result),
         None => Cow::Borrowed(result),
@@ -203,7 +202,7 @@ const MODERN_META: [&str; 6] = [
 
 /// `structuredContent` that is no object, which only modern clients know, is left out for legacy ones. What
 /// it says stands in `content` then: as the server's own text, or as JSON where there is none.
-pub(crate) fn without_foreign_structure(result: &str) -> Cow<'_, str> {
+pub fn without_foreign_structure(result: &str) -> Cow<'_, str> {
     match edit::get(result, STRUCTURE) {
         Some(value) if !value.starts_with('{') => without_structure(result),
         _ => Cow::Borrowed(result),
@@ -212,7 +211,7 @@ pub(crate) fn without_foreign_structure(result: &str) -> Cow<'_, str> {
 
 /// The result without `structuredContent`. What it says stands in `content` then: as the server's own text, or
 /// as JSON where there is none.
-pub(crate) fn without_structure(result: &str) -> Cow<'_, str> {
+pub fn without_structure(result: &str) -> Cow<'_, str> {
     match edit::get(result, STRUCTURE) {
         Some(_) => Cow::Owned(edit::cut(&with_words(result), STRUCTURE).into_owned()),
         None => Cow::Borrowed(result),
@@ -221,7 +220,7 @@ pub(crate) fn without_structure(result: &str) -> Cow<'_, str> {
 
 /// The result with what its `structuredContent` says in `content`, too: as the server's own text, or as JSON where
 /// there is none.
-pub(crate) fn with_words(result: &str) -> Cow<'_, str> {
+pub fn with_words(result: &str) -> Cow<'_, str> {
     let structure = edit::get(result, STRUCTURE).filter(|value| *value != "null");
     let Some(value) = structure else {
         return Cow::Borrowed(result);
@@ -237,10 +236,11 @@ pub(crate) fn with_words(result: &str) -> Cow<'_, str> {
     edit::set(result, "content", &content)
 }
 
-pub(crate) const STRUCTURE: &str = "structuredContent";
+/// The key of a structured result.
+pub const STRUCTURE: &str = "structuredContent";
 
 /// Whether a block of content is a text that can be read.
-pub(crate) fn is_text(block: &str) -> bool {
+pub fn is_text(block: &str) -> bool {
     let Ok(block) = Members::parse(block) else {
         return false;
     };
@@ -248,12 +248,12 @@ pub(crate) fn is_text(block: &str) -> bool {
 }
 
 /// The notification with the client's own progress token in place of the gateway's.
-pub(crate) fn progress_downward(params: &str, token: &str) -> Bytes {
+pub fn progress_downward(params: &str, token: &str) -> Bytes {
     progress(&edit::set(params, PROGRESS_TOKEN, token))
 }
 
 /// The notification of progress with these params.
-pub(crate) fn progress(params: &str) -> Bytes {
+pub fn progress(params: &str) -> Bytes {
     let progress =
         format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{params}}}"#);
     progress.into()

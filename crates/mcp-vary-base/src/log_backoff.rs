@@ -12,7 +12,7 @@ use tokio::time::Instant;
 /// Of n events within one burst at most 8 + log2(n) are picked. A burst is over after a minute without any event; the
 /// next one begins anew.
 #[derive(Debug, Default)]
-pub(crate) struct LogBackoff(Mutex<Option<Burst>>);
+pub struct LogBackoff(Mutex<Option<Burst>>);
 
 #[derive(Debug)]
 struct Burst {
@@ -22,7 +22,7 @@ struct Burst {
 
 impl LogBackoff {
     /// Counts an event. The number of it within its burst, if it is to be logged.
-    pub(crate) fn next(&self) -> Option<u64> {
+    pub fn next(&self) -> Option<u64> {
         let now = Instant::now();
         let mut burst = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = burst

@@ -16,14 +16,14 @@ use serde_json::value::RawValue;
 /// # Examples
 ///
 /// ```
-/// use mcp_vary_gateway::wire::Message;
+/// use crate::envelope::Message;
 ///
 /// let message = Message::read(br#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#)?;
 /// assert_eq!((message.id, message.method.as_deref()), (Some("7"), Some("ping")));
 ///
 /// // A key given twice could mean one thing here and another upstream.
 /// assert!(Message::read(br#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"x"}"#).is_err());
-/// # Ok::<(), mcp_vary_gateway::wire::WireError>(())
+/// # Ok::<(), crate::envelope::WireError>(())
 /// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
@@ -102,7 +102,7 @@ impl<'a> Message<'a> {
 }
 
 /// The part of `whole` that `part` is, without a copy; none where it was not read from there.
-pub(crate) fn part_of(whole: &Bytes, part: &str) -> Option<Bytes> {
+pub fn part_of(whole: &Bytes, part: &str) -> Option<Bytes> {
     let start = part.as_ptr().addr().checked_sub(whole.as_ptr().addr())?;
     let end = start.checked_add(part.len())?;
     (end <= whole.len()).then(|| whole.slice(start..end))
@@ -234,7 +234,7 @@ struct Identified<'a> {
 }
 
 /// Whether `id`, as written, is a JSON string or an integer.
-pub(crate) fn is_id(id: &str) -> bool {
+pub fn is_id(id: &str) -> bool {
     id.starts_with('"')
         || id
             .strip_prefix('-')

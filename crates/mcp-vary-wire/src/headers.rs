@@ -7,18 +7,22 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use mcp_vary::json::{Json, Members};
+use mcp_vary::json::Json;
+use mcp_vary::json::Members;
 
-use crate::reply::Failure;
-use crate::upstream::header_value;
+use crate::response::Failure;
 
-pub(crate) const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
-pub(crate) const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
-pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
-pub(crate) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+/// The method of a modern request, repeated.
+pub const MCP_METHOD: HeaderName = HeaderName::from_static("mcp-method");
+/// The name, URI or task id of a modern request, repeated.
+pub const MCP_NAME: HeaderName = HeaderName::from_static("mcp-name");
+/// The session of a legacy request.
+pub const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+/// The protocol revision of a request.
+pub const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
 /// The parameter that `Mcp-Name` repeats; `None` for a method that goes without.
-pub(crate) fn name_key(method: &str) -> Option<&'static str> {
+pub fn name_key(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
         "resources/read" => Some("uri"),
@@ -30,8 +34,9 @@ pub(crate) fn name_key(method: &str) -> Option<&'static str> {
 
 /// One argument of a tool that travels as a header, too.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct ParamHeader {
-    pub(crate) name: HeaderName,
+pub struct ParamHeader {
+    /// The header: `Mcp-Param-` and the name that the schema gives.
+    pub name: HeaderName,
     /// The keys of `properties` that lead to the argument.
     path: Vec<String>,
     /// Integers are compared by value.
@@ -42,7 +47,7 @@ pub(crate) struct ParamHeader {
 ///
 /// Follows chains of `properties` only; an annotation that breaks the specification's rules (no token,
 /// used twice, not on a primitive, in a place that no such chain leads to) is an error that says which.
-pub(crate) fn param_headers(input_schema: &str) -> Result<Vec<ParamHeader>, String> {
+pub fn param_headers(input_schema: &str) -> Result<Vec<ParamHeader>, String> {
     if !input_schema.contains("x-mcp-header") {
         return Ok(Vec::new());
     }
@@ -161,7 +166,7 @@ impl ParamHeader {
     }
 
     /// The header to send upstream with these arguments.
-    pub(crate) fn to_send(&self, arguments: &str) -> Option<(HeaderName, HeaderValue)> {
+    pub fn to_send(&self, arguments: &str) -> Option<(HeaderName, HeaderValue)> {
         Some((self.name.clone(), header_value(&self.text(arguments)?)))
     }
 }
@@ -179,7 +184,7 @@ pub fn call_headers(input_schema: &str, arguments: &str) -> Vec<(HeaderName, Hea
 }
 
 /// Refuses a call whose `Mcp-Param-*` headers do not say what its arguments say.
-pub(crate) fn check_params(
+pub fn check_params(
     expected: &[ParamHeader],
     headers: &HeaderMap,
     arguments: &str,
@@ -204,7 +209,7 @@ pub(crate) fn check_params(
 
 /// Refuses a request whose `Mcp-Method` or `Mcp-Name` is missing or says something else. Requests about tasks may come
 /// without the name: FastMCP 4 sends none.
-pub(crate) fn check_standard(
+pub fn check_standard(
     headers: &HeaderMap,
     method: &str,
     name: Option<&str>,
@@ -234,7 +239,7 @@ fn missing(shown: &str) -> Failure {
 }
 
 /// The header, which two readers may read differently when it is given twice.
-pub(crate) fn only<'a>(
+pub fn only<'a>(
     headers: &'a HeaderMap,
     header: &HeaderName,
 ) -> Result<Option<&'a HeaderValue>, Failure> {
@@ -293,9 +298,48 @@ fn decode(value: &HeaderValue) -> Result<Cow<'_, str>, Failure> {
     }
 }
 
+/// `text` as the value of `Mcp-Name` or `Mcp-Param-*`: itself where it is plain, else in base64.
+///
+/// The rule is that of the specification, 2026-07-28, `basic/transports/streamable-http`,
+/// "Value Encoding".
+///
+/// # Examples
+///
+/// ```
+///
+/// assert_eq!(header_value("us-west1"), "us-west1");
+/// assert_eq!(header_value("Hello, 世界"), "=?base64?SGVsbG8sIOS4lueVjA==?=");
+/// assert_eq!(header_value("=?base64?literal?="), "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=");
+/// ```
+#[must_use]
+#[expect(clippy::missing_panics_doc, reason = "base64 is visible ASCII")]
+pub fn header_value(text: &str) -> HeaderValue {
+    let visible = text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~'));
+    let padded = text.starts_with([' ', '\t']) || text.ends_with([' ', '\t']);
+    let sentinel = text.starts_with("=?base64?") && text.ends_with("?=");
+    if visible
+        && !padded
+        && !sentinel
+        && let Ok(value) = HeaderValue::from_str(text)
+    {
+        return value;
+    }
+    use base64::Engine as _;
+    let encoded = STANDARD.encode(text);
+    HeaderValue::try_from(format!("=?base64?{encoded}?=")).expect("base64 is visible ASCII")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn padding_line_breaks_and_emptiness_survive_in_headers() {
+        assert_eq!(header_value(" padded "), "=?base64?IHBhZGRlZCA=?=");
+        assert_eq!(header_value("line1\nline2"), "=?base64?bGluZTEKbGluZTI=?=");
+        assert_eq!(header_value("a b"), "a b");
+        assert_eq!(header_value(""), "");
+    }
 
     const SCHEMA: &str = r#"{"type":"object","properties":{
         "region":{"type":"string","x-mcp-header":"Region"},

@@ -1,10 +1,11 @@
 //! What a server said about itself when the connection was made.
 
-use crate::revision::{Era, Revision};
+use mcp_vary::error::Era;
+
+use crate::revision::Revision;
 
 /// What a server said about itself, each part as the JSON text it was written in.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub struct Hello {
     /// The revision that the connection speaks; it decides the era.
     pub revision: Revision,
@@ -17,7 +18,7 @@ pub struct Hello {
     /// `instructions`, when it is a string.
     pub instructions: Option<String>,
     /// Whether the connection began with `initialize`, which the server refused or left unanswered.
-    pub(crate) refused_initialize: bool,
+    pub refused_initialize: bool,
 }
 
 impl Hello {
@@ -28,7 +29,7 @@ impl Hello {
     }
 
     /// The same of a server that `initialize` was sent to first, in vain.
-    pub(super) fn refusing_initialize(self) -> Self {
+    pub fn refusing_initialize(self) -> Self {
         Self {
             refused_initialize: true,
             ..self
@@ -36,7 +37,7 @@ impl Hello {
     }
 
     /// Whether `other` is what the same server would say again, whatever else stands in its answer.
-    pub(crate) fn agrees_with(&self, other: &Self) -> bool {
+    pub fn agrees_with(&self, other: &Self) -> bool {
         let parts = |hello: &Self| {
             (
                 hello.revision,
@@ -51,7 +52,7 @@ impl Hello {
     /// Whether it speaks a revision with `initialize`, be it beside the one of the connection.
     ///
     /// > `supportedVersions`: MCP Protocol Versions this server supports. (MCP 2026-07-28, schema)
-    pub(crate) fn knows_sessions(&self) -> bool {
+    pub fn knows_sessions(&self) -> bool {
         let result = mcp_vary::json::Members::parse(&self.result).unwrap_or_default();
         let supported = result.get("supportedVersions").unwrap_or("[]");
         let supported: Vec<String> = serde_json::from_str(supported).unwrap_or_default();
@@ -60,7 +61,7 @@ impl Hello {
     }
 
     /// Whether the server has the capability `kind`.
-    pub(crate) fn has(&self, kind: &str) -> bool {
+    pub fn has(&self, kind: &str) -> bool {
         let capabilities = mcp_vary::json::Members::parse(&self.capabilities);
         let kind = capabilities
             .ok()

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What is counted. [`Counter::ALL`] names each once.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Counter {
+pub enum Counter {
     /// Requests with a member that another reader takes for one of the protocol's.
     RefusedLookalikeMembers,
     /// Requests with a key that is given twice in an object that the gateway checks.
@@ -40,23 +40,23 @@ impl Counter {
 
 /// The counts, which only grow. They live as long as the process and survive reloads.
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub struct Counters {
     counts: [AtomicU64; Counter::ALL.len()],
 }
 
 impl Counters {
     /// Adds one to `counter`, and returns the new count.
-    pub(crate) fn increment(&self, counter: Counter) -> u64 {
+    pub fn increment(&self, counter: Counter) -> u64 {
         self.add(counter, 1)
     }
 
     /// Adds `amount` to `counter`, and returns the new count.
-    pub(crate) fn add(&self, counter: Counter, amount: u64) -> u64 {
+    pub fn add(&self, counter: Counter, amount: u64) -> u64 {
         self.counts[counter as usize].fetch_add(amount, Ordering::Relaxed) + amount
     }
 
     /// The counters above zero, by name.
-    pub(crate) fn above_zero(&self) -> BTreeMap<&'static str, u64> {
+    pub fn above_zero(&self) -> BTreeMap<&'static str, u64> {
         let counts = Counter::ALL.iter().map(|(counter, name)| {
             let count = self.counts[*counter as usize].load(Ordering::Relaxed);
             (*name, count)

@@ -2,15 +2,17 @@
 
 use mcp_vary::json::Members;
 
-use crate::member_check::Refusal;
 use crate::meta::PROTOCOL_VERSION;
-use crate::reply::Failure;
+use crate::refusal::Refusal;
+use crate::response::Failure;
 
 /// The members of `params` and of `params._meta`, every value as written.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Params<'a> {
-    pub(crate) members: Members<'a>,
-    pub(crate) meta: Members<'a>,
+pub struct Params<'a> {
+    /// All members, as written.
+    pub members: Members<'a>,
+    /// The members of `_meta`, as written.
+    pub meta: Members<'a>,
 }
 
 impl<'a> Params<'a> {
@@ -19,7 +21,7 @@ impl<'a> Params<'a> {
     /// # Errors
     ///
     /// `-32602` when either object repeats a key, or `_meta` is no object.
-    pub(crate) fn read(params: Option<&'a str>) -> Result<Self, Refusal> {
+    pub fn read(params: Option<&'a str>) -> Result<Self, Refusal> {
         let Some(text) = params else {
             return Ok(Self::default());
         };
@@ -35,19 +37,19 @@ impl<'a> Params<'a> {
     }
 
     /// Whether the request says which revision it speaks, as modern requests do.
-    pub(crate) fn is_modern(&self) -> bool {
+    pub fn is_modern(&self) -> bool {
         self.meta.contains(PROTOCOL_VERSION)
     }
 
     /// The member `key`, which must be a string.
-    pub(crate) fn string(&self, key: &str) -> Result<String, Failure> {
+    pub fn string(&self, key: &str) -> Result<String, Failure> {
         self.members
             .get_str(key)
             .ok_or_else(|| Failure::invalid_params(format!("`{key}` must be a string")))
     }
 
     /// The member `key`, which must be an object.
-    pub(crate) fn object(&self, key: &str) -> Result<&str, Failure> {
+    pub fn object(&self, key: &str) -> Result<&str, Failure> {
         self.members
             .get(key)
             .filter(|value| value.starts_with('{'))

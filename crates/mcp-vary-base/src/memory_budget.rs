@@ -1,0 +1,175 @@
+//! A bound on memory that many holders share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// So many bytes that can be leased.
+///
+/// # Properties
+///
+/// Never more than the limit is leased at once. A budget within another takes its leases from that one, too.
+#[derive(Debug)]
+pub struct MemoryBudget {
+    limit: usize,
+    used: AtomicUsize,
+    within: Option<Arc<Self>>,
+}
+
+/// A part of a budget; given back when this is dropped.
+#[derive(Debug)]
+pub struct Lease {
+    budget: Arc<MemoryBudget>,
+    bytes: usize,
+}
+
+/// There is no room for a lease now.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Exhausted;
+
+impl MemoryBudget {
+    /// A budget of `limit` bytes.
+    pub fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self {
+            limit,
+            used: AtomicUsize::new(0),
+            within: None,
+        })
+    }
+
+    /// A budget of a part of this one, for what can stay leased for long.
+    pub fn part(self: &Arc<Self>, limit: usize) -> Arc<Self> {
+        Arc::new(Self {
+            limit,
+            used: AtomicUsize::new(0),
+            within: Some(Arc::clone(self)),
+        })
+    }
+
+    /// Leases so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// When they are not there now.
+    pub fn lease(self: &Arc<Self>, bytes: usize) -> Result<Lease, Exhausted> {
+        let mut lease = self.nothing();
+        lease.grow_to(bytes)?;
+        Ok(lease)
+    }
+
+    /// A lease of no bytes, to be grown.
+    pub fn nothing(self: &Arc<Self>) -> Lease {
+        Lease {
+            budget: Arc::clone(self),
+            bytes: 0,
+        }
+    }
+
+    /// How many bytes are leased.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    fn take(&self, bytes: usize) -> Result<(), Exhausted> {
+        let more = |used: usize| {
+            let used = used.checked_add(bytes)?;
+            (used <= self.limit).then_some(used)
+        };
+        let (set, get) = (Ordering::Relaxed, Ordering::Relaxed);
+        self.used
+            .fetch_update(set, get, more)
+            .map_err(|_| Exhausted)?;
+        let taken = self.within.as_ref().map_or(Ok(()), |it| it.take(bytes));
+        taken.inspect_err(|_| {
+            self.used.fetch_sub(bytes, Ordering::Relaxed);
+        })
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        if let Some(within) = &self.within {
+            within.give_back(bytes);
+        }
+    }
+}
+
+impl Lease {
+    /// Leases what is missing to so many bytes; what is leased already stays.
+    ///
+    /// # Errors
+    ///
+    /// When that is not there now.
+    pub fn grow_to(&mut self, bytes: usize) -> Result<(), Exhausted> {
+        let more = bytes.saturating_sub(self.bytes);
+        if more > 0 {
+            self.budget.take(more)?;
+            self.bytes = bytes;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.budget.give_back(self.bytes);
+        }
+    }
+}
+
+impl Exhausted {
+    /// The reason that a client receives.
+    pub const REASON: &str =
+        "the gateway holds as much for its clients as `limits.memory` allows; try again later";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_leased_is_given_back() {
+        let budget = MemoryBudget::new(100);
+        let mut first = budget.lease(60).unwrap();
+        assert_eq!(budget.lease(41).unwrap_err(), Exhausted);
+        assert_eq!(first.grow_to(101), Err(Exhausted));
+        first.grow_to(100).unwrap();
+        // It does not shrink.
+        first.grow_to(10).unwrap();
+        assert_eq!(budget.used(), 100);
+        drop(first);
+        assert_eq!(budget.used(), 0);
+        assert_eq!(budget.lease(usize::MAX).unwrap_err(), Exhausted);
+    }
+
+    #[test]
+    fn a_part_is_bounded_by_itself_and_by_the_whole() {
+        let whole = MemoryBudget::new(100);
+        let part = whole.part(25);
+        let leased = part.lease(20).unwrap();
+        assert_eq!((part.used(), whole.used()), (20, 20));
+        assert_eq!(part.lease(6).unwrap_err(), Exhausted);
+        let other = whole.lease(78).unwrap();
+        assert_eq!(part.lease(5).unwrap_err(), Exhausted);
+        assert_eq!((part.used(), whole.used()), (20, 98));
+        drop((leased, other));
+        assert_eq!((part.used(), whole.used()), (0, 0));
+    }
+
+    #[test]
+    fn threads_never_lease_more_than_there_is() {
+        let budget = MemoryBudget::new(1_000);
+        std::thread::scope(|scope| {
+            for bytes in 1..9 {
+                let budget = &budget;
+                scope.spawn(move || {
+                    for _ in 0..10_000 {
+                        let lease = budget.lease(bytes * 40);
+                        assert!(budget.used() <= 1_000);
+                        drop(lease);
+                    }
+                });
+            }
+        });
+        assert_eq!(budget.used(), 0);
+    }
+}

@@ -1,0 +1,21 @@
+//! MCP messages as they travel: envelopes, params, headers, errors, and the two eras of the protocol.
+//!
+//! Everything here is values: no sockets, no clock.
+pub mod client_name;
+pub mod counters;
+pub mod envelope;
+pub mod era;
+pub mod event;
+pub mod handshake;
+pub mod headers;
+pub mod log_level;
+pub mod meta;
+pub mod params;
+pub mod refusal;
+pub mod response;
+pub mod revision;
+pub mod sanitize;
+pub mod server_message;
+pub mod server_request_support;
+pub mod sse;
+pub mod task_dialect;
