@@ -5,9 +5,10 @@ use std::sync::OnceLock;
 use http::{HeaderName, HeaderValue};
 use mcp_vary::json::{Json, Members};
 use mcp_vary_gateway::fuzzing::{
-    SessionIds, headers_agree, read_lines, splice_cut, splice_get, splice_rename, splice_set,
+    SessionIds, headers_agree, splice_cut, splice_get, splice_rename, splice_set,
 };
 use mcp_vary_gateway::{call_headers, fuzzing};
+use mcp_vary_upstream::read_lines;
 
 /// Only what was sealed opens, letter for letter, here and at a gateway with the same keys.
 pub(crate) fn session_id(data: &[u8]) {

@@ -52,6 +52,12 @@ const RULES: &[Rule] = &[
         banned: PURE,
     },
     Rule {
+        package: "mcp-vary-upstream",
+        uses: &["mcp-vary", "mcp-vary-base", "mcp-vary-wire"],
+        rmcp: false,
+        banned: QUIET,
+    },
+    Rule {
         package: "mcp-vary-rmcp",
         uses: &["mcp-vary"],
         rmcp: true,
@@ -62,6 +68,7 @@ const RULES: &[Rule] = &[
         uses: &[
             "mcp-vary",
             "mcp-vary-base",
+            "mcp-vary-upstream",
             "mcp-vary-view",
             "mcp-vary-wire",
         ],
@@ -80,6 +87,7 @@ const RULES: &[Rule] = &[
             "mcp-vary",
             "mcp-vary-conformance",
             "mcp-vary-gateway",
+            "mcp-vary-upstream",
             "mcp-vary-view",
             "mcp-vary-wire",
             "weather",

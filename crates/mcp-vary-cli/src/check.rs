@@ -196,7 +196,6 @@ fn places(servers: &[UpstreamConfig]) -> String {
             let place = match &server.target {
                 Target::Command { program, .. } => format!("starts {program}"),
                 Target::Http { url, .. } => format!("connects to {}", origin(url)),
-                _ => String::new(),
             };
             vec![server.name.clone(), place]
         })

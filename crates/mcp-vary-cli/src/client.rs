@@ -9,8 +9,8 @@ use mcp_vary::hints::VariantHints;
 use mcp_vary::ignored::Ignored;
 use mcp_vary::json::{self, Members};
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_gateway::upstream::{Request, Upstream};
 use mcp_vary_gateway::{UpstreamConfig, call_headers};
+use mcp_vary_upstream::{Request, Upstream};
 use mcp_vary_wire::handshake::Hello;
 use serde_json::{Map, Value, json};
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use mcp_vary_gateway::ConnectError;
-use mcp_vary_gateway::upstream::UpstreamError;
+use mcp_vary_upstream::UpstreamError;
 
 /// What a command that was carried out says of the thing it looked at.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

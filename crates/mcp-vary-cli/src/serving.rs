@@ -6,8 +6,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_vary_gateway::upstream::State;
 use mcp_vary_gateway::{Config, Gateway};
+use mcp_vary_upstream::State;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;

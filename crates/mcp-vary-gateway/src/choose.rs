@@ -316,8 +316,8 @@ mod tests {
     use crate::config::Config;
     use crate::lasting::Lasting;
     use crate::route::{Asked, Outcome, dispatch};
-    use crate::upstream::{Target, UpstreamConfig};
     use mcp_vary_base::environment::Outside;
+    use mcp_vary_upstream::{Target, UpstreamConfig};
     use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, PROTOCOL_VERSION};
 
     /// A gateway whose server is not there; what is asked for here needs none.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use mcp_vary_base::environment::Outside;
+use mcp_vary_upstream::{Target, UpstreamConfig};
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::era::{self, Upward};
 use mcp_vary_wire::event::EventId;
@@ -17,8 +18,6 @@ use crate::config::Config;
 use crate::member_check;
 use crate::route;
 use crate::session::{Fixed, NO_CLASS, Sessions};
-pub use crate::upstream::read_lines;
-use crate::upstream::{Target, UpstreamConfig};
 
 /// What a `Last-Event-ID` says, written again; `None` when the gateway never sends such an id.
 #[must_use]

@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
+use mcp_vary_upstream::ConnectError;
 use tokio::sync::{Mutex, watch};
 use tokio_util::sync::DropGuard;
 
@@ -14,7 +15,6 @@ use crate::catalog::source::Source;
 use crate::config::Config;
 use crate::lasting::Lasting;
 use crate::setup::Setup;
-use crate::upstream::ConnectError;
 
 /// A running gateway. It serves clients through [`serve_http`](Self::serve_http) and
 /// [`serve_stdio`](Self::serve_stdio), any number of them at once, and can be configured anew while it does:

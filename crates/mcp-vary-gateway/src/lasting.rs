@@ -7,6 +7,7 @@ use hmac::Mac as _;
 use mcp_vary::cursor::CursorKeys;
 use mcp_vary_base::environment::Outside;
 use mcp_vary_base::memory_budget::{Lease, MemoryBudget};
+use mcp_vary_upstream::chain::Behind;
 use mcp_vary_wire::counters::{Counter, Counters};
 use mcp_vary_wire::response::Failure;
 use tokio::sync::Semaphore;
@@ -14,7 +15,6 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::catalog::shared::SharedLists;
-use crate::chain::Behind;
 use crate::config::{Config, Keys, Limits};
 use crate::deprecation::Deprecations;
 use crate::kept::Kept;

@@ -32,8 +32,8 @@ use crate::notify::{Audience, SourceId, line_id};
 use crate::questions::{Question, Questions};
 use crate::session::{ClientId, Session};
 use crate::tasks::{self, Made, Watches};
-use crate::upstream::UpstreamError;
-use crate::upstream::{
+use mcp_vary_upstream::UpstreamError;
+use mcp_vary_upstream::{
     Event, Hears, Learned, Line, Places, ServerRequest, State, Upstream, UpstreamConfig,
 };
 use mcp_vary_wire::envelope;

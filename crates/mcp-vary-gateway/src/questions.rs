@@ -14,6 +14,7 @@ use mcp_vary::json;
 use mcp_vary::json::edit;
 use mcp_vary_base::environment::Outside;
 use mcp_vary_base::log_backoff::LogBackoff;
+use mcp_vary_upstream::ServerRequest;
 use mcp_vary_wire::era::PROGRESS_TOKEN;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::server_request_support::{self, Askable};
@@ -23,7 +24,6 @@ use tracing::{debug, warn};
 
 use crate::session::{ClientId, Session};
 use crate::tasks;
-use crate::upstream::ServerRequest;
 
 /// The questions that are open.
 #[derive(Debug)]

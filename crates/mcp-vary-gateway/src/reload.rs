@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use mcp_vary::variant::VariantId;
+use mcp_vary_upstream::{ConnectError, Line};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
@@ -14,7 +15,6 @@ use crate::catalog::source::{self, Source};
 use crate::config::Config;
 use crate::gateway::Gateway;
 use crate::setup::Setup;
-use crate::upstream::{ConnectError, Line};
 
 /// What is otherwise under a new configuration; as text it is one line.
 ///

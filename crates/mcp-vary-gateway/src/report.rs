@@ -7,6 +7,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::{ServerVariant, VariantId};
+use mcp_vary_upstream::State;
 use mcp_vary_wire::handshake::Hello;
 
 use crate::catalog::listing::ListKind;
@@ -15,7 +16,6 @@ use crate::catalog::source::Source;
 use crate::gateway::Gateway;
 use crate::rankings::Explanation;
 use crate::results::Failures;
-use crate::upstream::State;
 
 /// One server as it stands.
 #[derive(Clone, Debug)]

@@ -8,6 +8,7 @@ use mcp_vary::extension::{self, CONTENT_NEGOTIATION, ExtensionId, SERVER_VARIANT
 use mcp_vary::feature::{Features, Verbosity};
 use mcp_vary::variant::{VariantId, Variants};
 use mcp_vary_base::memo::Memo;
+use mcp_vary_upstream::chain::Position;
 use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::revision::Era;
@@ -16,7 +17,6 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::catalog::face::{Faces, VariantConfig};
 use crate::catalog::view::Layout;
-use crate::chain::Position;
 use crate::class::Classes;
 use crate::client::Declared;
 use crate::config::Config;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use mcp_vary::variant::{Date, Status as Standing, VariantId};
+use mcp_vary_upstream::State;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::sanitize::excerpt;
 use serde::Serialize;
@@ -11,7 +12,6 @@ use crate::catalog::listing::ListKind;
 use crate::deprecation::DeprecatedUse;
 use crate::gateway::Gateway;
 use crate::setup::Setup;
-use crate::upstream::State;
 
 /// How a running gateway stands. As JSON it is what `GET /status` answers.
 ///

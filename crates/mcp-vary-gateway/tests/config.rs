@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use mcp_vary_gateway::config::{File, Source};
-use mcp_vary_gateway::upstream::{self, Isolation};
 use mcp_vary_gateway::{JsonContent, Limits, Naming, Outside, Target};
+use mcp_vary_upstream::Isolation;
 use mcp_vary_view::{Dialect, ResultFields};
 use proptest::prelude::{any, prop, proptest};
 
@@ -131,8 +131,8 @@ const JSON: &str = r#"{
 }"#;
 
 /// What the three files say of the server `git`.
-fn limits_of_git() -> upstream::Limits {
-    let mut limits = upstream::Limits::default();
+fn limits_of_git() -> mcp_vary_upstream::Limits {
+    let mut limits = mcp_vary_upstream::Limits::default();
     limits.idle = Duration::from_secs(10);
     limits.handshake = Duration::from_secs(120);
     limits.patience = Duration::from_millis(500);
@@ -240,7 +240,7 @@ fn what_a_file_does_not_say_stays_as_it_is() {
         .map(|server| server.name.as_str())
         .collect();
     assert_eq!(names, ["b", "a"]);
-    let plain = format!("{:?}", upstream::Limits::default());
+    let plain = format!("{:?}", mcp_vary_upstream::Limits::default());
     assert_eq!(format!("{:?}", file.servers[0].limits), plain);
     assert!(file.variants && file.negotiation && file.listen.is_none());
     let mirrored = ["ui", "tasks"].map(|name| format!("io.modelcontextprotocol/{name}"));
@@ -431,7 +431,6 @@ variants:
         let servers = file.servers.iter().map(|server| match &server.target {
             Target::Command { args, env, cwd, .. } => format!("{args:?} {env:?} {cwd:?}"),
             Target::Http { url, headers } => format!("{url} {:?}", headers["c"].to_str()),
-            _ => String::new(),
         });
         let servers: Vec<_> = servers.collect();
         (config.split("places: ").next().unwrap().to_owned(), servers)

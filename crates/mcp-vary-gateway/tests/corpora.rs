@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use mcp_vary_gateway::config::Source;
 use mcp_vary_gateway::fuzzing;
-use mcp_vary_gateway::upstream::Answer;
+use mcp_vary_upstream::Answer;
 use mcp_vary_view::derive::compact_tool;
 use mcp_vary_wire::envelope::Message;
 use mcp_vary_wire::sse;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use http_peer::{Peer, Reply, Seen, discover, event, initialize};
-use mcp_vary_gateway::upstream::{
+use mcp_vary_upstream::{
     ConnectError, Event, Exchange, Kind, Limits, Message, Owner, Request, Target, Upstream,
     UpstreamConfig, UpstreamError,
 };

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_vary_gateway::upstream::{
+use mcp_vary_upstream::{
     ConnectError, Event, Exchange, Kind, Limits, Message, Owner, Request, ServerRequest, Target,
     Upstream, UpstreamConfig, UpstreamError,
 };

@@ -26,7 +26,6 @@ use serde_json::value::RawValue;
 /// # Ok::<(), crate::envelope::WireError>(())
 /// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
 pub struct Message<'a> {
     /// The id as written: a JSON string or integer. `None` on a notification.
     pub id: Option<&'a str>,
@@ -46,7 +45,6 @@ const MAX_ID: usize = 1024;
 /// What is wrong with a message, and the id to answer it with where one could be read.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{reason}")]
-#[non_exhaustive]
 pub struct WireError {
     /// Which JSON-RPC error this is.
     pub fault: WireFault,

@@ -6,7 +6,6 @@ pub use mcp_vary::error::Era;
 
 /// A revision of the Model Context Protocol; later ones are greater.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-#[non_exhaustive]
 pub enum Revision {
     /// 2024-11-05
     V2024_11_05,

@@ -9,7 +9,6 @@ use bytes::{Bytes, BytesMut};
 
 /// One event of a stream.
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
 pub struct SseEvent {
     /// The `event` field; empty means `message`.
     pub kind: String,
@@ -20,7 +19,6 @@ pub struct SseEvent {
 /// An event or a line is larger than allowed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("an event of the stream is larger than {limit} bytes")]
-#[non_exhaustive]
 pub struct TooLarge {
     /// The limit.
     pub limit: usize,

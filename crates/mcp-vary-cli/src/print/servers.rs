@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use mcp_vary_gateway::upstream::State;
 use mcp_vary_gateway::{Collision, ServerReport};
+use mcp_vary_upstream::State;
 use mcp_vary_wire::revision::Era;
 
 use super::table::table;

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::sync::{Arc, Weak};
 
 use http::{HeaderName, HeaderValue};
+use mcp_vary_upstream::sent::Sent;
+use mcp_vary_upstream::{Beside, Owner, Request, Upstream};
 use mcp_vary_view::UriMap;
 use mcp_vary_wire::envelope;
 use mcp_vary_wire::era::{self, Upward};
@@ -18,9 +20,8 @@ use crate::class::InUse;
 use crate::own::Held;
 use crate::rounds::{self, Relay, Round, Subject};
 use crate::route::Outcome;
-use crate::running::{Again, ByTask, Downward, Finish, Progress, Running, Sent, Taken};
+use crate::running::{Again, ByTask, Downward, Finish, Progress, Running, Taken};
 use crate::session::{NO_CLASS, Session};
-use crate::upstream::{Beside, Owner, Request, Upstream};
 
 /// What a method found out: where its request goes, and what is known of the way back.
 #[derive(Debug, Default)]

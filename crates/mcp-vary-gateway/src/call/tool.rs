@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use mcp_vary::error::Identifier;
 use mcp_vary::json;
+use mcp_vary_upstream::Repeat;
 use mcp_vary_view::Fault;
 use mcp_vary_wire::headers;
 use mcp_vary_wire::refusal::Refusal;
@@ -21,7 +22,6 @@ use crate::links::Origin;
 use crate::memory;
 use crate::route::Outcome;
 use crate::running::Downward;
-use crate::upstream::Repeat;
 
 impl Call<'_> {
     pub(crate) async fn tool(mut self) -> Result<Outcome, Failure> {

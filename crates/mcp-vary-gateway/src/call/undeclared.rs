@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use mcp_vary_upstream::Learned;
 use mcp_vary_wire::response::{Failure, METHOD_NOT_FOUND};
 
 use super::Call;
 use crate::catalog::listing::ListKind;
 use crate::route::unknown;
-use crate::upstream::Learned;
 
 /// A method that the server of a request does not declare, and where to remember whether it has it.
 #[derive(Debug)]

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
+use mcp_vary_upstream::{Kind, Request, Upstream};
 use mcp_vary_wire::headers::param_headers;
 use mcp_vary_wire::response::Failure;
-
-use crate::upstream::{Kind, Request, Upstream};
 
 /// The four lists of MCP.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]

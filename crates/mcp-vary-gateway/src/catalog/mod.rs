@@ -28,10 +28,10 @@ use tokio::sync::{Mutex, broadcast};
 use tracing::{debug, warn};
 
 use crate::call::COMPLETE;
-use crate::log_level::SET_LEVEL;
 use crate::notify::Audience;
-use crate::upstream::{Event, Kind, Learned, SUBSCRIBE};
 use listing::ListKind;
+use mcp_vary_upstream::log_level::SET_LEVEL;
+use mcp_vary_upstream::{Event, Kind, Learned, SUBSCRIBE};
 use mcp_vary_wire::response::Failure;
 use merge::{Merged, Part};
 use registry::Registry;

@@ -25,7 +25,7 @@ use super::item::Maker;
 use super::listing::{ListKind, Listing};
 use super::merge::Part;
 use super::shared::SharedLists;
-use crate::upstream::{ConnectError, Event, Line, State};
+use mcp_vary_upstream::{ConnectError, Event, Line, State};
 use mcp_vary_wire::handshake::Hello;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::revision::Era;

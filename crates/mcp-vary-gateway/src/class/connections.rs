@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use mcp_vary_upstream::Line;
 use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -14,7 +15,6 @@ use crate::catalog::source::Source;
 use crate::catalog::{self, Catalogs, LiveCatalog};
 use crate::notify::{Audience, source_id};
 use crate::tasks::{self, Made};
-use crate::upstream::Line;
 
 /// The connections of a class, in the order of configuration. They may outlast the class: another takes over
 /// those to servers that are still the same when the gateway is configured anew.

@@ -29,8 +29,8 @@ use crate::catalog::face::{self, Faces};
 use crate::catalog::merge::Naming;
 use crate::choose::Choosing;
 use crate::rules::JsonContent;
-use crate::upstream::UpstreamConfig;
 use mcp_vary_base::environment::Outside;
+use mcp_vary_upstream::UpstreamConfig;
 
 /// What a configuration file says.
 ///

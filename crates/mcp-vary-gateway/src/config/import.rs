@@ -5,7 +5,6 @@
 mod entry;
 mod format;
 mod print;
-pub(crate) mod secret;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};

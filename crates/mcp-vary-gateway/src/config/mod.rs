@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::file::{File, Source};
-pub(crate) use self::import::secret::is_secret;
+
 pub use self::import::{Foreign, Format, Imported, Note, UnknownFormat, import};
 pub(crate) use self::keys::Keys;
 pub use self::limits::Limits;
@@ -48,9 +48,9 @@ use mcp_vary::variant::{self, Date};
 
 use crate::catalog::face::{self, Faces, VariantConfig};
 use crate::catalog::merge::Naming;
-use crate::chain::Ancestors;
 use crate::choose::Choosing;
-use crate::upstream::UpstreamConfig;
+use mcp_vary_upstream::UpstreamConfig;
+use mcp_vary_upstream::chain::Ancestors;
 
 /// Everything that a gateway needs to know before it starts.
 ///

@@ -13,7 +13,7 @@ use super::mistake::Mistake;
 use super::reader::{Field, Reader, quoted};
 use super::schema::Schema;
 use super::tree::{self, Entry};
-use crate::upstream::UpstreamConfig;
+use mcp_vary_upstream::UpstreamConfig;
 
 /// The servers of a file.
 #[derive(Debug, Default)]

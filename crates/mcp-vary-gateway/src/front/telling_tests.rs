@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use mcp_vary_base::environment::Outside;
+use mcp_vary_upstream::{Target, UpstreamConfig};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, duplex};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -12,7 +13,6 @@ use super::stdio::Connection;
 use crate::config::Config;
 use crate::gateway::Gateway;
 use crate::session::Session;
-use crate::upstream::{Target, UpstreamConfig};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
 

@@ -6,6 +6,7 @@ use futures_util::future::join_all;
 use mcp_vary::error::{Identifier, with_active_variant};
 use mcp_vary::json;
 use mcp_vary_base::memory_budget::Lease;
+use mcp_vary_upstream::{Refused, SUBSCRIBE};
 use mcp_vary_wire::response::{Failure, INVALID_PARAMS, RESOURCE_NOT_FOUND};
 use mcp_vary_wire::revision::Era;
 use tokio::time::timeout;
@@ -17,7 +18,6 @@ use crate::call::Call;
 use crate::own::Kept;
 use crate::route::{Outcome, unknown};
 use crate::session::Session;
-use crate::upstream::{Refused, SUBSCRIBE};
 
 impl Call<'_> {
     /// Subscribes a session to a resource of the active variant (SV-14).

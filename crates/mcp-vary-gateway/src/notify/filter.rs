@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use mcp_vary::json::{self, Members};
+use mcp_vary_upstream::Kind;
 use mcp_vary_wire::response::Failure;
-
-use crate::upstream::Kind;
 
 /// The filter of `subscriptions/listen`.
 ///

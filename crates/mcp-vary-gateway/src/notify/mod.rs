@@ -29,8 +29,8 @@ use crate::own::Kept;
 use crate::rules::Manner;
 use crate::session::{ClientId, Session};
 use crate::setup::Setup;
-use crate::upstream::{Kind, Line, Subscription};
 use mcp_vary_base::memory_budget::Lease;
+use mcp_vary_upstream::{Kind, Line, Subscription};
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::revision::Era;
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 
 use mcp_vary::variant::VariantId;
+use mcp_vary_upstream::Kind;
 
 use super::{Audience, Bound, Ear, Member, Notices, Place};
 use crate::catalog::Catalog;
@@ -12,7 +13,6 @@ use crate::class::Class;
 use crate::own::{ClientLists, Kept};
 use crate::session::ClientId;
 use crate::setup::Setup;
-use crate::upstream::Kind;
 
 /// The lists of each variant that are others under another configuration.
 type Differences = BTreeMap<VariantId, BTreeSet<Kind>>;

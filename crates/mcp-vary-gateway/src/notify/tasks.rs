@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use mcp_vary_upstream::Subscription;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::task_dialect::Form;
 use tokio::time::timeout;
@@ -14,7 +15,6 @@ use crate::catalog::source::Source;
 use crate::session::{ClientId, Session};
 pub(super) use crate::tasks::Key;
 use crate::tasks::Teller;
-use crate::upstream::Subscription;
 
 /// A task that a stream tells of.
 #[derive(Debug)]

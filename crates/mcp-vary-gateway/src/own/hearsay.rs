@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use mcp_vary_upstream::{Event, Line, Subscription};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 
 use super::lock;
-use crate::upstream::{Event, Line, Subscription};
 
 /// One connection that requests have by turns, and what is listened to.
 #[derive(Debug)]

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
+use mcp_vary_upstream::{Event, Line};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
@@ -22,7 +23,6 @@ use crate::catalog::source::{PAUSE, Source};
 use crate::class::{Class, Follower};
 use crate::notify::Audience;
 use crate::session::ClientId;
-use crate::upstream::{Event, Line};
 
 /// The clients that have lists of their own, or are about to.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcp_vary::json::{self, Members};
+use mcp_vary_upstream::{Exchange, ServerRequest};
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::server_request_support;
 use tracing::debug;
@@ -14,7 +15,6 @@ use crate::config::Limits;
 use crate::lasting::Lasting;
 use crate::running::Taken;
 use crate::session::ClientId;
-use crate::upstream::{Exchange, ServerRequest};
 
 /// The calls that wait.
 ///

@@ -8,6 +8,8 @@ use bytes::Bytes;
 use futures_util::future::select_all;
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
+use mcp_vary_upstream::Exchange;
+use mcp_vary_upstream::sent::Sent;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::server_request_support::{self, Askable};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -17,9 +19,7 @@ use super::required::{Required, with_elicitation_id};
 use super::{INPUT_RESPONSES, REQUEST_STATE};
 use crate::lasting::Lasting;
 use crate::questions::{Answered, Question};
-use crate::running::Sent;
 use crate::session::Session;
-use crate::upstream::Exchange;
 
 /// What it takes to send a request once more, with what the client said.
 #[derive(Debug)]

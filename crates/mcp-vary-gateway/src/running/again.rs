@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary_upstream::sent::Sent;
+use mcp_vary_upstream::{Exchange, UpstreamError};
 use mcp_vary_wire::response::Failure;
 use tokio::time::Instant;
 use tracing::info;
 
-use super::{Running, Sent, Step, unless_withdrawn};
-use crate::upstream::{Exchange, UpstreamError};
+use super::{Running, Step, unless_withdrawn};
 
 /// A request that may be sent once more.
 #[derive(Debug)]

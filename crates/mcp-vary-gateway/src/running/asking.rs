@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::select_all;
 use mcp_vary::json::Members;
+use mcp_vary_upstream::ServerRequest;
 use mcp_vary_wire::response::{self, Failure};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -12,7 +13,6 @@ use crate::lasting::Lasting;
 use crate::own;
 use crate::questions::{self, Question};
 use crate::rounds::{self, HeldCall, Next, Relay, asks_for_input};
-use crate::upstream::ServerRequest;
 
 impl Running {
     /// What the client is asked, if it can be; the server is told why where it cannot.

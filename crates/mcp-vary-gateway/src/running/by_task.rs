@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use mcp_vary::json;
 use mcp_vary::json::edit;
+use mcp_vary_upstream::Request;
+use mcp_vary_upstream::sent::Sent;
 use mcp_vary_wire::task_dialect::RELATED;
 use tokio::time::timeout;
 use tracing::debug;
 
-use super::{Running, Sent, Step, unless_withdrawn};
+use super::{Running, Step, unless_withdrawn};
 use crate::lasting::Lasting;
 use crate::tasks::made_by_the_core;
-use crate::upstream::Request;
 
 /// A task that a call becomes, and nobody but its server is told of.
 ///

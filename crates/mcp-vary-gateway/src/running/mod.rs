@@ -6,7 +6,6 @@ mod by_task;
 mod failure;
 mod finish;
 mod notification;
-mod sent;
 mod unheard;
 mod watching;
 
@@ -20,7 +19,7 @@ pub(crate) use self::again::Again;
 use self::asking::over;
 pub(crate) use self::by_task::ByTask;
 pub(crate) use self::finish::{Downward, Finish, Progress, Retelling, retold};
-pub(crate) use self::sent::Sent;
+
 pub(crate) use self::unheard::unheard_for;
 use crate::class::InUse;
 use crate::client::Client;
@@ -30,8 +29,8 @@ use crate::questions::Question;
 use crate::rounds::{InputRequests, Relay};
 use crate::session::Place;
 use crate::tasks::{Awaited, Coming, Ended, Road};
-use crate::upstream::{Exchange, Message};
 use mcp_vary_base::memory_budget::Lease;
+use mcp_vary_upstream::{Exchange, Message};
 use mcp_vary_wire::response::{Failure, Reply};
 
 /// A request that was forwarded and is not answered yet.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use mcp_vary_upstream::{Exchange, Message};
 use mcp_vary_wire::revision::Era;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
@@ -10,7 +11,6 @@ use tracing::debug;
 
 use super::{Running, Taken, withdrawn};
 use crate::session::{Place, Session};
-use crate::upstream::{Exchange, Message};
 
 /// A legacy client that is gone has not cancelled: its request runs on, unheard, and can still be
 /// cancelled.

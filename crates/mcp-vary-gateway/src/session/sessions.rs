@@ -130,7 +130,7 @@ pub(super) mod tests {
 
     use super::super::id::tests::fixed;
     use super::*;
-    use crate::upstream::{Target, UpstreamConfig};
+    use mcp_vary_upstream::{Target, UpstreamConfig};
 
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
     static NONCES: AtomicU8 = AtomicU8::new(0);

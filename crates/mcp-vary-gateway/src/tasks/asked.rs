@@ -6,6 +6,7 @@ use std::sync::Arc;
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members, elements};
 use mcp_vary::task::Task;
+use mcp_vary_upstream::{Line, Owner, Request};
 use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::response::{Failure, METHOD_NOT_FOUND, MISSING_CLIENT_CAPABILITY};
 use mcp_vary_wire::revision::Era;
@@ -22,7 +23,6 @@ use crate::links::Origin;
 use crate::own::Held;
 use crate::route::{Action, Outcome, TaskAction, unknown};
 use crate::running::{Downward, Retelling};
-use crate::upstream::{Line, Owner, Request};
 
 /// A server's list is read so far.
 const PAGES: usize = 16;

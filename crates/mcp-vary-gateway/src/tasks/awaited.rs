@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
+use mcp_vary_upstream::{Event, Subscription};
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::server_request_support;
 use mcp_vary_wire::task_dialect::RELATED;
@@ -27,7 +28,6 @@ use crate::lasting::Lasting;
 use crate::rounds::{
     INPUT_REQUESTS, INPUT_RESPONSES, Required, Waiting, answered, said, with_elicitation_id,
 };
-use crate::upstream::{Event, Subscription};
 
 /// A task whose result a client waits for.
 ///

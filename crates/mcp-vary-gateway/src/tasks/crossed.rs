@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 
 use mcp_vary::json;
 use mcp_vary::json::edit;
+use mcp_vary_upstream::{Line, Owner, Request};
 use mcp_vary_wire::era::{self, Upward};
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::revision::Revision;
@@ -22,7 +23,6 @@ use crate::rounds::{Bounds, read_responses};
 use crate::route::{Action, Outcome, TaskAction};
 use crate::running::{Finish, Retelling};
 use crate::session::Session;
-use crate::upstream::{Line, Owner, Request};
 
 /// An id of a task in its parts: what the gateway [marked](super::Watches::mark) it with, and the server's own id.
 pub(super) fn parted(id: &str) -> (Option<&str>, &str) {

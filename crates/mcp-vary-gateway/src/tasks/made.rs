@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use bytes::Bytes;
 use mcp_vary::json::edit;
+use mcp_vary_upstream::Subscription;
 use mcp_vary_wire::era::PROGRESS_TOKEN;
 
 use super::inquiry::{is_over, status};
@@ -12,7 +13,6 @@ use super::{Teller, related};
 use crate::client::Client;
 use crate::notify::{Audience, SourceId};
 use crate::session::{ClientId, Session};
-use crate::upstream::Subscription;
 
 /// Of each task who had it made, so that what a server tells of it, or lists, reaches nobody else.
 ///

@@ -43,8 +43,8 @@ use crate::lasting::Lasting;
 use crate::notify::SourceId;
 use crate::rounds::INPUT_REQUESTS;
 use crate::running::Retelling;
-use crate::upstream::{Event, Line};
 use mcp_vary::json::edit;
+use mcp_vary_upstream::{Event, Line};
 use mcp_vary_wire::response::Failure;
 
 /// Whose tasks an answer may be about, and what the client calls them.

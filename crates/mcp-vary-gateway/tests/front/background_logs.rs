@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use mcp_vary_gateway::upstream::Isolation;
 use mcp_vary_gateway::{Config, Gateway, Target};
+use mcp_vary_upstream::Isolation;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use mcp_vary_gateway::config::Source;
-use mcp_vary_gateway::upstream::Isolation;
 use mcp_vary_gateway::{
     Base, Choosing, Config, Gateway, Naming, ReloadError, Target, UpstreamConfig,
 };
+use mcp_vary_upstream::Isolation;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use mcp_vary_gateway::upstream::{Isolation, Repeat, State};
 use mcp_vary_gateway::{Collision, Config, Naming, Target};
+use mcp_vary_upstream::{Isolation, Repeat, State};
 use mcp_vary_wire::revision::Era;
 use serde_json::{Value, json};
 

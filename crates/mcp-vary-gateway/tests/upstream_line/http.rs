@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use mcp_vary_gateway::upstream::{Line, Message, Target, UpstreamConfig};
+use mcp_vary_upstream::{Line, Message, Target, UpstreamConfig};
 use mcp_vary_wire::revision::Era;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use mcp_vary_gateway::upstream::{Line, State, Target, UpstreamConfig, UpstreamError};
+use mcp_vary_upstream::{Line, State, Target, UpstreamConfig, UpstreamError};
 use mcp_vary_wire::revision::Era;
 use serde_json::json;
 

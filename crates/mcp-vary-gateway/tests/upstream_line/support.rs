@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_vary_gateway::upstream::{Event, Limits, Line, Request, State, Upstream};
+use mcp_vary_upstream::{Event, Limits, Line, Request, State, Upstream};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use mcp_vary_upstream::{Event, Kind};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use crate::catalog::listing::ListKind;
-use crate::upstream::{Event, Kind};
 
 /// The lists and resources of a server that changed.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use mcp_vary_upstream::Upstream;
 use mcp_vary_wire::handshake::Hello;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::revision::Era;
@@ -15,7 +16,6 @@ use tracing::{debug, info, warn};
 use super::changes::News;
 use super::{PATIENCE, PAUSE, Source, Told};
 use crate::catalog::listing::{ListKind, Listing};
-use crate::upstream::Upstream;
 
 impl Source {
     /// Reads lists; which of them are other than before.

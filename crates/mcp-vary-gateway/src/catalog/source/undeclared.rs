@@ -5,13 +5,13 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use mcp_vary_upstream::Upstream;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, info};
 
 use super::reading::expiry;
 use super::{Source, Told};
 use crate::catalog::listing::{ListKind, Listing};
-use crate::upstream::Upstream;
 
 /// The lists that clients asked for although the server does not declare them.
 #[derive(Debug, Default)]

@@ -1,6 +1,7 @@
 //! One server of another program's file.
 
-use super::secret::{holds_secret, is_secret};
+use mcp_vary_upstream::secret::{holds_secret, is_secret};
+
 use super::text::{Inputs, converted, is_variable, variable_name};
 use super::{Format, Found};
 use crate::config::mistake::Position;

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use http::{HeaderMap, Uri};
+use mcp_vary_upstream::{Isolation, Limits, Repeat, Target, UpstreamConfig};
 
 use crate::config::reader::{Field, Reader, quoted};
 use crate::config::tree;
-use crate::upstream::{Isolation, Limits, Repeat, Target, UpstreamConfig};
 
 /// An entry while it is read.
 #[derive(Default)]

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use http::{HeaderName, HeaderValue, Uri};
+use mcp_vary_upstream::{Isolation, Limits, Repeat};
 
 use super::draft::{Draft, Kind};
 use crate::config::reader::{Field, MOST, Reader};
 use crate::config::schema::Schema;
 use crate::config::setting::{Setting, Takes};
 use crate::route::is_of_the_protocol;
-use crate::upstream::{Isolation, Limits, Repeat};
 
 /// What a server is for every client.
 pub(super) const COMMON: &[Setting<Draft>] = &[

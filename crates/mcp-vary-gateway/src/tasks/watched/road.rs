@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary::json::edit;
+use mcp_vary_upstream::{
+    Answer, Event, Exchange, Line, Message, Request, ServerRequest, UpstreamError,
+};
 use mcp_vary_wire::envelope;
 use mcp_vary_wire::era::{self, Caching, PROGRESS_TOKEN};
 use mcp_vary_wire::revision::Era;
@@ -20,9 +23,6 @@ use crate::own::Held;
 use crate::rounds::Bounds;
 use crate::running::Progress;
 use crate::tasks::string;
-use crate::upstream::{
-    Answer, Event, Exchange, Line, Message, Request, ServerRequest, UpstreamError,
-};
 
 /// The way to the server of a task that may be made.
 #[derive(Debug)]

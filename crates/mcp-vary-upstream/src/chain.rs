@@ -1,0 +1,412 @@
+//! Gateways in front of each other, so that none serves itself in a circle.
+//!
+//! A gateway tells the processes that it starts, in the variable [`VARIABLE`], and the servers that it connects to, in
+//! `Via`, which gateways its requests pass. One that finds itself among them refuses. To a gateway, the header of the
+//! response says in turn which gateways are behind it.
+//!
+//! > An intermediary used as a portal through a network firewall SHOULD NOT forward the names and ports of hosts within
+//! > the firewall region unless it is explicitly enabled to do so. If not enabled, the received-by host of any host
+//! > behind the firewall SHOULD be replaced by an appropriate pseudonym for that host. (RFC 9110, section 7.6.3)
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use http::header::VIA;
+use http::{HeaderMap, HeaderValue};
+use sha2::{Digest as _, Sha256};
+
+use crate::{Target, UpstreamConfig};
+
+/// The variable that says to a process which gateways are in front of it.
+pub const VARIABLE: &str = "VARY_CHAIN";
+
+/// The start of the last line that a process writes when it refuses to serve itself.
+pub const REFUSAL: &str = "error: this gateway would serve itself";
+
+/// Gateways behind each other at most.
+const LONGEST: usize = 4;
+/// Links that are read of one header or variable.
+const READ: usize = 64;
+
+/// One gateway, as others see it: a random id, and a digest of its servers that only those can compare who have the
+/// same servers.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Link {
+    id: String,
+    mark: String,
+}
+
+impl Link {
+    fn new(id: [u8; 8], digest: &[u8; 32]) -> Self {
+        let id = hex(&id);
+        let mark = mark(&id, digest);
+        Self { id, mark }
+    }
+
+    /// Reads `vary-ID-MARK`.
+    fn read(text: &str) -> Option<Self> {
+        let (id, mark) = text.trim().strip_prefix("vary-")?.split_once('-')?;
+        let is_hex = |text: &str| text.len() == 16 && text.bytes().all(|it| it.is_ascii_hexdigit());
+        (is_hex(id) && is_hex(mark)).then(|| Self {
+            id: id.to_owned(),
+            mark: mark.to_owned(),
+        })
+    }
+
+    fn has(&self, digest: &[u8; 32]) -> bool {
+        self.mark == mark(&self.id, digest)
+    }
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "vary-{}-{}", self.id, self.mark)
+    }
+}
+
+/// The gateways in front of this process, as [`VARIABLE`] names them.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_gateway::Ancestors;
+///
+/// assert!(Ancestors::read("").is_empty());
+/// assert!(!Ancestors::read("vary-0123456789abcdef-0123456789abcdef").is_empty());
+/// // What cannot be read is left out.
+/// assert!(Ancestors::read("something else").is_empty());
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Ancestors(Vec<Link>);
+
+impl Ancestors {
+    /// Reads the value of [`VARIABLE`].
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        let links = text.split(',').filter_map(Link::read);
+        Self(links.take(READ).collect())
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// That a gateway before `servers` may start here.
+    ///
+    /// # Errors
+    ///
+    /// In one line what is wrong and what to do, when it would serve itself, or when too many are behind each other.
+    pub fn check(&self, servers: &[UpstreamConfig]) -> Result<(), String> {
+        let digest = digest(servers);
+        let is_circle = self.0.iter().any(|link| link.has(&digest));
+        if is_circle || self.0.len() >= LONGEST {
+            return Err(refusal(self.0.len() + 1, is_circle));
+        }
+        Ok(())
+    }
+}
+
+/// Why a gateway refuses, without `error: `.
+fn refusal(depth: usize, is_circle: bool) -> String {
+    let start = REFUSAL.trim_start_matches("error: ");
+    let why = match is_circle {
+        true => {
+            "the configuration that it serves starts or connects to a Vary with the same servers"
+                .to_owned()
+        }
+        false => format!("{depth} are behind each other, and at most {LONGEST} may be"),
+    };
+    format!(
+        "{start}: {why}; take Vary's own entry out of the file that is served, or serve another file"
+    )
+}
+
+/// Where one gateway is among others, under one configuration.
+#[derive(Debug)]
+pub struct Position {
+    digest: [u8; 32],
+    link: Link,
+    /// The value that servers receive: the gateways in front, then this one.
+    path: Arc<str>,
+    behind: Arc<Behind>,
+}
+
+impl Position {
+    /// The gateways in front of this process, as the environment names them, and its own instance.
+    pub fn new(
+        id: [u8; 8],
+        ancestors: &Ancestors,
+        servers: &[UpstreamConfig],
+        behind: Arc<Behind>,
+    ) -> Self {
+        let digest = digest(servers);
+        let link = Link::new(id, &digest);
+        let all = ancestors.0.iter().chain([&link]);
+        let all: Vec<_> = all.map(ToString::to_string).collect();
+        Self {
+            digest,
+            path: all.join(",").into(),
+            link,
+            behind,
+        }
+    }
+
+    /// What the connections to servers need.
+    pub fn to_servers(&self) -> ToServers {
+        ToServers {
+            path: Arc::clone(&self.path),
+            behind: Arc::clone(&self.behind),
+        }
+    }
+
+    /// Whether a request may be served that passed the gateways that its headers name.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Ancestors::check`].
+    pub fn check(&self, headers: &HeaderMap) -> Result<(), String> {
+        let passed = links(headers);
+        if passed.is_empty() {
+            return Ok(());
+        }
+        let is_self = |link: &Link| link.id == self.link.id || link.has(&self.digest);
+        let is_circle = passed.iter().any(|it| is_self(it) || self.behind.has(it));
+        if is_circle || passed.len() >= LONGEST {
+            return Err(refusal(passed.len() + 1, is_circle));
+        }
+        Ok(())
+    }
+
+    /// Adds the gateways behind this one to a response, if a gateway sent the request.
+    pub fn answer(&self, headers: &mut HeaderMap) {
+        let mut all = vec![self.link.clone()];
+        all.extend(self.behind.links());
+        let all: Vec<_> = all.iter().map(|link| format!("1.1 {link}")).collect();
+        if let Ok(value) = HeaderValue::try_from(all.join(", ")) {
+            headers.insert(VIA, value);
+        }
+    }
+}
+
+/// Whether a gateway sent this head.
+pub fn is_of_gateway(headers: &HeaderMap) -> bool {
+    headers.contains_key(VIA) && !links(headers).is_empty()
+}
+
+/// What a connection to a server sends about the gateways in front of it, and where it records the gateways behind it.
+#[derive(Clone, Debug, Default)]
+pub struct ToServers {
+    path: Arc<str>,
+    behind: Arc<Behind>,
+}
+
+impl ToServers {
+    /// The value of [`VARIABLE`] for a process; none where no gateway is in front of it.
+    pub fn variable(&self) -> Option<&str> {
+        (!self.path.is_empty()).then_some(&*self.path)
+    }
+
+    /// The value of `Via` for requests.
+    pub fn via(&self) -> Option<HeaderValue> {
+        let links: Vec<_> = self
+            .variable()?
+            .split(',')
+            .map(|it| format!("1.1 {it}"))
+            .collect();
+        HeaderValue::try_from(links.join(", ")).ok()
+    }
+
+    /// Where a connection notes who is behind it.
+    pub fn connection(&self) -> BehindConnection {
+        BehindConnection {
+            behind: Arc::clone(&self.behind),
+            number: self.behind.next.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+}
+
+/// The gateways behind this one, by the connection that leads there.
+#[derive(Debug, Default)]
+pub struct Behind {
+    next: AtomicU64,
+    links: Mutex<BTreeMap<u64, Vec<Link>>>,
+}
+
+impl Behind {
+    fn has(&self, link: &Link) -> bool {
+        self.all().values().flatten().any(|it| it.id == link.id)
+    }
+
+    fn links(&self) -> Vec<Link> {
+        let mut links: Vec<_> = self.all().values().flatten().cloned().collect();
+        links.sort();
+        links.dedup();
+        links.truncate(READ);
+        links
+    }
+
+    fn all(&self) -> MutexGuard<'_, BTreeMap<u64, Vec<Link>>> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The gateways behind one connection, until it is dropped.
+#[derive(Debug)]
+pub struct BehindConnection {
+    behind: Arc<Behind>,
+    number: u64,
+}
+
+impl BehindConnection {
+    /// Notes those that a response names.
+    pub fn note(&self, headers: &HeaderMap) {
+        if !headers.contains_key(VIA) {
+            return;
+        }
+        let links = links(headers);
+        if !links.is_empty() {
+            self.behind.all().insert(self.number, links);
+        }
+    }
+}
+
+impl Drop for BehindConnection {
+    fn drop(&mut self) {
+        self.behind.all().remove(&self.number);
+    }
+}
+
+/// The gateways that `Via` names; other intermediaries are left out.
+fn links(headers: &HeaderMap) -> Vec<Link> {
+    let values = headers.get_all(VIA).iter();
+    let values = values.filter_map(|value| value.to_str().ok());
+    let names = values.flat_map(|value| value.split(','));
+    // `received-protocol RWS received-by`
+    let names = names.filter_map(|it| it.split_whitespace().nth(1));
+    names.filter_map(Link::read).take(READ).collect()
+}
+
+/// A digest that identifies a set of servers. Values of the environment and of headers are left out, since they may differ
+/// where a gateway starts itself.
+fn digest(servers: &[UpstreamConfig]) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    let mut add = |text: &[u8]| {
+        digest.update((text.len() as u64).to_le_bytes());
+        digest.update(text);
+    };
+    for server in servers {
+        add(server.name.as_bytes());
+        match &server.target {
+            Target::Command {
+                program,
+                args,
+                env,
+                cwd,
+            } => {
+                add(b"command");
+                add(program.as_bytes());
+                args.iter().for_each(|arg| add(arg.as_bytes()));
+                env.keys().for_each(|key| add(key.as_bytes()));
+                add(cwd
+                    .as_ref()
+                    .map_or(b"", |cwd| cwd.as_os_str().as_encoded_bytes()));
+            }
+            Target::Http { url, headers } => {
+                add(b"http");
+                add(url.to_string().as_bytes());
+                headers.keys().for_each(|key| add(key.as_str().as_bytes()));
+            }
+        }
+    }
+    digest.finalize().into()
+}
+
+fn mark(id: &str, digest: &[u8; 32]) -> String {
+    let mut mark = Sha256::new();
+    mark.update(id.as_bytes());
+    mark.update(digest);
+    hex(&mark.finalize()[..8])
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn servers(program: &str) -> Vec<UpstreamConfig> {
+        vec![UpstreamConfig::new("a", Target::command(program, []))]
+    }
+
+    fn position(id: u8, ancestors: &Ancestors, program: &str) -> Position {
+        Position::new([id; 8], ancestors, &servers(program), Arc::default())
+    }
+
+    fn ancestors_of(position: &Position) -> Ancestors {
+        Ancestors::read(position.to_servers().variable().unwrap())
+    }
+
+    #[test]
+    fn a_gateway_sees_itself_and_no_other_in_front() {
+        let none = Ancestors::default();
+        let first = ancestors_of(&position(1, &none, "x"));
+        assert!(first.check(&servers("y")).is_ok());
+        let second = ancestors_of(&position(2, &first, "y"));
+        assert!(second.check(&servers("z")).is_ok());
+        for program in ["x", "y"] {
+            let why = second.check(&servers(program)).unwrap_err();
+            assert!(
+                why.starts_with("this gateway would serve itself: "),
+                "{why}"
+            );
+            assert!(!why.contains('\n'), "{why}");
+        }
+        let third = ancestors_of(&position(3, &second, "z"));
+        let fourth = ancestors_of(&position(4, &third, "u"));
+        let why = fourth.check(&servers("v")).unwrap_err();
+        assert!(why.contains("5 are behind each other"), "{why}");
+    }
+
+    #[test]
+    fn a_request_that_passed_this_gateway_is_refused() {
+        let none = Ancestors::default();
+        let (one, other) = (position(1, &none, "x"), position(2, &none, "y"));
+        let headers = |position: &Position| {
+            let via = position.to_servers().via().unwrap();
+            HeaderMap::from_iter([(VIA, HeaderValue::from_static("1.1 proxy")), (VIA, via)])
+        };
+        assert!(other.check(&HeaderMap::new()).is_ok());
+        assert!(other.check(&headers(&one)).is_ok());
+        assert!(one.check(&headers(&one)).is_err());
+        assert!(position(3, &none, "x").check(&headers(&one)).is_err());
+        // A gateway that is behind this one must not be in front of it.
+        let connection = other.to_servers().connection();
+        let mut answered = HeaderMap::new();
+        one.answer(&mut answered);
+        connection.note(&answered);
+        assert!(other.check(&headers(&one)).is_err());
+        drop(connection);
+        assert!(other.check(&headers(&one)).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_chain_is_left_out() {
+        let long = "vary-0123456789abcdef-0123456789abcdef,".repeat(1000);
+        assert_eq!(Ancestors::read(&long).0.len(), READ);
+        for text in [
+            "",
+            ",",
+            "vary-",
+            "vary-1-2",
+            "vary-0123456789abcdeg-0123456789abcdef",
+        ] {
+            assert!(Ancestors::read(text).is_empty(), "{text}");
+        }
+    }
+}

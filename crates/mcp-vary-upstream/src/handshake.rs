@@ -1,0 +1,391 @@
+//! Which era a server speaks: what is asked, and what its answers mean.
+//!
+//! The rules are those of the specification, 2026-07-28, `basic/versioning`, and the "Backward
+//! Compatibility" sections of both transports: "a recognized modern JSON-RPC error identifies a
+//! modern server […]. Anything else identifies a legacy server."
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_vary::json::{Members, elements, string};
+use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::meta::{
+    CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION, SERVER_INFO, client_info,
+};
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::sanitize::excerpt;
+
+use super::Answer;
+use super::error::ConnectError;
+
+/// Which request a connection begins with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Opening {
+    /// `server/discover`, then `initialize` unless that was answered by a modern server.
+    Discover,
+    /// `initialize`, then `server/discover` if that is refused: for a server that is known to speak no other era.
+    Initialize,
+    /// `initialize`, then `server/discover` if that is refused or unanswered for `limits.initialize`: for a server
+    /// that has answered `server/discover` before.
+    InitializeOrDiscover,
+}
+
+/// How long `initialize` is waited for after `server/discover` was answered, where both were sent to a server that may
+/// have been starting.
+pub(super) const GRACE: Duration = Duration::from_millis(250);
+
+/// What the answer to `server/discover` means.
+#[derive(Debug)]
+pub(super) enum Discovered {
+    /// A modern server.
+    Modern(Hello),
+    /// A legacy server; `initialize` with this revision.
+    Legacy(Revision),
+    /// A modern server that refused the very revision that it names: to be asked once more, and then this stands.
+    ///
+    /// > The client **SHOULD** select a mutually supported version from the `supported` list and retry the request
+    /// > (MCP 2026-07-28, `basic/versioning`)
+    Again(ConnectError),
+}
+
+/// Reads the answer to `server/discover`.
+///
+/// # Errors
+///
+/// When the server is modern but there is no revision in common, or it refuses what we are.
+pub(super) fn read_discover(
+    server: &Arc<str>,
+    answer: &Answer,
+) -> Result<Discovered, ConnectError> {
+    match answer.outcome() {
+        Ok(result) => read_discover_result(server, result),
+        Err(error) => read_discover_error(server, error),
+    }
+}
+
+fn read_discover_result(server: &Arc<str>, result: &str) -> Result<Discovered, ConnectError> {
+    let Ok(members) = Members::parse(result) else {
+        return Ok(Discovered::Legacy(Revision::LATEST_LEGACY));
+    };
+    let Some(versions) = members.get("supportedVersions") else {
+        return Ok(Discovered::Legacy(Revision::LATEST_LEGACY));
+    };
+    let revision = best(server, versions)?;
+    match revision.era() {
+        Era::Legacy => Ok(Discovered::Legacy(revision)),
+        Era::Modern => hello(server, revision, result, &members).map(Discovered::Modern),
+    }
+}
+
+fn read_discover_error(server: &Arc<str>, error: &str) -> Result<Discovered, ConnectError> {
+    let members = Members::parse(error).unwrap_or_default();
+    match members.get("code") {
+        Some(UNSUPPORTED_PROTOCOL_VERSION) => {
+            let data = members.get("data").unwrap_or("");
+            let data = Members::parse(data).unwrap_or_default();
+            let supported = data.get("supported").unwrap_or("[]");
+            let revision = best(server, supported)?;
+            match revision.era() {
+                Era::Legacy => Ok(Discovered::Legacy(revision)),
+                Era::Modern => {
+                    let refusal = refused(server, "`server/discover`", error);
+                    Ok(Discovered::Again(refusal))
+                }
+            }
+        }
+        Some(HEADER_MISMATCH | MISSING_REQUIRED_CLIENT_CAPABILITY) => {
+            Err(refused(server, "`server/discover`", error))
+        }
+        _ => Ok(Discovered::Legacy(Revision::LATEST_LEGACY)),
+    }
+}
+
+/// What the answer to `initialize` means.
+#[derive(Debug)]
+pub(super) enum Initialized {
+    /// It is ours.
+    Ready(Hello),
+    /// It wants to be asked again with another revision.
+    Again(Revision),
+}
+
+/// Reads the answer to `initialize`.
+///
+/// # Errors
+///
+/// When it is no `InitializeResult`, when its revision is unknown, or when it is an error that names
+/// no other revision.
+pub(super) fn read_initialize(
+    server: &Arc<str>,
+    asked: Revision,
+    answer: &Answer,
+) -> Result<Initialized, ConnectError> {
+    let result = match answer.outcome() {
+        Ok(result) => result,
+        Err(error) => return read_initialize_error(server, asked, error),
+    };
+    let members = Members::parse(result).map_err(|error| {
+        unusable(
+            server,
+            &format!("the result ({error}) is no object"),
+            result,
+        )
+    })?;
+    let Some(version) = members.get_str("protocolVersion") else {
+        return Err(unusable(
+            server,
+            "`protocolVersion` is missing or no string",
+            result,
+        ));
+    };
+    match Revision::parse(&version).filter(|revision| revision.era() == Era::Legacy) {
+        Some(revision) => hello(server, revision, result, &members).map(Initialized::Ready),
+        None => Err(ConnectError::Revision {
+            server: Arc::clone(server),
+            theirs: excerpt(version.as_bytes(), 60),
+        }),
+    }
+}
+
+fn read_initialize_error(
+    server: &Arc<str>,
+    asked: Revision,
+    error: &str,
+) -> Result<Initialized, ConnectError> {
+    let members = Members::parse(error).unwrap_or_default();
+    let data = Members::parse(members.get("data").unwrap_or("")).unwrap_or_default();
+    let Some(supported) = data.get("supported") else {
+        return Err(refused(server, "`initialize`", error));
+    };
+    let revision = best(server, supported)?;
+    if revision == asked || revision.era() == Era::Modern {
+        return Err(refused(server, "`initialize`", error));
+    }
+    Ok(Initialized::Again(revision))
+}
+
+/// The newest revision of the JSON array `versions` that we speak.
+fn best(server: &Arc<str>, versions: &str) -> Result<Revision, ConnectError> {
+    let names = elements(versions).unwrap_or_default();
+    let names = names
+        .iter()
+        .filter_map(|name| serde_json::from_str::<String>(name).ok());
+    names
+        .filter_map(|name| Revision::parse(&name))
+        .max()
+        .ok_or_else(|| ConnectError::Revision {
+            server: Arc::clone(server),
+            theirs: excerpt(versions.as_bytes(), 120),
+        })
+}
+
+fn hello(
+    server: &Arc<str>,
+    revision: Revision,
+    result: &str,
+    members: &Members<'_>,
+) -> Result<Hello, ConnectError> {
+    let object = |text: &&str| text.starts_with('{');
+    let Some(capabilities) = members.get("capabilities").filter(object) else {
+        return Err(unusable(
+            server,
+            "`capabilities` is missing or no object",
+            result,
+        ));
+    };
+    let meta = members
+        .get("_meta")
+        .and_then(|meta| Members::parse(meta).ok());
+    let in_meta = meta.as_ref().and_then(|meta| meta.get(SERVER_INFO));
+    let server_info = in_meta.or_else(|| members.get("serverInfo")).filter(object);
+    let instructions = members.get("instructions");
+    Ok(Hello {
+        revision,
+        result: result.to_owned(),
+        server_info: server_info.map(str::to_owned),
+        capabilities: capabilities.to_owned(),
+        instructions: instructions
+            .filter(|text| text.starts_with('"'))
+            .map(str::to_owned),
+        refused_initialize: false,
+    })
+}
+
+fn unusable(server: &Arc<str>, what: &str, said: &str) -> ConnectError {
+    let said = excerpt(said.as_bytes(), 200);
+    ConnectError::Handshake {
+        server: Arc::clone(server),
+        what: format!(
+            "{what} in its answer to the handshake; it said `{said}`; \
+             check that the address or command is that of an MCP server"
+        ),
+    }
+}
+
+fn refused(server: &Arc<str>, method: &str, error: &str) -> ConnectError {
+    let error = excerpt(error.as_bytes(), 300);
+    ConnectError::Handshake {
+        server: Arc::clone(server),
+        what: format!("it refused {method} with `{error}`"),
+    }
+}
+
+/// The `_meta` members that every modern request carries: key and JSON text.
+pub(super) fn client_meta(capabilities: &str) -> Vec<(&'static str, String)> {
+    vec![
+        (PROTOCOL_VERSION, string(Revision::LATEST_MODERN.as_str())),
+        (CLIENT_INFO, client_info()),
+        (CLIENT_CAPABILITIES, capabilities.to_owned()),
+    ]
+}
+
+/// The parameters of a modern request of our own: `members` and what [`client_meta`] says.
+pub(super) fn modern_params(capabilities: &str, members: &[(&'static str, String)]) -> String {
+    let mut meta = Members::default();
+    for (key, value) in client_meta(capabilities) {
+        meta.set(key, value);
+    }
+    let mut params = Members::default();
+    for (key, value) in members {
+        params.set(*key, value.as_str());
+    }
+    params.set("_meta", meta.to_json());
+    params.to_json()
+}
+
+/// The parameters of `initialize`.
+pub(super) fn initialize_params(revision: Revision, capabilities: &str) -> String {
+    let (revision, info) = (string(revision.as_str()), client_info());
+    format!(r#"{{"protocolVersion":{revision},"capabilities":{capabilities},"clientInfo":{info}}}"#)
+}
+
+const HEADER_MISMATCH: &str = "-32020";
+const MISSING_REQUIRED_CLIENT_CAPABILITY: &str = "-32021";
+const UNSUPPORTED_PROTOCOL_VERSION: &str = "-32022";
+
+/// Whether the JSON text of an error has one of the codes that only modern servers use.
+pub(super) fn is_modern_error(error: &str) -> bool {
+    let members = Members::parse(error).unwrap_or_default();
+    matches!(
+        members.get("code"),
+        Some(HEADER_MISMATCH | MISSING_REQUIRED_CLIENT_CAPABILITY | UNSUPPORTED_PROTOCOL_VERSION)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(text: &str) -> Answer {
+        Answer::parse(text.to_owned().into_bytes().into()).unwrap()
+    }
+
+    #[track_caller]
+    fn discovers(text: &str, expected: &str) {
+        let read = match read_discover(&"x".into(), &answer(text)) {
+            Ok(Discovered::Modern(hello)) => format!("modern {}", hello.revision),
+            Ok(Discovered::Legacy(revision)) => format!("legacy {revision}"),
+            Ok(Discovered::Again(refusal)) => format!("again {refusal}"),
+            Err(error) => error.to_string(),
+        };
+        assert!(read.contains(expected), "{read}");
+    }
+
+    #[test]
+    fn the_answer_to_discover_tells_the_era() {
+        let modern = r#"{"id":1,"result":{"supportedVersions":["2099-01-01","2026-07-28","2025-11-25"],"capabilities":{}}}"#;
+        discovers(modern, "modern 2026-07-28");
+        discovers(r#"{"id":1,"result":{}}"#, "legacy 2025-11-25");
+        discovers(r#"{"id":1,"result":[]}"#, "legacy 2025-11-25");
+        discovers(r#"{"id":1,"error":{"code":-32601}}"#, "legacy 2025-11-25");
+        discovers(r#"{"id":1,"error":{"code":-32602}}"#, "legacy 2025-11-25");
+        discovers(r#"{"id":1,"error":"no"}"#, "legacy 2025-11-25");
+        let older =
+            r#"{"id":1,"error":{"code":-32022,"data":{"supported":["2025-06-18","2024-11-05"]}}}"#;
+        discovers(older, "legacy 2025-06-18");
+    }
+
+    #[test]
+    fn a_modern_server_without_common_revision_is_an_error_that_names_both() {
+        let newer = r#"{"id":1,"error":{"code":-32022,"data":{"supported":["2099-01-01"]}}}"#;
+        discovers(
+            newer,
+            r#"speaks ["2099-01-01"], this gateway speaks 2024-11-05, "#,
+        );
+        let newer = r#"{"id":1,"result":{"supportedVersions":["2099-01-01"],"capabilities":{}}}"#;
+        discovers(
+            newer,
+            r#"speaks ["2099-01-01"], this gateway speaks 2024-11-05, "#,
+        );
+        discovers(
+            r#"{"id":1,"error":{"code":-32021}}"#,
+            "refused `server/discover`",
+        );
+    }
+
+    #[test]
+    fn a_revision_that_is_refused_and_named_is_asked_for_again() {
+        let same = r#"{"id":1,"error":{"code":-32022,"data":{"supported":["2026-07-28"]}}}"#;
+        discovers(same, "again server `x` is not usable");
+        let several =
+            r#"{"id":1,"error":{"code":-32022,"data":{"supported":["2099-01-01","2026-07-28"]}}}"#;
+        discovers(several, "again server `x` is not usable");
+    }
+
+    #[track_caller]
+    fn initializes(text: &str, expected: &str) {
+        let read = match read_initialize(&"x".into(), Revision::LATEST_LEGACY, &answer(text)) {
+            Ok(Initialized::Ready(hello)) => format!("ready {} {hello:?}", hello.revision),
+            Ok(Initialized::Again(revision)) => format!("again {revision}"),
+            Err(error) => error.to_string(),
+        };
+        assert!(read.contains(expected), "{read}");
+    }
+
+    #[test]
+    fn the_answer_to_initialize_fixes_the_revision() {
+        for revision in Revision::ALL.into_iter().filter(|r| r.era() == Era::Legacy) {
+            let text = format!(
+                r#"{{"id":1,"result":{{"protocolVersion":"{revision}","capabilities":{{}},"serverInfo":{{"name":"s"}}}}}}"#
+            );
+            initializes(&text, &format!("ready {revision}"));
+        }
+        let older = r#"{"id":1,"error":{"code":-32602,"data":{"supported":["2024-11-05"]}}}"#;
+        initializes(older, "again 2024-11-05");
+    }
+
+    #[test]
+    fn a_bad_handshake_says_what_was_wrong() {
+        initializes(r#"{"id":1,"result":"hi"}"#, "is no object");
+        initializes(r#"{"id":1,"result":{}}"#, "`protocolVersion` is missing");
+        initializes(
+            r#"{"id":1,"result":{"protocolVersion":"2025-06-18"}}"#,
+            "`capabilities` is missing or no object",
+        );
+        initializes(
+            r#"{"id":1,"result":{"protocolVersion":"1.0","capabilities":{}}}"#,
+            "speaks 1.0, this gateway speaks",
+        );
+        initializes(
+            r#"{"id":1,"error":{"code":-32603,"message":"\u001b[2J"}}"#,
+            r#"refused `initialize` with `{"code":-32603,"message":"\u001b[2J"}`"#,
+        );
+    }
+
+    #[test]
+    fn server_info_is_found_in_meta() {
+        let text = r#"{"id":1,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},
+            "instructions":"Be kind.","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","x":1.10}}}}"#;
+        let Ok(Discovered::Modern(hello)) = read_discover(&"x".into(), &answer(text)) else {
+            panic!("not modern");
+        };
+        assert_eq!(
+            hello.server_info.as_deref(),
+            Some(r#"{"name":"s","x":1.10}"#)
+        );
+        assert_eq!(hello.instructions.as_deref(), Some(r#""Be kind.""#));
+        assert!(hello.offers("tools", "listChanged"));
+        assert!(!hello.offers("prompts", "listChanged"));
+    }
+}

@@ -1,0 +1,364 @@
+//! From an address to a connection that is ready.
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
+
+use arc_swap::ArcSwap;
+use http::header::VIA;
+use http::{HeaderMap, Uri};
+use mcp_vary_base::log_backoff::LogBackoff;
+use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::server_message;
+use tokio::sync::{Mutex, Semaphore, broadcast, watch};
+
+use super::exchange::{Call, Exchange};
+use super::pool::Pool;
+use super::session::Session;
+use super::{Connection, modern_headers, tls};
+use crate::config::{UpstreamConfig, origin};
+use crate::error::{ConnectError, UpstreamError};
+use crate::handshake::{self, Discovered, GRACE, Initialized, Opening};
+use crate::liveness::Life;
+use crate::mailbox::Budget;
+use crate::message::{Answer, Event, Purpose};
+use crate::secrets::{Secrets, without_user};
+use crate::server_requests::MAX_UNREAD;
+
+/// Makes the acquaintance of the server at `url`.
+pub(crate) async fn connect(
+    config: &UpstreamConfig,
+    (url, headers): (&Uri, &HeaderMap),
+    opening: Opening,
+    events: &broadcast::Sender<Event>,
+) -> Result<(Arc<Connection>, Hello), ConnectError> {
+    let server: Arc<str> = config.name.as_str().into();
+    let connector = tls::connector(url, config.limits.connect).map_err(|what| {
+        let server = Arc::clone(&server);
+        ConnectError::Handshake { server, what }
+    })?;
+    let secrets = Secrets::of(&config.target);
+    let (url, headers) = without_user(url, headers);
+    let mut configured = secret(&headers);
+    if let Some(via) = config.chain.via() {
+        configured.append(VIA, via);
+    }
+    let blank = Session::new(&configured, Revision::LATEST_MODERN, true, None, 0);
+    let connection = Arc::new(Connection {
+        server,
+        limits: config.limits.clone(),
+        capabilities: config.capabilities.clone(),
+        is_held: config.is_held,
+        by_turns: config.by_turns,
+        counters: Arc::clone(&config.counters),
+        secrets,
+        behind: config.chain.connection(),
+        asking: Arc::default(),
+        uri: url,
+        pool: Pool::new(connector),
+        next_id: AtomicU64::new(1),
+        session: ArcSwap::from_pointee(blank),
+        generation: watch::Sender::new(0),
+        renewing: Mutex::new(()),
+        hearings: watch::Sender::new(0),
+        listened: watch::Sender::new(0),
+        configured,
+        asides: Arc::default(),
+        callers: Arc::default(),
+        budget: Arc::new(Budget::new(config.limits.waiting)),
+        replying: Arc::new(Semaphore::new(REPLYING)),
+        withdrawing: Arc::new(Semaphore::new(WITHDRAWING)),
+        undelivered: AtomicU64::new(0),
+        strays: AtomicU64::new(0),
+        failures: LogBackoff::default(),
+        answering: Arc::new(Semaphore::new(MAX_UNREAD)),
+        events: events.clone(),
+        life: Life::new(),
+        hello: OnceLock::new(),
+        level: Arc::default(),
+        closed: AtomicBool::new(false),
+    });
+    let limit = config.limits.handshake;
+    let hello = match tokio::time::timeout(limit, connection.greet(opening)).await {
+        Ok(hello) => hello.map_err(|error| without_secrets(error, &connection.secrets))?,
+        Err(_elapsed) => {
+            return Err(ConnectError::Timeout {
+                server: Arc::clone(&connection.server),
+                limit,
+                said: "it did not answer `server/discover` or `initialize`".to_owned(),
+            });
+        }
+    };
+    let _ = connection.hello.set(hello.clone());
+    Ok((connection, hello))
+}
+
+/// `error` without the secrets that the server may have repeated.
+fn without_secrets(error: ConnectError, secrets: &Secrets) -> ConnectError {
+    match error {
+        ConnectError::Handshake { server, what } => ConnectError::Handshake {
+            server,
+            what: secrets.hide(&what),
+        },
+        other => other,
+    }
+}
+
+/// `headers` with values that are not shown by `Debug`: each may hold credentials.
+fn secret(headers: &HeaderMap) -> HeaderMap {
+    let mut headers = headers.clone();
+    for value in headers.values_mut() {
+        value.set_sensitive(true);
+    }
+    headers
+}
+
+impl Connection {
+    /// Finds out the era.
+    async fn greet(self: &Arc<Self>, opening: Opening) -> Result<Hello, ConnectError> {
+        match opening {
+            Opening::Discover => self.discover_or_initialize().await,
+            Opening::Initialize => match self.initialize(Revision::LATEST_LEGACY).await {
+                Err(error) => self.discover_instead(error).await,
+                hello => hello,
+            },
+            Opening::InitializeOrDiscover => self.initialize_or_discover().await,
+        }
+    }
+
+    /// `initialize` first; `server/discover` when it is refused, and beside it when it stays unanswered for a while.
+    ///
+    /// The server is known to speak 2026-07-28, which wants `Mcp-Method` on every `POST`. No `_meta`: servers on rmcp take
+    /// a request with one for a request without a session.
+    async fn initialize_or_discover(self: &Arc<Self>) -> Result<Hello, ConnectError> {
+        let headers = modern_headers("initialize", None);
+        let mut initializing = pin!(self.initialize_with(Revision::LATEST_LEGACY, &headers));
+        match tokio::time::timeout(self.limits.initialize, &mut initializing).await {
+            Ok(Ok(hello)) => return Ok(hello),
+            Ok(Err(error)) => return self.discover_instead(error).await,
+            Err(_elapsed) => {}
+        }
+        tracing::debug!(server = %self.server, "initialize unanswered, server/discover sent");
+        tokio::select! {
+            biased;
+            hello = &mut initializing => match hello {
+                Ok(hello) => Ok(hello),
+                Err(error) => self.discover_instead(error).await,
+            },
+            answer = self.discover() => match handshake::read_discover(&self.server, &answer?)? {
+                // A server that was slow to start answers both at once.
+                Discovered::Modern(hello) => match tokio::time::timeout(GRACE, initializing).await {
+                    Ok(Ok(legacy)) => Ok(legacy),
+                    Ok(Err(_)) | Err(_) => Ok(hello.refusing_initialize()),
+                },
+                Discovered::Again(_) | Discovered::Legacy(_) => initializing.await,
+            },
+        }
+    }
+
+    /// `server/discover` after `initialize` failed: for a server without sessions.
+    async fn discover_instead(
+        self: &Arc<Self>,
+        refusal: ConnectError,
+    ) -> Result<Hello, ConnectError> {
+        if !may_be_modern(&refusal) {
+            return Err(refusal);
+        }
+        // A failure that may pass says nothing about the server.
+        let is_lasting = !matches!(refusal, ConnectError::Failed(_));
+        let answer = self.discover().await?;
+        let hello = match handshake::read_discover(&self.server, &answer)? {
+            Discovered::Modern(hello) => hello,
+            Discovered::Again(refusal) => self.discover_again(refusal).await?,
+            Discovered::Legacy(_) => return Err(refusal),
+        };
+        Ok(if is_lasting {
+            hello.refusing_initialize()
+        } else {
+            hello
+        })
+    }
+
+    /// `server/discover` first, `initialize` unless that answers for a modern server.
+    async fn discover_or_initialize(self: &Arc<Self>) -> Result<Hello, ConnectError> {
+        // Half of the time, so that a legacy server that does not answer at all still gets its turn.
+        let limit = self.limits.handshake / 2;
+        let revision = match tokio::time::timeout(limit, self.discover()).await {
+            Ok(Ok(answer)) => match handshake::read_discover(&self.server, &answer)? {
+                Discovered::Modern(hello) => return Ok(hello),
+                Discovered::Again(refusal) => return self.discover_again(refusal).await,
+                Discovered::Legacy(revision) => revision,
+            },
+            Ok(Err(error)) if is_final(&error) => return Err(error.into()),
+            Ok(Err(_)) | Err(_) => Revision::LATEST_LEGACY,
+        };
+        self.initialize(revision).await
+    }
+
+    async fn discover_again(
+        self: &Arc<Self>,
+        refusal: ConnectError,
+    ) -> Result<Hello, ConnectError> {
+        let answer = self.discover().await?;
+        match handshake::read_discover(&self.server, &answer)? {
+            Discovered::Modern(hello) => Ok(hello),
+            Discovered::Again(_) | Discovered::Legacy(_) => Err(refusal),
+        }
+    }
+
+    async fn discover(self: &Arc<Self>) -> Result<Answer, UpstreamError> {
+        let call = self.call(
+            "server/discover",
+            &handshake::modern_params(&self.capabilities, &[]),
+        );
+        let call = Call {
+            headers: modern_headers("server/discover", None),
+            ..call
+        };
+        let mut exchange = Exchange::send(Arc::clone(self), self.session.load_full(), call);
+        exchange.wait().await
+    }
+
+    pub(super) fn call(&self, method: &str, params: &str) -> Call {
+        let id = self
+            .next_id
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Call {
+            id,
+            body: server_message::write(Some(id), method, Some(params)),
+            headers: HeaderMap::new(),
+            purpose: Purpose::Handshake,
+        }
+    }
+
+    /// Starts a session and makes it the current one.
+    pub(super) async fn initialize(
+        self: &Arc<Self>,
+        first: Revision,
+    ) -> Result<Hello, ConnectError> {
+        self.initialize_with(first, &HeaderMap::new()).await
+    }
+
+    async fn initialize_with(
+        self: &Arc<Self>,
+        first: Revision,
+        headers: &HeaderMap,
+    ) -> Result<Hello, ConnectError> {
+        let mut revision = first;
+        for _ in 0..2 {
+            let blank = Session::new(&self.configured, revision, false, None, 0);
+            let call = self.call(
+                "initialize",
+                &handshake::initialize_params(revision, &self.capabilities),
+            );
+            let call = Call {
+                headers: headers.clone(),
+                ..call
+            };
+            let mut exchange = Exchange::send(Arc::clone(self), Arc::new(blank), call);
+            let answer = exchange.wait().await.map_err(|error| self.explain(error))?;
+            match handshake::read_initialize(&self.server, revision, &answer)? {
+                Initialized::Ready(hello) => {
+                    self.enter(&hello, &exchange).await?;
+                    return Ok(hello);
+                }
+                Initialized::Again(other) => revision = other,
+            }
+        }
+        Err(ConnectError::Revision {
+            server: Arc::clone(&self.server),
+            theirs: format!("{revision} only when asked for another"),
+        })
+    }
+
+    async fn enter(
+        self: &Arc<Self>,
+        hello: &Hello,
+        exchange: &Exchange,
+    ) -> Result<(), ConnectError> {
+        let generation = *self.generation.borrow() + 1;
+        let id = exchange.session_id().cloned();
+        let session = Session::new(&self.configured, hello.revision, true, id, generation);
+        let session = Arc::new(session);
+        let told = server_message::write(None, "notifications/initialized", None);
+        self.deliver(&session, &HeaderMap::new(), told).await?;
+        let id = self
+            .next_id
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let ping = Call {
+            id,
+            body: server_message::write(Some(id), "ping", None),
+            headers: HeaderMap::new(),
+            purpose: Purpose::Handshake,
+        };
+        let mut ping = Exchange::send(Arc::clone(self), Arc::clone(&session), ping);
+        // Servers register tools right after `notifications/initialized`; once they answer, they have.
+        let pinged = tokio::time::timeout(self.limits.probe, ping.wait()).await;
+        let is_refused = matches!(pinged, Ok(Err(UpstreamError::Status { .. })));
+        if pinged.is_err() || is_refused || ping.was_not_found() {
+            // Later that would look like a server that hangs, that has forgotten the session, or is another.
+            tracing::warn!(server = %self.server, "ping after initialize unanswered");
+            self.life.set_mute();
+        }
+        self.set_level_again(&session).await;
+        self.session.store(session);
+        self.generation.send_replace(generation);
+        Ok(())
+    }
+
+    /// Names the usual reason for a refusal of `initialize`.
+    fn explain(&self, error: UpstreamError) -> ConnectError {
+        match &error {
+            UpstreamError::Status {
+                status, excerpt, ..
+            } if matches!(status.as_u16(), 400 | 404 | 405) => ConnectError::Handshake {
+                server: Arc::clone(&self.server),
+                what: format!(
+                    "`{}` answered `initialize` with HTTP {status} ({excerpt}); check the path of its \
+                     address, and note that the HTTP+SSE transport of 2024-11-05 is not supported",
+                    origin(&self.uri)
+                ),
+            },
+            _ => error.into(),
+        }
+    }
+}
+
+/// Whether a server that failed `initialize` like this may be one without sessions.
+fn may_be_modern(refusal: &ConnectError) -> bool {
+    match refusal {
+        ConnectError::Failed(error) => !is_final(error),
+        _ => true,
+    }
+}
+
+/// Whether `initialize` cannot do better.
+fn is_final(error: &UpstreamError) -> bool {
+    match error {
+        UpstreamError::Status { status, .. } => {
+            matches!(status.as_u16(), 401 | 403 | 407 | 429 | 508)
+        }
+        UpstreamError::Misbehaved { .. }
+        | UpstreamError::TooLarge { .. }
+        | UpstreamError::Timeout { .. } => false,
+        UpstreamError::Closed { .. }
+        | UpstreamError::Unreachable { .. }
+        | UpstreamError::Unanswered { .. }
+        | UpstreamError::BrokeOff { .. }
+        | UpstreamError::Redirect { .. }
+        | UpstreamError::Busy { .. }
+        | UpstreamError::Down { .. }
+        | UpstreamError::Crowded { .. }
+        | UpstreamError::Over { .. } => true,
+    }
+}
+
+/// Whether the era is one in which a lost connection is no cancellation.
+pub(super) fn is_legacy(session: &Session) -> bool {
+    session.era == Era::Legacy
+}
+
+const REPLYING: usize = 32;
+const WITHDRAWING: usize = 1024;

@@ -1,0 +1,109 @@
+//! Sockets with and without TLS: which certificates are believed, and what is said of one that is not.
+
+use std::error::Error;
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use http::Uri;
+use hyper_rustls::{ConfigBuilderExt as _, HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use rustls::{CertificateError, ClientConfig, ConfigBuilder, InvalidMessage, RootCertStore};
+
+use crate::config::origin;
+
+/// What connects to `url`, or why nothing can.
+pub(super) fn connector(
+    url: &Uri,
+    connect: Duration,
+) -> Result<HttpsConnector<HttpConnector>, String> {
+    let mut http = HttpConnector::new();
+    http.enforce_http(false);
+    http.set_nodelay(true);
+    http.set_connect_timeout(Some(connect));
+    http.set_keepalive(Some(KEEPALIVE));
+    let tls = match (url.scheme_str(), url.host()) {
+        (Some("https"), Some(_)) => believing_the_system()?,
+        (Some("http"), Some(_)) => believing_nobody()?,
+        _ => {
+            return Err(format!(
+                "its address `{}` is neither http:// nor https:// with a host",
+                origin(url)
+            ));
+        }
+    };
+    let builder = HttpsConnectorBuilder::new().with_tls_config(tls);
+    Ok(builder.https_or_http().enable_http1().wrap_connector(http))
+}
+
+/// The system's root certificates, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name. They are read once:
+/// there are hundreds, and a client may have connections of its own.
+fn believing_the_system() -> Result<ClientConfig, String> {
+    static SYSTEM: OnceLock<ClientConfig> = OnceLock::new();
+    if let Some(config) = SYSTEM.get() {
+        return Ok(config.clone());
+    }
+    let believing = builder()?.with_native_roots().map_err(|error| {
+        format!(
+            "the system's root certificates cannot be read: {error}; install them (`ca-certificates`), \
+             or name a file of them in SSL_CERT_FILE"
+        )
+    })?;
+    let config = believing.with_no_client_auth();
+    Ok(SYSTEM.get_or_init(|| config).clone())
+}
+
+/// For addresses without TLS.
+fn believing_nobody() -> Result<ClientConfig, String> {
+    let believing = builder()?.with_root_certificates(RootCertStore::empty());
+    Ok(believing.with_no_client_auth())
+}
+
+fn builder() -> Result<ConfigBuilder<ClientConfig, rustls::WantsVerifier>, String> {
+    let provider = rustls::crypto::ring::default_provider();
+    ClientConfig::builder_with_provider(Arc::new(provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())
+}
+
+/// What to do about an error below which TLS failed, where that can be said.
+pub(super) fn advice(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    let why = std::iter::successors(Some(error), |&error| error.source()).find_map(below)?;
+    match why {
+        rustls::Error::InvalidCertificate(why) => match why {
+            CertificateError::UnknownIssuer | CertificateError::BadSignature => Some(
+                "nobody that this machine trusts has signed it; name the file of its authority's certificate in SSL_CERT_FILE",
+            ),
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                Some("reach the server by a name that its certificate is for")
+            }
+            CertificateError::Expired
+            | CertificateError::ExpiredContext { .. }
+            | CertificateError::NotValidYet
+            | CertificateError::NotValidYetContext { .. } => {
+                Some("the server needs another certificate, or this machine's clock is wrong")
+            }
+            // What it is has no type that could be asked for.
+            _ if why.to_string().contains("CaUsedAsEndEntity") => Some(
+                "it is the certificate of an authority; the server needs one of its own that is not (`CA:FALSE`)",
+            ),
+            _ => None,
+        },
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+            Some("what listens there does not speak TLS; its address may begin with http://")
+        }
+        _ => None,
+    }
+}
+
+/// The error of TLS that `error` is, or that it holds.
+fn below<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
+    if let Some(found) = error.downcast_ref() {
+        return Some(found);
+    }
+    // An error of IO passes over the one that it holds when it is asked for its cause.
+    let held = error.downcast_ref::<io::Error>()?.get_ref()?;
+    held.downcast_ref().or_else(|| below(held))
+}
+
+const KEEPALIVE: Duration = Duration::from_secs(60);

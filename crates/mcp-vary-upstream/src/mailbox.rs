@@ -1,0 +1,260 @@
+//! What has arrived for one call and was not fetched yet.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::error::UpstreamError;
+use super::message::{Answer, Hears, Message};
+use crate::server_requests::ServerRequest;
+
+/// What all mailboxes of one connection may hold together, in bytes.
+#[derive(Debug)]
+pub(super) struct Budget {
+    left: AtomicUsize,
+}
+
+impl Budget {
+    pub(super) const fn new(bytes: usize) -> Self {
+        Self {
+            left: AtomicUsize::new(bytes),
+        }
+    }
+
+    /// Whether there were `bytes` left; they are taken then.
+    fn spend(&self, bytes: usize) -> bool {
+        let spent = self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                left.checked_sub(bytes)
+            });
+        spent.is_ok()
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.left.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// The notifications for one call, in order, and then its end.
+///
+/// # Properties
+///
+/// Holds at most [`MAX_WAITING`] notifications and `limit` bytes of them, and all mailboxes together
+/// what their budget allows; what comes beyond is dropped, counted and logged, since a client that
+/// does not read must not stop the others. The end always fits.
+#[derive(Debug)]
+pub(super) struct Mailbox {
+    limit: usize,
+    budget: Arc<Budget>,
+    state: Mutex<State>,
+    arrived: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    waiting: VecDeque<Waiting>,
+    bytes: usize,
+    dropped: u64,
+    end: Option<Result<Answer, UpstreamError>>,
+    last_arrival: Instant,
+}
+
+impl State {
+    fn take(&mut self, budget: &Budget) -> Option<Message> {
+        Some(match self.waiting.pop_front()? {
+            Waiting::Told(message) => {
+                self.bytes -= message.len();
+                budget.give_back(cost(&message));
+                Message::Notification(message)
+            }
+            Waiting::Asked(request) => Message::Request(request),
+        })
+    }
+}
+
+#[derive(Debug)]
+enum Waiting {
+    Told(Bytes),
+    /// The connection bounds how many there are.
+    Asked(ServerRequest),
+}
+
+impl Mailbox {
+    pub(super) fn new(limit: usize, budget: Arc<Budget>) -> Self {
+        Self {
+            limit,
+            budget,
+            state: Mutex::new(State {
+                waiting: VecDeque::new(),
+                bytes: 0,
+                dropped: 0,
+                end: None,
+                last_arrival: Instant::now(),
+            }),
+            arrived: Notify::new(),
+        }
+    }
+
+    /// Puts a notification in.
+    pub(super) fn post(&self, message: &Bytes) {
+        let mut state = self.lock();
+        state.last_arrival = Instant::now();
+        if state.waiting.len() >= MAX_WAITING
+            || state.bytes + message.len() > self.limit
+            || !self.budget.spend(cost(message))
+        {
+            state.dropped += 1;
+            if state.dropped.is_power_of_two() {
+                let dropped = state.dropped;
+                tracing::warn!(
+                    dropped,
+                    "notifications dropped for a client that does not read"
+                );
+            }
+            return;
+        }
+        state.bytes += message.len();
+        // A copy, since a slice would keep all that was read together with it.
+        let message = Bytes::copy_from_slice(message);
+        state.waiting.push_back(Waiting::Told(message));
+        drop(state);
+        self.arrived.notify_one();
+    }
+
+    /// Puts a request of the server's in.
+    pub(super) fn ask(&self, request: ServerRequest) {
+        let mut state = self.lock();
+        state.last_arrival = Instant::now();
+        state.waiting.push_back(Waiting::Asked(request));
+        drop(state);
+        self.arrived.notify_one();
+    }
+
+    /// Counts its time from now on.
+    pub(super) fn touch(&self) {
+        self.lock().last_arrival = Instant::now();
+    }
+
+    /// Ends the call; only the first end counts.
+    pub(super) fn end(&self, end: Result<Answer, UpstreamError>) {
+        let mut state = self.lock();
+        state.end.get_or_insert(end);
+        drop(state);
+        self.arrived.notify_one();
+    }
+
+    /// The next message or the end; `Ok(None)` when nothing arrived for `idle`.
+    ///
+    /// Safe to drop while it waits: nothing is lost.
+    pub(super) async fn next(
+        &self,
+        idle: Option<Duration>,
+    ) -> Result<Option<Message>, UpstreamError> {
+        loop {
+            let last_arrival = {
+                let mut state = self.lock();
+                if let Some(message) = state.take(&self.budget) {
+                    return Ok(Some(message));
+                }
+                if let Some(end) = &state.end {
+                    return end.clone().map(|answer| Some(Message::Answer(answer)));
+                }
+                state.last_arrival
+            };
+            let arrived = self.arrived.notified();
+            match idle {
+                None => arrived.await,
+                Some(idle) => {
+                    let silent = tokio::time::timeout_at(last_arrival + idle, arrived).await;
+                    if silent.is_err() && self.lock().last_arrival == last_arrival {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A message that is there already.
+    pub(super) fn take(&self) -> Option<Message> {
+        self.lock().take(&self.budget)
+    }
+
+    /// Waits until something may have arrived.
+    pub(super) async fn arrived(&self) {
+        self.arrived.notified().await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Hears for Mailbox {
+    fn hear(&self, message: &Bytes) {
+        self.post(message);
+    }
+}
+
+impl Drop for Mailbox {
+    fn drop(&mut self) {
+        while self.take().is_some() {}
+    }
+}
+
+/// What a message takes of the budget.
+fn cost(message: &Bytes) -> usize {
+    message.len() + MESSAGE_OVERHEAD
+}
+
+/// How many notifications may wait for one call.
+const MAX_WAITING: usize = 8192;
+/// What a short message costs besides its bytes.
+const MESSAGE_OVERHEAD: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(mailbox: &Mailbox) -> usize {
+        std::iter::from_fn(|| mailbox.take()).count()
+    }
+
+    #[test]
+    fn mailboxes_together_hold_what_their_budget_allows() {
+        let budget = Arc::new(Budget::new(3 * (100 + MESSAGE_OVERHEAD)));
+        let [one, other] = [(); 2].map(|()| Mailbox::new(1000, Arc::clone(&budget)));
+        let message = Bytes::from(vec![b'x'; 100]);
+        for mailbox in [&one, &one, &other, &other] {
+            mailbox.post(&message);
+        }
+        assert_eq!((held(&one), held(&other)), (2, 1));
+        // What was fetched, or dropped unread, leaves room for others.
+        for _ in 0..3 {
+            one.post(&message);
+        }
+        drop(one);
+        for _ in 0..4 {
+            other.post(&message);
+        }
+        assert_eq!(held(&other), 3);
+    }
+
+    #[test]
+    fn a_message_that_waits_keeps_nothing_else() {
+        let line = Bytes::from(vec![b'x'; 1 << 20]);
+        let mailbox = Mailbox::new(1000, Arc::new(Budget::new(1000)));
+        mailbox.post(&line.slice(..10));
+        let Some(Message::Notification(kept)) = mailbox.take() else {
+            panic!("nothing was kept");
+        };
+        assert_eq!(kept, line.slice(..10));
+        mailbox.post(&line.slice(..10));
+        assert!(line.is_unique());
+    }
+}

@@ -1,0 +1,81 @@
+//! What looks like a secret.
+
+/// Whether a value that is called `name` is likely one that nobody should read.
+pub fn is_secret(name: &str, value: &str) -> bool {
+    let value = value.trim();
+    let value = ["Bearer ", "Basic ", "Token "]
+        .iter()
+        .find_map(|scheme| value.strip_prefix(scheme))
+        .unwrap_or(value);
+    if value.len() < SHORTEST || value.contains("${") {
+        return false;
+    }
+    is_called_so(name) || STARTS.iter().any(|start| value.starts_with(start))
+}
+
+/// Whether a part of an argument or address is likely one, as in `--api-key=...` and `?token=...`.
+pub fn holds_secret(text: &str) -> bool {
+    if text.contains("${") {
+        return false;
+    }
+    let has_user = text.split_once("://").is_some_and(|(_, rest)| {
+        let authority = rest.split(['/', '?']).next().unwrap_or_default();
+        authority
+            .split_once('@')
+            .is_some_and(|(user, _)| user.contains(':'))
+    });
+    let mut parts = text.split(['?', '&', ' ', '/']);
+    has_user
+        || parts.any(|part| match part.split_once('=') {
+            Some((name, value)) => is_secret(name, value),
+            None => is_secret("", part),
+        })
+}
+
+fn is_called_so(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name == "key" || NAMES.iter().any(|part| name.contains(part))
+}
+
+/// Parts of names.
+const NAMES: &[&str] = &[
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "api-key",
+    "api_key",
+    "apikey",
+    "access_key",
+    "private_key",
+    "credential",
+    "authorization",
+    "cookie",
+    "-key",
+    "_key",
+    "_pat",
+];
+
+/// How tokens begin.
+const STARTS: &[&str] = &[
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "github_pat_",
+    "glpat-",
+    "sk-",
+    "sk_",
+    "pk_live_",
+    "xoxb-",
+    "xoxp-",
+    "AKIA",
+    "eyJ",
+    "AIza",
+    "hf_",
+    "npm_",
+    "ntn_",
+    "lin_api_",
+];
+
+/// Characters; what is shorter is `none`, `test` or a number.
+const SHORTEST: usize = 8;

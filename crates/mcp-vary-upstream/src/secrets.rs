@@ -1,0 +1,213 @@
+//! The secret values of one server's configuration, which no excerpt of what the server says may repeat.
+
+use std::fmt;
+
+use http::header::AUTHORIZATION;
+use http::uri::{Authority, Parts};
+use http::{HeaderMap, HeaderValue, Uri};
+use mcp_vary::json;
+use mcp_vary_wire::sanitize;
+
+use super::config::Target;
+use crate::secret::is_secret;
+
+/// The values that are replaced: of an endpoint those of its headers, of the user in its URL and of the URL's query; of
+/// a program those of its environment that look like secrets.
+#[derive(Clone, Default)]
+pub(super) struct Secrets(Vec<String>);
+
+/// Their number, and none of them.
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secrets({})", self.0.len())
+    }
+}
+
+impl Secrets {
+    pub(super) fn of(target: &Target) -> Self {
+        let mut found = Vec::new();
+        match target {
+            Target::Command { env, .. } => {
+                let secret = env.iter().filter(|(name, value)| is_secret(name, value));
+                found.extend(secret.map(|(_, value)| value.clone()));
+            }
+            Target::Http { url, headers } => {
+                for value in headers.values() {
+                    let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+                    found.extend(value.split_whitespace().map(str::to_owned));
+                    found.push(value);
+                }
+                if let Some((user, _)) = user_and_host(url) {
+                    found.extend(user.split(':').map(str::to_owned));
+                    found.push(user.to_owned());
+                    found.extend(basic(user).split_whitespace().map(str::to_owned));
+                }
+                let query = url.query().unwrap_or_default().split('&');
+                found.extend(query.map(|pair| {
+                    let value = pair.split_once('=').map_or(pair, |(_, value)| value);
+                    value.to_owned()
+                }));
+            }
+        }
+        Self::all_spellings(found)
+    }
+
+    /// As they are written, decoded, and as JSON writes them.
+    fn all_spellings(found: Vec<String>) -> Self {
+        let mut all = Vec::new();
+        for secret in found {
+            let decoded = decoded(&secret);
+            for text in [secret, decoded] {
+                let quoted = json::string(&text);
+                all.push(quoted[1..quoted.len() - 1].to_owned());
+                all.push(text);
+            }
+        }
+        all.retain(|secret| secret.len() >= SHORTEST);
+        // The longest first, since one may be a part of another.
+        all.sort_unstable_by(|one, other| other.len().cmp(&one.len()).then(one.cmp(other)));
+        all.dedup();
+        Self(all)
+    }
+
+    /// `text` with `***` in the place of each secret.
+    pub(super) fn hide(&self, text: &str) -> String {
+        let mut shown = text.to_owned();
+        for secret in &self.0 {
+            if shown.contains(secret.as_str()) {
+                shown = shown.replace(secret.as_str(), "***");
+            }
+        }
+        shown
+    }
+
+    /// The start of `bytes` as [`sanitize::excerpt`] makes it, without secrets.
+    pub(super) fn excerpt(&self, bytes: &[u8], limit: usize) -> String {
+        let Some(longest) = self.0.first().map(String::len) else {
+            return sanitize::excerpt(bytes, limit);
+        };
+        // Enough for what is shown, and for a secret that begins there.
+        let window = limit.saturating_mul(WIDEST).saturating_add(longest);
+        let window = &bytes[..bytes.len().min(window)];
+        let mut shown = self.hide(&String::from_utf8_lossy(window));
+        if window.len() < bytes.len() {
+            // A secret may begin in the window and end behind it.
+            let end = shown.len().saturating_sub(longest);
+            shown.truncate(shown.floor_char_boundary(end));
+            shown.push('…');
+        }
+        sanitize::excerpt(shown.as_bytes(), limit)
+    }
+}
+
+/// `url` without the user in it, and `headers` with that user as `Authorization`, unless they have one: URLs stand in logs
+/// of libraries.
+pub(super) fn without_user(url: &Uri, headers: &HeaderMap) -> (Uri, HeaderMap) {
+    let mut headers = headers.clone();
+    let Some((user, host)) = user_and_host(url) else {
+        return (url.clone(), headers);
+    };
+    if !headers.contains_key(AUTHORIZATION)
+        && let Ok(value) = HeaderValue::from_str(&basic(user))
+    {
+        headers.insert(AUTHORIZATION, value);
+    }
+    let mut parts = Parts::from(url.clone());
+    parts.authority = host.parse::<Authority>().ok();
+    // It was a URL before, and its host is the same.
+    let plain = Uri::from_parts(parts).unwrap_or_else(|_| url.clone());
+    (plain, headers)
+}
+
+fn user_and_host(url: &Uri) -> Option<(&str, &str)> {
+    url.authority()?.as_str().rsplit_once('@')
+}
+
+/// The value of `Authorization` for `user:password`, as it stands in a URL.
+fn basic(user: &str) -> String {
+    use base64::Engine as _;
+    let user = decoded(user);
+    let user = if user.contains(':') {
+        user
+    } else {
+        format!("{user}:")
+    };
+    let encoded = base64::engine::general_purpose::STANDARD.encode(user);
+    format!("Basic {encoded}")
+}
+
+/// `text` without percent-encoding; as it is where that makes no text.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let digits = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
+        let byte = digits.and_then(|two| u8::from_str_radix(two, 16).ok());
+        match (first, byte) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+/// Bytes; what is shorter stands in many texts by chance.
+const SHORTEST: usize = 6;
+/// Bytes of what is read for each character that is shown: a secret that is replaced leaves three.
+const WIDEST: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secrets() -> Secrets {
+        let mut headers = HeaderMap::new();
+        headers.insert(AUTHORIZATION, "Bearer TOPSECRETTOKEN".parse().unwrap());
+        let url = "http://user:pass%40word@host/mcp?key=QUERY%2FSECRET";
+        let url = url.parse().unwrap();
+        Secrets::of(&Target::Http { url, headers })
+    }
+
+    #[test]
+    fn a_secret_is_shown_in_no_spelling() {
+        for (said, shown) in [
+            ("Bearer TOPSECRETTOKEN", "***"),
+            (r#"{"echo":"TOPSECRETTOKEN"}"#, r#"{"echo":"***"}"#),
+            ("?key=QUERY%2FSECRET, QUERY/SECRET", "?key=***, ***"),
+            ("pass%40word pass@word", "*** ***"),
+            ("dXNlcjpwYXNzQHdvcmQ=", "***"),
+            ("nothing", "nothing"),
+        ] {
+            assert_eq!(secrets().excerpt(said.as_bytes(), 200), shown);
+        }
+        assert_eq!(format!("{:?}", Secrets::default()), "Secrets(0)");
+    }
+
+    #[test]
+    fn nor_is_a_part_of_one() {
+        for before in 0..400 {
+            let said = format!("{}TOPSECRETTOKEN", "-".repeat(before)).repeat(90);
+            let shown = secrets().excerpt(said.as_bytes(), 200);
+            assert!(!shown.contains("TOP"), "{before}: {shown}");
+        }
+    }
+
+    #[test]
+    fn the_user_of_a_url_becomes_a_header() {
+        let url: Uri = "http://user:pass%40word@[::1]:80/mcp?a=b".parse().unwrap();
+        let (plain, headers) = without_user(&url, &HeaderMap::new());
+        assert_eq!(plain, "http://[::1]:80/mcp?a=b");
+        assert_eq!(headers[AUTHORIZATION], "Basic dXNlcjpwYXNzQHdvcmQ=");
+        let (_, kept) = without_user(
+            &url,
+            &HeaderMap::from_iter([(AUTHORIZATION, "x".parse().unwrap())]),
+        );
+        assert_eq!(kept[AUTHORIZATION], "x");
+    }
+}

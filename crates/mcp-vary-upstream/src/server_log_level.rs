@@ -1,0 +1,39 @@
+//! The one log level that a legacy server has on a connection.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+/// The least severe level that the server took; see `docs/decisions/0004-one-log-level.md`.
+#[derive(Debug)]
+pub struct UpstreamLevel {
+    /// The level that the server was set to, 8 before that.
+    pub taken: AtomicU8,
+    /// Held while the server is asked, so that two askings cannot overtake each other; when that last failed.
+    pub asking: Mutex<Option<Instant>>,
+}
+
+impl UpstreamLevel {
+    /// The level that it took, if any.
+    pub fn current(&self) -> Option<u8> {
+        Some(self.taken.load(Ordering::Acquire)).filter(|level| *level != NONE)
+    }
+
+    /// The server has no level any more.
+    pub(super) fn forget(&self) {
+        self.taken.store(NONE, Ordering::Release);
+    }
+}
+
+impl Default for UpstreamLevel {
+    fn default() -> Self {
+        Self {
+            taken: AtomicU8::new(NONE),
+            asking: Mutex::default(),
+        }
+    }
+}
+
+/// More severe than every level.
+const NONE: u8 = u8::MAX;

@@ -1,0 +1,247 @@
+//! A stream of bytes → its lines, none longer than allowed.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
+
+use super::oversize::Ends;
+
+/// One step of reading.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) enum Line {
+    /// A line, without its end.
+    Text(Bytes),
+    /// A line was longer than the limit, or is so long that its end is not waited for.
+    TooLong(Ends),
+    /// The stream has ended.
+    End,
+}
+
+/// The lines of `reader`.
+#[derive(Debug)]
+pub(super) struct Lines<R> {
+    reader: R,
+    limit: usize,
+    buffer: BytesMut,
+    /// How much of the buffer holds no line feed.
+    scanned: usize,
+    skipping: Skipping,
+}
+
+#[derive(Debug)]
+enum Skipping {
+    No,
+    /// A line that is too long: what is kept of it, and how much was read.
+    Line(Ends, usize),
+    /// The rest of a line that was told already.
+    Rest,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    pub(super) fn new(reader: R, limit: usize) -> Self {
+        Self {
+            reader,
+            limit,
+            buffer: BytesMut::new(),
+            scanned: 0,
+            skipping: Skipping::No,
+        }
+    }
+
+    /// The next line. The text after the last line feed is a line too, unless it is empty.
+    ///
+    /// # Errors
+    ///
+    /// When reading fails.
+    pub(super) async fn next(&mut self) -> io::Result<Line> {
+        loop {
+            if let Some(line) = self.take_line() {
+                return Ok(line);
+            }
+            self.buffer.reserve(CHUNK);
+            let read = self.reader.read_buf(&mut self.buffer);
+            let read = match self.skipping {
+                Skipping::Line(..) => match tokio::time::timeout(SILENCE, read).await {
+                    Ok(read) => read?,
+                    Err(_elapsed) => return Ok(self.give_up()),
+                },
+                Skipping::No | Skipping::Rest => read.await?,
+            };
+            if read == 0 {
+                return Ok(self.take_rest());
+            }
+        }
+    }
+
+    fn take_line(&mut self) -> Option<Line> {
+        let unread = &self.buffer[self.scanned..];
+        let Some(at) = unread.iter().position(|byte| *byte == b'\n') else {
+            return self.take_nothing();
+        };
+        let line = self.buffer.split_to(self.scanned + at + 1).freeze();
+        self.scanned = 0;
+        let text = line.slice(..line.len() - 1);
+        match std::mem::replace(&mut self.skipping, Skipping::No) {
+            Skipping::No if text.len() <= self.limit => Some(Line::Text(text)),
+            Skipping::No => Some(Line::TooLong(ends(Ends::default(), &text))),
+            Skipping::Line(kept, _) => Some(Line::TooLong(ends(kept, &text))),
+            Skipping::Rest => self.take_line(),
+        }
+    }
+
+    /// There is no line feed in the buffer: keeps it, or what is kept of a line that is too long.
+    fn take_nothing(&mut self) -> Option<Line> {
+        let is_skipped = !matches!(self.skipping, Skipping::No);
+        if !is_skipped && self.buffer.len() <= self.limit {
+            self.scanned = self.buffer.len();
+            return None;
+        }
+        // The next piece must not grow what was allocated for this one.
+        let piece = std::mem::take(&mut self.buffer);
+        self.scanned = 0;
+        let (kept, read) = match std::mem::replace(&mut self.skipping, Skipping::Rest) {
+            Skipping::No => (Ends::default(), 0),
+            Skipping::Line(kept, read) => (kept, read),
+            Skipping::Rest => return None,
+        };
+        let (kept, read) = (ends(kept, &piece), read + piece.len());
+        let is_endless = read > self.limit.saturating_mul(PATIENCE);
+        self.skipping = Skipping::Line(kept, read);
+        is_endless.then(|| self.give_up())
+    }
+
+    /// Tells a long line before its end.
+    fn give_up(&mut self) -> Line {
+        let head = match std::mem::replace(&mut self.skipping, Skipping::Rest) {
+            Skipping::Line(kept, _) => kept.head,
+            Skipping::No | Skipping::Rest => Vec::new(),
+        };
+        let tail = Vec::new();
+        Line::TooLong(Ends { head, tail })
+    }
+
+    fn take_rest(&mut self) -> Line {
+        self.scanned = 0;
+        let rest = self.buffer.split().freeze();
+        match std::mem::replace(&mut self.skipping, Skipping::Rest) {
+            Skipping::Line(kept, _) => Line::TooLong(ends(kept, &rest)),
+            Skipping::No if !rest.is_empty() => Line::Text(rest),
+            Skipping::No | Skipping::Rest => Line::End,
+        }
+    }
+}
+
+/// What is kept of a line when `piece` of it follows `kept`.
+fn ends(mut kept: Ends, piece: &[u8]) -> Ends {
+    let room = KEPT.saturating_sub(kept.head.len()).min(piece.len());
+    kept.head.extend_from_slice(&piece[..room]);
+    kept.tail
+        .extend_from_slice(&piece[piece.len().saturating_sub(KEPT)..]);
+    let surplus = kept.tail.len().saturating_sub(KEPT);
+    kept.tail.drain(..surplus);
+    kept
+}
+
+const CHUNK: usize = 16 * 1024;
+/// How much of each end of a long line is kept.
+const KEPT: usize = 200;
+/// How many times the limit is read before the end of a line is no longer waited for.
+const PATIENCE: usize = 8;
+/// How long nothing may come before the end of a line is no longer waited for.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// Bytes that are read in pieces.
+struct Pieces<'a> {
+    data: &'a [u8],
+    piece: usize,
+}
+
+impl AsyncRead for Pieces<'_> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let length = self
+            .piece
+            .max(1)
+            .min(self.data.len())
+            .min(buffer.remaining());
+        let (now, later) = self.data.split_at(length);
+        buffer.put_slice(now);
+        self.data = later;
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// The lines of `data` as they are read in pieces of `piece` bytes: each line, or nothing in the place of one that is
+/// longer than `limit`.
+pub async fn read_lines(data: &[u8], limit: usize, piece: usize) -> Vec<Option<Bytes>> {
+    let mut lines = Lines::new(Pieces { data, piece }, limit);
+    let mut read = Vec::new();
+    loop {
+        match lines.next().await {
+            Ok(Line::Text(line)) => read.push(Some(line)),
+            Ok(Line::TooLong(_)) => read.push(None),
+            Ok(Line::End) | Err(_) => return read,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn read(text: &[u8], limit: usize) -> Vec<String> {
+        let mut lines = Lines::new(text, limit);
+        let mut read = Vec::new();
+        loop {
+            read.push(match lines.next().await.unwrap() {
+                Line::Text(line) => String::from_utf8_lossy(&line).into_owned(),
+                Line::TooLong(ends) => {
+                    let [head, tail] =
+                        [&ends.head, &ends.tail].map(|end| String::from_utf8_lossy(end));
+                    format!(
+                        "<{}…{}>",
+                        head.get(..2).unwrap_or(""),
+                        tail.get(tail.len().saturating_sub(2)..).unwrap_or("")
+                    )
+                }
+                Line::End => return read,
+            });
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_are_cut_at_line_feeds_and_the_ends_of_long_ones_kept() {
+        let long = format!("ab{}yz", "-".repeat(40_000));
+        let text = format!("one\n\n{long}\r\ntwo\n{long}\n123456789\nthree");
+        let read = read(text.as_bytes(), 8000).await;
+        assert_eq!(
+            read,
+            [
+                "one",
+                "",
+                "<ab…z\r>",
+                "two",
+                "<ab…yz>",
+                "123456789",
+                "three"
+            ]
+        );
+        assert_eq!(
+            self::read(b"123456789\nx\n123456789", 8).await,
+            ["<12…89>", "x", "<12…89>"]
+        );
+    }
+
+    #[tokio::test]
+    async fn a_line_without_end_is_told_before_its_end() {
+        let text = format!("ab{}\nnext\n", "-".repeat(900_000));
+        assert_eq!(read(text.as_bytes(), 100).await, ["<ab…>", "next"]);
+    }
+}

@@ -1,0 +1,258 @@
+//! The tasks of one process: write its input, read its output, log its talk, watch it end.
+
+use std::collections::VecDeque;
+use std::process::ExitStatus;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::lines::{Line, Lines};
+use super::process::Process;
+use super::{Outgoing, Shared};
+use crate::error::UpstreamError;
+use crate::message::Event;
+
+/// Writes what is queued, until writing fails or the task shall end; both close the input.
+pub(super) async fn write(
+    mut stdin: ChildStdin,
+    mut outbox: mpsc::UnboundedReceiver<Outgoing>,
+    end: CancellationToken,
+) {
+    loop {
+        let outgoing = tokio::select! {
+            // What is queued goes out first.
+            biased;
+            Some(outgoing) = outbox.recv() => outgoing,
+            () = end.cancelled() => return,
+        };
+        let mut line = Vec::with_capacity(outgoing.message.len() + 1);
+        line.extend_from_slice(&outgoing.message);
+        line.push(b'\n');
+        let written = stdin.write_all(&line).await;
+        if written.is_err() || stdin.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Reads the output until it ends.
+pub(super) async fn read(stdout: ChildStdout, shared: Arc<Shared>) {
+    let mut lines = Lines::new(stdout, shared.limits.line);
+    loop {
+        match lines.next().await {
+            Ok(Line::Text(line)) => shared.receive(line),
+            Ok(Line::TooLong(ends)) => shared.refuse_line(ends.lost()),
+            Ok(Line::End) | Err(_) => return,
+        }
+    }
+}
+
+/// The last lines that a process wrote to its standard error.
+#[derive(Debug, Default)]
+pub(super) struct LastWords(Mutex<VecDeque<String>>);
+
+impl LastWords {
+    fn push(&self, line: String) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == LAST_WORDS {
+            lines.pop_front();
+        }
+        lines.push_back(line);
+    }
+
+    pub(super) fn text(&self) -> String {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines
+            .iter()
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(" | ")
+    }
+}
+
+/// Logs standard error line by line, at most [`LOG_RATE`] lines of a second.
+pub(super) async fn log(stderr: ChildStderr, shared: Arc<Shared>) {
+    let mut lines = Lines::new(stderr, LOG_LINE);
+    let mut rate = LogRate::new(&shared.server);
+    loop {
+        // Safe to drop: what was read of a line is not lost.
+        let line = match rate.ends() {
+            None => lines.next().await,
+            Some(end) => match tokio::time::timeout_at(end, lines.next()).await {
+                Ok(line) => line,
+                Err(_elapsed) => {
+                    rate.begin();
+                    continue;
+                }
+            },
+        };
+        let line = match line {
+            Ok(Line::Text(line)) => shared.secrets.excerpt(&line, LOG_CHARACTERS),
+            Ok(Line::TooLong(_)) => format!("a line of over {LOG_LINE} bytes"),
+            Ok(Line::End) | Err(_) => return rate.begin(),
+        };
+        if !line.is_empty() {
+            rate.log(&line);
+            shared.last_words.push(line);
+        }
+    }
+}
+
+/// How much of a process's standard error is logged.
+struct LogRate<'a> {
+    server: &'a str,
+    /// When the second began.
+    began: Instant,
+    logged: usize,
+    left_out: usize,
+}
+
+impl<'a> LogRate<'a> {
+    fn new(server: &'a str) -> Self {
+        Self {
+            server,
+            began: Instant::now(),
+            logged: 0,
+            left_out: 0,
+        }
+    }
+
+    /// When it is time to say how much was left out; `None` while nothing was.
+    fn ends(&self) -> Option<Instant> {
+        (self.left_out > 0).then(|| self.began + SECOND)
+    }
+
+    /// Begins another second, and says what the one before left out.
+    fn begin(&mut self) {
+        if self.left_out > 0 {
+            let (server, left_out) = (self.server, self.left_out);
+            tracing::info!(target: STDERR, server, "{left_out} lines left out");
+        }
+        (self.began, self.logged, self.left_out) = (Instant::now(), 0, 0);
+    }
+
+    fn log(&mut self, line: &str) {
+        if self.began.elapsed() >= SECOND {
+            self.begin();
+        }
+        if self.logged == LOG_RATE {
+            self.left_out += 1;
+            return;
+        }
+        self.logged += 1;
+        let server = self.server;
+        tracing::info!(target: STDERR, server, "{line}");
+    }
+}
+
+/// What the supervisor watches over.
+pub(super) struct Watch {
+    pub(super) process: Process,
+    pub(super) shared: Arc<Shared>,
+    pub(super) stop: CancellationToken,
+    pub(super) writer: JoinHandle<()>,
+    pub(super) end_writer: CancellationToken,
+    pub(super) reader: JoinHandle<()>,
+    pub(super) logger: JoinHandle<()>,
+    pub(super) ended: watch::Sender<bool>,
+}
+
+enum End {
+    Exited(std::io::Result<ExitStatus>),
+    ClosedOutput,
+    Stopped,
+    /// Whoever watches the connection says that the server hangs.
+    GivenUp,
+}
+
+/// Waits until the process ends, closes its output or shall stop; then ends it and every call.
+pub(super) async fn supervise(mut watch: Watch) {
+    let end = tokio::select! {
+        status = watch.process.wait() => End::Exited(status),
+        _ = &mut watch.reader => End::ClosedOutput,
+        () = watch.stop.cancelled() => End::Stopped,
+        _ = watch.shared.life.ended() => End::GivenUp,
+    };
+    let how = match end {
+        End::Exited(status) => watch.collect(status).await,
+        End::ClosedOutput => match tokio::time::timeout(DRAIN, watch.process.wait()).await {
+            Ok(status) => watch.collect(status).await,
+            Err(_elapsed) => "closed its output".to_owned(),
+        },
+        End::Stopped => {
+            watch.shared.cancel_all();
+            "was closed by the gateway".to_owned()
+        }
+        // The reason is known already, and the first one counts.
+        End::GivenUp => "hung".to_owned(),
+    };
+    watch.close(&how);
+    watch.close_input().await;
+    watch.process.stop(watch.shared.limits.grace).await;
+    watch.reader.abort();
+    watch.logger.abort();
+    watch.ended.send_replace(true);
+}
+
+impl Watch {
+    /// Takes in what a process wrote before it ended, and says how it did.
+    async fn collect(&mut self, status: std::io::Result<ExitStatus>) -> String {
+        drain(&mut self.reader).await;
+        drain(&mut self.logger).await;
+        match status {
+            Ok(status) => format!("ended ({status})"),
+            Err(error) => format!("ended ({error})"),
+        }
+    }
+
+    /// Closes the input, which asks the process to leave, once what is queued has been written.
+    async fn close_input(&mut self) {
+        self.end_writer.cancel();
+        if tokio::time::timeout(FLUSH, &mut self.writer).await.is_err() {
+            self.writer.abort();
+            let _ = (&mut self.writer).await;
+        }
+    }
+
+    fn close(&self, how: &str) {
+        let server = &self.shared.server;
+        let last_words = self.shared.last_words.text();
+        let closed = UpstreamError::Closed {
+            server: Arc::clone(server),
+            reason: how.into(),
+            last_words: last_words.as_str().into(),
+        };
+        let closed = self.shared.life.end(closed);
+        let how = closed.details();
+        tracing::debug!(server = %server, how, "connection closed");
+        self.shared.flights().close(&closed);
+        self.shared.room.close();
+        let _ = self.shared.events.send(Event::Closed {
+            reason: closed.to_string(),
+        });
+    }
+}
+
+/// Waits for a reader whose stream ends now, unless something outside the group holds it open.
+async fn drain(reader: &mut JoinHandle<()>) {
+    if !reader.is_finished() {
+        let _ = tokio::time::timeout(DRAIN, reader).await;
+    }
+}
+
+/// The target of log events that repeat what a server wrote to its standard error.
+const STDERR: &str = "mcp_vary_gateway::stderr";
+const LAST_WORDS: usize = 5;
+const LOG_LINE: usize = 64 * 1024;
+const LOG_CHARACTERS: usize = 500;
+/// Lines of a second that are logged; a traceback has fewer.
+const LOG_RATE: usize = 100;
+const SECOND: Duration = Duration::from_secs(1);
+const FLUSH: Duration = Duration::from_millis(200);
+const DRAIN: Duration = Duration::from_secs(1);

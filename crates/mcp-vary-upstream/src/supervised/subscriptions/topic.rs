@@ -1,0 +1,58 @@
+//! What somebody may be subscribed to.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::task_dialect::{has_extension, with_extension};
+
+use crate::message::Event;
+
+/// A kind of things that a server tells of one by one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Topic {
+    Resources,
+    /// Those of the extension `io.modelcontextprotocol/tasks` (SEP-2663).
+    Tasks,
+}
+
+impl Topic {
+    /// Its member of the filter of `subscriptions/listen`.
+    pub(super) const fn filter(self) -> &'static str {
+        match self {
+            Self::Resources => "resourceSubscriptions",
+            Self::Tasks => "taskIds",
+        }
+    }
+
+    /// Whether the server may tell of it.
+    ///
+    /// > `subscribe`: whether the client can subscribe to be notified of changes to individual resources.
+    /// > (MCP 2025-11-25, server/resources, "Capabilities")
+    pub(super) fn is_offered(self, hello: &Hello) -> bool {
+        match self {
+            Self::Resources => hello.offers("resources", "subscribe"),
+            Self::Tasks => has_extension(&hello.capabilities),
+        }
+    }
+
+    /// What a request for it declares, where its connection declares `capabilities`.
+    ///
+    /// > If a client requests task status notifications but does not declare the `io.modelcontextprotocol/tasks`
+    /// > extension capability, the server MUST return a JSON-RPC error (SEP-2663, "Task Status Notifications")
+    pub(super) fn declared_with(self, capabilities: &str) -> Cow<'_, str> {
+        match self {
+            Self::Resources => Cow::Borrowed(capabilities),
+            Self::Tasks => with_extension(capabilities),
+        }
+    }
+
+    /// What of it an event is about.
+    pub(super) fn of(self, event: &Event) -> Option<Arc<str>> {
+        match (self, event) {
+            (Self::Resources, Event::ResourceUpdated { uri, .. }) => Some(Arc::clone(uri)),
+            (Self::Tasks, Event::TaskChanged { id, .. }) => Some(Arc::clone(id)),
+            _ => None,
+        }
+    }
+}
