@@ -3,8 +3,8 @@
 use std::sync::OnceLock;
 
 use mcp_vary::variant::ServerVariant;
+use mcp_vary_catalog::selected::SelectedResources;
 use mcp_vary_gateway::VariantConfig;
-use mcp_vary_gateway::fuzzing::SelectedResources;
 use mcp_vary_view::ResourceOverride;
 use serde_json::{Value, json};
 

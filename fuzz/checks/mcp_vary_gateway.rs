@@ -4,8 +4,8 @@
 //! corpora.
 
 use mcp_vary::json::{Json, Members};
+use mcp_vary_config::{Foreign, Mistake, Source, import};
 use mcp_vary_gateway::call_headers;
-use mcp_vary_gateway::config::{Foreign, Mistake, Source, import};
 use mcp_vary_upstream::Answer;
 use mcp_vary_view::derive;
 use mcp_vary_wire::envelope::{self, Message};

@@ -58,6 +58,44 @@ const RULES: &[Rule] = &[
         banned: QUIET,
     },
     Rule {
+        package: "mcp-vary-results",
+        uses: &[
+            "mcp-vary",
+            "mcp-vary-base",
+            "mcp-vary-view",
+            "mcp-vary-wire",
+        ],
+        rmcp: false,
+        banned: CALM,
+    },
+    Rule {
+        package: "mcp-vary-catalog",
+        uses: &[
+            "mcp-vary",
+            "mcp-vary-base",
+            "mcp-vary-results",
+            "mcp-vary-view",
+            "mcp-vary-wire",
+        ],
+        rmcp: false,
+        banned: CALM,
+    },
+    Rule {
+        package: "mcp-vary-config",
+        uses: &[
+            "mcp-vary",
+            "mcp-vary-base",
+            "mcp-vary-catalog",
+            "mcp-vary-gateway",
+            "mcp-vary-results",
+            "mcp-vary-upstream",
+            "mcp-vary-view",
+            "mcp-vary-wire",
+        ],
+        rmcp: false,
+        banned: QUIET,
+    },
+    Rule {
         package: "mcp-vary-rmcp",
         uses: &["mcp-vary"],
         rmcp: true,
@@ -68,6 +106,8 @@ const RULES: &[Rule] = &[
         uses: &[
             "mcp-vary",
             "mcp-vary-base",
+            "mcp-vary-catalog",
+            "mcp-vary-results",
             "mcp-vary-upstream",
             "mcp-vary-view",
             "mcp-vary-wire",
@@ -85,6 +125,9 @@ const RULES: &[Rule] = &[
         package: "mcp-vary-cli",
         uses: &[
             "mcp-vary",
+            "mcp-vary-base",
+            "mcp-vary-catalog",
+            "mcp-vary-config",
             "mcp-vary-conformance",
             "mcp-vary-gateway",
             "mcp-vary-upstream",
@@ -133,7 +176,13 @@ const RULES: &[Rule] = &[
     },
     Rule {
         package: "xtask",
-        uses: &["faults", "mcp-vary", "mcp-vary-gateway", "mcp-vary-view"],
+        uses: &[
+            "faults",
+            "mcp-vary",
+            "mcp-vary-config",
+            "mcp-vary-gateway",
+            "mcp-vary-view",
+        ],
         rmcp: false,
         banned: &[],
     },
@@ -163,6 +212,22 @@ const PURE: &[&str] = &[
     "std::thread",
     "SystemTime",
     "Instant",
+];
+
+/// Values in, values out, with deadlines as arguments or inside of a computation that takes long.
+const CALM: &[&str] = &[
+    "println!(",
+    "eprintln!(",
+    "print!(",
+    "process::exit",
+    "std::env",
+    "env::var",
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::thread",
+    "tokio::",
+    "SystemTime",
 ];
 
 /// What the protocol crate must not reach, however indirectly.

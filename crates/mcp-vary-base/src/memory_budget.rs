@@ -24,6 +24,7 @@ pub struct Lease {
 
 /// There is no room for a lease now.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct Exhausted;
 
 impl MemoryBudget {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Parser, Subcommand};
-use mcp_vary_gateway::config::Format;
+use mcp_vary_config::Format;
 
 /// One MCP server, many faces: every client gets content in its form, and the tools it has room for
 #[derive(Debug, Parser)]

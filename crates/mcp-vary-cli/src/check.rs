@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use http::Uri;
 use mcp_vary::variant::VariantId;
-use mcp_vary_gateway::config::{File, Mistake};
+use mcp_vary_config::{File, Mistake};
 use mcp_vary_gateway::{Config, Gateway, Target, UpstreamConfig};
 
 use crate::args::Check;

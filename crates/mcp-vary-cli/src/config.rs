@@ -1,6 +1,6 @@
 //! `vary config`: what there is to say and to do about a configuration.
 
-use mcp_vary_gateway::{KNOWN_CLIENTS, config};
+use mcp_vary_gateway::KNOWN_CLIENTS;
 
 use crate::args::ConfigCommand;
 use crate::check;
@@ -16,7 +16,7 @@ pub(crate) async fn run(command: ConfigCommand, stop: Stop) -> Result<Verdict, F
         ConfigCommand::Check(check) => check::run(check, stop).await,
         ConfigCommand::Import(args) => import::run(&args),
         ConfigCommand::Clients => print::data(&clients()).map(|()| Verdict::Fine),
-        ConfigCommand::Schema => print::data(&config::schema()).map(|()| Verdict::Fine),
+        ConfigCommand::Schema => print::data(&mcp_vary_config::schema()).map(|()| Verdict::Fine),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use mcp_vary_config::{File, Mistakes, Source};
 use mcp_vary_gateway::Config;
-use mcp_vary_gateway::config::{self, File, Mistakes, Source};
 
 use crate::failure::Failure;
 use crate::outside::today;
@@ -54,7 +54,7 @@ fn cannot_be_used(mistakes: &Mistakes) -> Failure {
 
 /// The text of the file at `path`.
 pub(crate) fn text(path: &Path) -> Result<String, Failure> {
-    config::text(path)
+    mcp_vary_config::text(path)
         .map_err(|error| Failure::command(format!("{} cannot be read: {error}", path.display())))
 }
 

@@ -1,6 +1,6 @@
 //! `vary config import`: other programs' servers as one configuration.
 
-use mcp_vary_gateway::config::{Foreign, import};
+use mcp_vary_config::{Foreign, import};
 
 use crate::args::Import;
 use crate::failure::{Failure, Verdict};

@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use mcp_vary_config::{File, Watch};
 use mcp_vary_gateway::Gateway;
-use mcp_vary_gateway::config::{File, Watch};
 
 use crate::args::Serve;
 use crate::failure::Failure;

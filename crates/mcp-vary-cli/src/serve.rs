@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mcp_vary_gateway::config::{File, Places};
+use mcp_vary_config::{File, Places};
 use mcp_vary_gateway::{Config, Gateway, ServerReport};
 use mcp_vary_upstream::State;
 use serde_json::json;

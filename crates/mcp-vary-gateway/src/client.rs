@@ -7,6 +7,10 @@ use std::sync::Arc;
 use mcp_vary::extension::{Carrier, declared};
 use mcp_vary::feature::Features;
 use mcp_vary::hints::VariantHints;
+use mcp_vary_catalog::selection::rules::{JsonRule, Manner};
+use mcp_vary_catalog::selection::variant_selection::{DecidedBy, Offers, Told};
+use mcp_vary_results::negotiation_log::Ignorings;
+use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::meta::{CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION};
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::Failure;
@@ -15,11 +19,8 @@ use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::server_request_support::Askable;
 use serde_json::Value;
 
-use crate::choose::{DecidedBy, Offers, Told};
 use crate::class::ClassKey;
-use crate::negotiated::Ignorings;
-use crate::rules::{JsonRule, Manner};
-use crate::session::{ClientId, NO_CLASS, Session};
+use crate::session::{NO_CLASS, Session};
 use crate::setup::Setup;
 
 /// What a client's capabilities declare of the two extensions.

@@ -13,11 +13,10 @@ use mcp_vary_wire::params::Params;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 
-pub use crate::catalog::selected::SelectedResources;
-use crate::config::Config;
 use crate::member_check;
 use crate::route;
 use crate::session::{Fixed, NO_CLASS, Sessions};
+use crate::settings::config::Config;
 
 /// What a `Last-Event-ID` says, written again; `None` when the gateway never sends such an id.
 #[must_use]

@@ -12,8 +12,8 @@ use tokio::sync::{Mutex, watch};
 use tokio_util::sync::DropGuard;
 
 use crate::catalog::source::Source;
-use crate::config::Config;
 use crate::lasting::Lasting;
+use crate::settings::config::Config;
 use crate::setup::Setup;
 
 /// A running gateway. It serves clients through [`serve_http`](Self::serve_http) and

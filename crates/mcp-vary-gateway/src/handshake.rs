@@ -6,6 +6,8 @@ use mcp_vary::extension::{self, CONTENT_NEGOTIATION, Carrier, EXTENSIONS, SERVER
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 use mcp_vary::text::is_invisible;
+use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::selection::variant_selection::{Offers, Told};
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::era::{self, Caching};
 use mcp_vary_wire::handshake::Hello;
@@ -17,8 +19,6 @@ use mcp_vary_wire::revision::Revision;
 use mcp_vary_wire::task_dialect;
 use serde_json::{Map, Value, json};
 
-use crate::catalog::Catalog;
-use crate::choose::{Offers, Told};
 use crate::session::Fixed;
 use crate::setup::{Known, Setup};
 

@@ -7,6 +7,10 @@ use hmac::Mac as _;
 use mcp_vary::cursor::CursorKeys;
 use mcp_vary_base::environment::Outside;
 use mcp_vary_base::memory_budget::{Lease, MemoryBudget};
+use mcp_vary_catalog::link_index::Links;
+use mcp_vary_catalog::shared::SharedLists;
+use mcp_vary_results::negotiation_log::Ignorings;
+use mcp_vary_results::result_store::Kept;
 use mcp_vary_upstream::chain::Behind;
 use mcp_vary_wire::counters::{Counter, Counters};
 use mcp_vary_wire::response::Failure;
@@ -14,19 +18,17 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::catalog::shared::SharedLists;
-use crate::config::{Config, Keys, Limits};
 use crate::deprecation::Deprecations;
-use crate::kept::Kept;
-use crate::links::Links;
 use crate::memory;
-use crate::negotiated::Ignorings;
 use crate::notify::Audience;
 use crate::own::OwnLines;
 use crate::questions::Questions;
 use crate::resume::Streams;
 use crate::rounds::HeldCalls;
 use crate::session::{self, Sessions};
+use crate::settings::config::Config;
+use crate::settings::keys::Keys;
+use crate::settings::limits::Limits;
 use crate::tasks::{Claims, Finished, Made, Watches};
 
 /// What a gateway has from its start to its end, whatever it is configured to be in between.
@@ -132,7 +134,7 @@ impl Lasting {
             streams: Streams::new(&config.limits, config.outside),
             pinned: memory.part(config.limits.memory / PINNED),
             memory,
-            shared_lists: Arc::new(SharedLists::new()),
+            shared_lists: Arc::new(SharedLists::default()),
             // Some servers take 0 for no token.
             tokens: AtomicU64::new(1),
             unheard: Arc::new(Semaphore::new(config.limits.unheard)),

@@ -26,16 +26,17 @@ use tracing::{debug, warn};
 use self::hearsay::Hearsay;
 pub(crate) use self::lists::ClientLists;
 use self::lists::DedicatedLists;
-use crate::catalog::listing::ListKind;
 use crate::catalog::source::{Source, Updates};
 use crate::notify::{Audience, SourceId, line_id};
 use crate::questions::{Question, Questions};
-use crate::session::{ClientId, Session};
+use crate::session::Session;
 use crate::tasks::{self, Made, Watches};
+use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_upstream::UpstreamError;
 use mcp_vary_upstream::{
     Event, Hears, Learned, Line, Places, ServerRequest, State, Upstream, UpstreamConfig,
 };
+use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::envelope;
 use mcp_vary_wire::era;
 use mcp_vary_wire::log_level::is_logged_from;

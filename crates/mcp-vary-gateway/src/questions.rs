@@ -15,6 +15,7 @@ use mcp_vary::json::edit;
 use mcp_vary_base::environment::Outside;
 use mcp_vary_base::log_backoff::LogBackoff;
 use mcp_vary_upstream::ServerRequest;
+use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::era::PROGRESS_TOKEN;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::server_request_support::{self, Askable};
@@ -22,7 +23,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
-use crate::session::{ClientId, Session};
+use crate::session::Session;
 use crate::tasks;
 
 /// The questions that are open.

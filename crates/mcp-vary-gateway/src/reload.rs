@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use mcp_vary::variant::VariantId;
+use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_upstream::{ConnectError, Line};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-use crate::catalog::listing::ListKind;
 use crate::catalog::source::{self, Source};
-use crate::config::Config;
 use crate::gateway::Gateway;
+use crate::settings::config::Config;
 use crate::setup::Setup;
 
 /// What is otherwise under a new configuration; as text it is one line.

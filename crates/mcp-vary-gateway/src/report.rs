@@ -7,15 +7,15 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::{ServerVariant, VariantId};
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::merge::Collision;
+use mcp_vary_catalog::selection::rankings::Explanation;
+use mcp_vary_results::Failures;
 use mcp_vary_upstream::State;
 use mcp_vary_wire::handshake::Hello;
 
-use crate::catalog::listing::ListKind;
-use crate::catalog::merge::Collision;
 use crate::catalog::source::Source;
 use crate::gateway::Gateway;
-use crate::rankings::Explanation;
-use crate::results::Failures;
 
 /// One server as it stands.
 #[derive(Clone, Debug)]

@@ -7,12 +7,12 @@ use mcp_vary::error::Identifier;
 use mcp_vary::json::edit;
 use mcp_vary::json::{self, Members};
 use mcp_vary::render::Part;
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::view::View;
+use mcp_vary_results::result_store::{Kept, Unread};
 use mcp_vary_wire::response::Failure;
 
 use crate::call::Call;
-use crate::catalog::listing::ListKind;
-use crate::catalog::view::View;
-use crate::kept::{Kept, Unread};
 use crate::route::Outcome;
 
 /// What the tool is called where no server has one of the name.
@@ -98,10 +98,10 @@ impl Call<'_> {
         let not_found = || self.not_found(variant, Identifier::Resource(uri.to_owned()));
         let tool = self.gateway.lasting.kept.tool(uri, self.client.id);
         let tool = tool.ok_or_else(not_found)?;
-        let shows = |catalog: &crate::catalog::Catalog| {
+        let shows = |catalog: &mcp_vary_catalog::catalog::Catalog| {
             let view = catalog.view(ListKind::Tools, variant)?;
             let mut places = view.places().map(|(_, place)| place);
-            let is_it = |place: &crate::catalog::item::Place| {
+            let is_it = |place: &mcp_vary_catalog::item::Place| {
                 place.own == tool.own && *self.server_name(place.server) == *tool.server
             };
             places.any(is_it).then_some(())

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderMap;
+use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::envelope;
+use mcp_vary_wire::methods::is_of_the_protocol;
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::{Failure, Reply};
 use mcp_vary_wire::revision::Era;
 
 use crate::call::Call;
-use crate::catalog::listing::ListKind;
 use crate::client::Client;
 use crate::member_check;
 use crate::notify::Listener;
@@ -144,41 +145,6 @@ pub(crate) fn action(method: &str, era: Era) -> Result<Action, Failure> {
         None if !is_of_the_protocol(method) => Ok(Action::OfExtension),
         _ => Err(unknown(method)),
     }
-}
-
-/// What the methods of the protocol begin with, those of any revision and either side.
-const OF_THE_PROTOCOL: &[&str] = &[
-    "completion",
-    "elicitation",
-    "initialize",
-    "logging",
-    "messages",
-    "notifications",
-    "ping",
-    "prompts",
-    "resources",
-    "roots",
-    "rpc",
-    "sampling",
-    "server",
-    "subscriptions",
-    "tasks",
-    "tools",
-];
-
-/// Whether `method` is one of the protocol's own, may become one, or may be taken for one by a server: such a one is
-/// never passed on unread, since it could reach around what a variant shows.
-pub(crate) fn is_of_the_protocol(method: &str) -> bool {
-    // Servers that trim, that end a text at a NUL, or that ignore case would take others for the protocol's.
-    let is_plain = method.bytes().all(|byte| byte.is_ascii_graphic());
-    let is_path = |segment| matches!(segment, "" | "." | "..");
-    let first = method.split(['/', '.', ':', '\\']).next();
-    let first = first.unwrap_or_default();
-    !is_plain
-        || method.split('/').any(is_path)
-        || OF_THE_PROTOCOL
-            .iter()
-            .any(|known| known.eq_ignore_ascii_case(first))
 }
 
 /// The error for a method that does not exist, or is not carried.

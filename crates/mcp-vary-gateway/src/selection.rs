@@ -4,14 +4,14 @@ use mcp_vary::cursor::{self, Binding};
 use mcp_vary::error::Error;
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::variant::{Status, VariantId};
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::selection::variant_selection::DecidedBy;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::meta::CLIENT_INFO;
 use mcp_vary_wire::response::Failure;
 use tracing::debug;
 
 use crate::call::Call;
-use crate::catalog::listing::ListKind;
-use crate::choose::DecidedBy;
 
 impl Call<'_> {
     /// The index of the view that this request runs under: that of its variant (SV-8), in the manner that rules

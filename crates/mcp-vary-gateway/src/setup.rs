@@ -8,6 +8,10 @@ use mcp_vary::extension::{self, CONTENT_NEGOTIATION, ExtensionId, SERVER_VARIANT
 use mcp_vary::feature::{Features, Verbosity};
 use mcp_vary::variant::{VariantId, Variants};
 use mcp_vary_base::memo::Memo;
+use mcp_vary_catalog::selection::rankings::{HintsDigest, Ordered, Rankings};
+use mcp_vary_catalog::selection::rules::Rules;
+use mcp_vary_catalog::variant_config::{Faces, VariantConfig};
+use mcp_vary_catalog::view::Layout;
 use mcp_vary_upstream::chain::Position;
 use mcp_vary_wire::era::Caching;
 use mcp_vary_wire::response::Failure;
@@ -15,15 +19,11 @@ use mcp_vary_wire::revision::Era;
 use serde_json::{Map, Value};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::catalog::face::{Faces, VariantConfig};
-use crate::catalog::view::Layout;
 use crate::class::Classes;
 use crate::client::Declared;
-use crate::config::Config;
 use crate::lasting::Lasting;
-use crate::rankings::{HintsDigest, Ordered, Rankings};
-use crate::rules::Rules;
 use crate::session::Session;
+use crate::settings::config::Config;
 
 /// What one configuration makes of the gateway.
 ///

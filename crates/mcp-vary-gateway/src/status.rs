@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use mcp_vary::variant::{Date, Status as Standing, VariantId};
+use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_upstream::State;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::sanitize::excerpt;
 use serde::Serialize;
 
-use crate::catalog::listing::ListKind;
 use crate::deprecation::DeprecatedUse;
 use crate::gateway::Gateway;
 use crate::setup::Setup;
@@ -195,7 +195,7 @@ impl Setup {
                     since: source.line.since().as_secs(),
                     reason,
                     eras: source.line.learned().revisions(),
-                    undeclared: source.line.learned().undeclared(),
+                    undeclared: source.line.learned().undeclared().all(),
                     tools,
                     unread: unread.collect(),
                 }

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use mcp_vary::feature::Features;
+use mcp_vary_catalog::item::Place;
+use mcp_vary_catalog::selection::rules::JsonContent;
+use mcp_vary_catalog::shown::{Prompt, Tool};
+use mcp_vary_results::Called;
+use mcp_vary_results::result_store::{OwnTool, Owner};
+use mcp_vary_results::shaper::{
+    Keeping, Listener, PromptShaping, ResourceShaping, Shape, Shaping, Telling,
+};
 use mcp_vary_view::ResultFields;
 use mcp_vary_wire::revision::Revision;
 
 use crate::call::Call;
-use crate::catalog::item::Place;
-use crate::catalog::shown::{Prompt, Tool};
-use crate::kept::{OwnTool, Owner};
-use crate::results::Called;
-use crate::rules::JsonContent;
-use crate::shape::{Keeping, Listener, PromptShaping, ResourceShaping, Shape, Shaping, Telling};
 
 impl Call<'_> {
     /// What becomes of the results of `tool`.

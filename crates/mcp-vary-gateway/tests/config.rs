@@ -4,7 +4,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use mcp_vary_gateway::config::{File, Source};
+use mcp_vary_config::{File, Source};
 use mcp_vary_gateway::{JsonContent, Limits, Naming, Outside, Target};
 use mcp_vary_upstream::Isolation;
 use mcp_vary_view::{Dialect, ResultFields};

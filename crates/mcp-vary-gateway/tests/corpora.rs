@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mcp_vary_gateway::config::Source;
+use mcp_vary_config::Source;
 use mcp_vary_gateway::fuzzing;
 use mcp_vary_upstream::Answer;
 use mcp_vary_view::derive::compact_tool;

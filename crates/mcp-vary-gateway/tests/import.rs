@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use mcp_vary_gateway::config::{Foreign, Format, Imported, Source, import};
+use mcp_vary_config::{Foreign, Format, Imported, Source, import};
 
 /// Reads what is printed, as `vary config check` does, with every variable set; then shows it and its notes.
 #[track_caller]

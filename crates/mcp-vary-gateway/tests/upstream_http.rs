@@ -11,10 +11,11 @@ use std::time::Duration;
 use http::HeaderValue;
 use http_peer::{Peer, Reply, Seen, discover, event, initialize};
 use mcp_vary_upstream::{
-    ConnectError, Event, Exchange, Kind, Limits, Message, Owner, Request, Target, Upstream,
+    ConnectError, Event, Exchange, Limits, Message, Owner, Request, Target, Upstream,
     UpstreamConfig, UpstreamError,
 };
 use mcp_vary_wire::headers::header_value;
+use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::revision::Revision;
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc};

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary_upstream::{
-    ConnectError, Event, Exchange, Kind, Limits, Message, Owner, Request, ServerRequest, Target,
+    ConnectError, Event, Exchange, Limits, Message, Owner, Request, ServerRequest, Target,
     Upstream, UpstreamConfig, UpstreamError,
 };
+use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
 use serde_json::{Value, json};

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use mcp_vary_gateway::config::Watch;
+use mcp_vary_config::Watch;
 
 /// A directory for one test.
 fn directory(name: &str) -> PathBuf {

@@ -256,6 +256,7 @@ fn repeated_key<'m, V>(members: &'m [(Cow<'_, str>, V)]) -> Option<&'m str> {
 
 /// A key, borrowed where it holds no escape.
 #[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "readers take the text out of it")]
 pub struct Key<'a>(pub Cow<'a, str>);
 
 impl<'de> serde::Deserialize<'de> for Key<'de> {

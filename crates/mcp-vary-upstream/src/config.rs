@@ -239,6 +239,7 @@ pub(super) fn origin(url: &Uri) -> String {
 
 /// What one server may cost.
 #[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
 pub struct Limits {
     /// From start to ready. Long, since package runners download first.
     pub handshake: Duration,

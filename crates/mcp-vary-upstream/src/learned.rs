@@ -7,6 +7,7 @@ use mcp_vary::json::Members;
 use mcp_vary_wire::handshake::Hello;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::undeclared::UndeclaredMethods;
 
 use super::handshake::Opening;
 
@@ -22,6 +23,7 @@ use super::handshake::Opening;
 #[derive(Debug, Default)]
 pub struct Learned {
     facts: Mutex<Facts>,
+    undeclared: Arc<UndeclaredMethods>,
     /// Held while the server is asked for a list that it does not declare, by method.
     probes: Mutex<BTreeMap<&'static str, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -30,8 +32,6 @@ pub struct Learned {
 struct Facts {
     legacy: Side,
     modern: Side,
-    /// Whether the server has a method that it does not declare, for those that it was asked for.
-    undeclared: BTreeMap<&'static str, bool>,
 }
 
 /// What is known of one era.
@@ -73,6 +73,7 @@ impl Learned {
         let known = &facts.side(hello.era()).identity;
         if known.is_some() && *known != identity {
             *facts = Facts::default();
+            self.undeclared.clear();
         }
         let knows_sessions = hello.knows_sessions();
         let side = facts.side(hello.era());
@@ -92,23 +93,12 @@ impl Learned {
     /// Forgets all: the server may be another.
     pub fn forget(&self) {
         *self.lock() = Facts::default();
+        self.undeclared.clear();
     }
 
-    /// Whether the server has `method`, which it does not declare; `None` until it was asked.
-    pub fn has_undeclared(&self, method: &str) -> Option<bool> {
-        self.lock().undeclared.get(method).copied()
-    }
-
-    /// Remembers whether the server has `method`, which it does not declare. That it has one is final.
-    pub fn note_undeclared(&self, method: &'static str, has: bool) {
-        let mut facts = self.lock();
-        let known = facts.undeclared.entry(method).or_default();
-        *known |= has;
-    }
-
-    /// The methods that the server was asked for although it does not declare them, and whether it has them.
-    pub fn undeclared(&self) -> BTreeMap<&'static str, bool> {
-        self.lock().undeclared.clone()
+    /// The methods that the server was asked for although it does not declare them.
+    pub fn undeclared(&self) -> &Arc<UndeclaredMethods> {
+        &self.undeclared
     }
 
     /// The lock to hold while the server is asked for `method`, which it does not declare, so that it is asked once.
@@ -235,16 +225,16 @@ mod tests {
     fn what_a_server_does_not_declare_is_remembered_for_its_version() {
         let learned = Learned::default();
         learned.note(&hello(LEGACY, "1"), Opening::Discover);
-        assert_eq!(learned.has_undeclared("tools/list"), None);
-        learned.note_undeclared("tools/list", true);
-        learned.note_undeclared("prompts/list", false);
+        assert_eq!(learned.undeclared().has("tools/list"), None);
+        learned.undeclared().note("tools/list", true);
+        learned.undeclared().note("prompts/list", false);
         learned.note(&hello(LEGACY, "1"), Opening::Initialize);
-        assert_eq!(learned.has_undeclared("tools/list"), Some(true));
-        assert_eq!(learned.has_undeclared("prompts/list"), Some(false));
+        assert_eq!(learned.undeclared().has("tools/list"), Some(true));
+        assert_eq!(learned.undeclared().has("prompts/list"), Some(false));
         // One request may fail for another reason.
-        learned.note_undeclared("tools/list", false);
-        assert_eq!(learned.has_undeclared("tools/list"), Some(true));
+        learned.undeclared().note("tools/list", false);
+        assert_eq!(learned.undeclared().has("tools/list"), Some(true));
         learned.note(&hello(LEGACY, "2"), Opening::Initialize);
-        assert!(learned.undeclared().is_empty());
+        assert!(learned.undeclared().all().is_empty());
     }
 }

@@ -4,6 +4,12 @@
 //! was sent. [`Upstream::connect`] finds out the server's era by the specification's rules; after that
 //! each [`Request`] becomes an [`Exchange`]: notifications in order, then exactly one answer.
 
+#![expect(
+    clippy::exhaustive_enums,
+    clippy::exhaustive_structs,
+    reason = "the crates of this workspace build and match these values, and are released together"
+)]
+
 use mcp_vary_wire::handshake::Hello;
 
 pub mod chain;
@@ -43,9 +49,9 @@ use self::message::Purpose;
 use crate::liveness::{Life, Running};
 pub use crate::server_log_level::UpstreamLevel;
 pub use crate::supervised::{Line, State};
-pub use crate::supervised::{Places, Refused, SUBSCRIBE, Subscription};
+pub use crate::supervised::{Places, Refused, Subscription};
 
-pub use self::message::{Answer, Event, Kind, Message, Owner, Request};
+pub use self::message::{Answer, Event, Message, Owner, Request};
 pub use self::message::{Beside, Hears};
 #[doc(hidden)]
 pub use self::stdio::read_lines;

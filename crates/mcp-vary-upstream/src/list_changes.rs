@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ::http::StatusCode;
 use mcp_vary::json::Members;
+use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::sanitize::excerpt;
 use mcp_vary_wire::server_message::Frame;
@@ -13,7 +14,7 @@ use tokio::time::Instant;
 
 use super::error::UpstreamError;
 use super::handshake::modern_params;
-use super::message::{Event, Kind, Message, Purpose, Request};
+use super::message::{Event, Message, Purpose, Request};
 use super::{Exchange, Link, Upstream, http};
 
 /// Starts to listen where there is something to hear; ends with the connection.

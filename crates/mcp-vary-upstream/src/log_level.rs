@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use mcp_vary_wire::log_level::level_name;
+use mcp_vary_wire::methods::SET_LEVEL;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
@@ -11,8 +12,6 @@ use tracing::warn;
 
 use crate::{Line, Request, Upstream};
 
-/// The method that sets the level of a legacy server.
-pub const SET_LEVEL: &str = "logging/setLevel";
 /// How long the server may take to set its level.
 const LIMIT: Duration = Duration::from_secs(10);
 /// The same for one that may not have the method.
@@ -34,7 +33,7 @@ impl Line {
         }
         let hello = upstream.hello();
         let may_log =
-            || hello.has("logging") || self.learned().has_undeclared(SET_LEVEL) == Some(true);
+            || hello.has("logging") || self.learned().undeclared().has(SET_LEVEL) == Some(true);
         if hello.era() == Era::Modern || !may_log() {
             return Ok(());
         }
@@ -63,7 +62,7 @@ impl Line {
         };
         let hello = upstream.hello();
         let learned = self.learned();
-        let is_unasked = || learned.has_undeclared(SET_LEVEL).is_none();
+        let is_unasked = || learned.undeclared().has(SET_LEVEL).is_none();
         if hello.era() == Era::Modern || hello.has("logging") || !is_unasked() {
             return;
         }
@@ -76,7 +75,7 @@ impl Line {
         if has {
             upstream.level().taken.store(level, Ordering::Release);
         }
-        learned.note_undeclared(SET_LEVEL, has);
+        learned.undeclared().note(SET_LEVEL, has);
     }
 
     /// The same for a call, which does not fail because its logs may be missing, nor waits for what was just

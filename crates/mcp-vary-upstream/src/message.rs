@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use mcp_vary::json::{MAX_DEPTH, Members};
+use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::server_message::{self, Frame, Outcome};
 use mcp_vary_wire::task_dialect::TASK_STATUS;
 
@@ -238,55 +239,6 @@ impl Answer {
     #[must_use]
     pub const fn message(&self) -> &Bytes {
         &self.message
-    }
-}
-
-/// Which list changed.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Kind {
-    /// `tools/list`
-    Tools,
-    /// `resources/list` and `resources/templates/list`
-    Resources,
-    /// `prompts/list`
-    Prompts,
-}
-
-impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Tools, Self::Resources, Self::Prompts];
-
-    /// The kind whose change the notification `method` tells.
-    pub(super) fn changed_by(method: &str) -> Option<Self> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|kind| kind.list_changed() == method)
-    }
-
-    /// The notification that it changed.
-    pub const fn list_changed(self) -> &'static str {
-        match self {
-            Self::Tools => "notifications/tools/list_changed",
-            Self::Resources => "notifications/resources/list_changed",
-            Self::Prompts => "notifications/prompts/list_changed",
-        }
-    }
-
-    /// Its capability.
-    pub const fn capability(self) -> &'static str {
-        match self {
-            Self::Tools => "tools",
-            Self::Resources => "resources",
-            Self::Prompts => "prompts",
-        }
-    }
-
-    /// Its member of the filter of `subscriptions/listen`.
-    pub const fn filter(self) -> &'static str {
-        match self {
-            Self::Tools => "toolsListChanged",
-            Self::Resources => "resourcesListChanged",
-            Self::Prompts => "promptsListChanged",
-        }
     }
 }
 

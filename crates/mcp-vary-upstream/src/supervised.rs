@@ -18,14 +18,15 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-pub use self::subscriptions::{Refused, SUBSCRIBE, Subscription};
+pub use self::subscriptions::{Refused, Subscription};
 use self::subscriptions::{Subscriptions, Topic};
 use super::error::{ConnectError, UpstreamError};
-use super::message::{Event, Kind};
+use super::message::Event;
 use super::{EVENTS, Learned, Upstream, UpstreamConfig};
 pub use crate::supervised::concurrency::Places;
 use crate::supervised::dedup::Overheard;
 use crate::supervised::supervisor::keep;
+use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::revision::Era;
 
 /// A server that is connected to, watched, and connected to again when it is lost.

@@ -1,6 +1,13 @@
 //! MCP messages as they travel: envelopes, params, headers, errors, and the two eras of the protocol.
 //!
 //! Everything here is values: no sockets, no clock.
+
+#![expect(
+    clippy::exhaustive_enums,
+    clippy::exhaustive_structs,
+    reason = "the crates of this workspace build and match these values, and are released together"
+)]
+pub mod client_id;
 pub mod client_name;
 pub mod counters;
 pub mod envelope;
@@ -8,8 +15,10 @@ pub mod era;
 pub mod event;
 pub mod handshake;
 pub mod headers;
+pub mod list_kind;
 pub mod log_level;
 pub mod meta;
+pub mod methods;
 pub mod params;
 pub mod refusal;
 pub mod response;
@@ -19,3 +28,4 @@ pub mod server_message;
 pub mod server_request_support;
 pub mod sse;
 pub mod task_dialect;
+pub mod undeclared;

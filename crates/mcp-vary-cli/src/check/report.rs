@@ -1,7 +1,7 @@
 //! What `vary config check` found, as JSON.
 
 use mcp_vary::variant::VariantId;
-use mcp_vary_gateway::config::{File, Mistake, Mistakes};
+use mcp_vary_config::{File, Mistake, Mistakes};
 use mcp_vary_gateway::{Collision, ServerReport};
 use serde_json::{Value, json};
 

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use mcp_vary::error::Identifier;
 use mcp_vary::json;
 use mcp_vary::json::edit;
+use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::name_rewriter::Words;
+use mcp_vary_catalog::shown::Prompt;
 use mcp_vary_view::{Fault, PreparedPrompt, Selection};
 use mcp_vary_wire::response::Failure;
 
 use super::Call;
 use super::forward::Forwarding;
-use crate::catalog::Catalog;
-use crate::catalog::listing::ListKind;
-use crate::catalog::shown::Prompt;
 use crate::route::Outcome;
 use crate::running::Downward;
-use crate::words::Words;
 
 /// What `ref` refers to: the name of a prompt, or the URI of a resource template.
 #[derive(Debug, Eq, PartialEq)]

@@ -6,6 +6,7 @@ use mcp_vary::json::Members;
 use mcp_vary::json::edit;
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::era::{self, Upward};
+use mcp_vary_wire::methods::is_of_the_protocol;
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::Failure;
 use tracing::debug;
@@ -16,7 +17,7 @@ use crate::client::Client;
 use crate::handshake;
 use crate::member_check;
 use crate::own::Held;
-use crate::route::{Action, Asked, Outcome, is_of_the_protocol, unknown};
+use crate::route::{Action, Asked, Outcome, unknown};
 use crate::setup::Setup;
 
 impl Call<'_> {

@@ -1,10 +1,10 @@
 //! `tools/list` and its like: a page of what the active variant shows.
 
+use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::era::{self, Caching};
 use mcp_vary_wire::response::{self, Failure};
 
 use super::Call;
-use crate::catalog::listing::ListKind;
 use crate::route::{Outcome, unknown};
 
 impl Call<'_> {

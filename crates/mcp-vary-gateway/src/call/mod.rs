@@ -22,14 +22,14 @@ use mcp_vary_view::Fault;
 
 pub(crate) use self::extension::{carry, is_of_an_extension};
 pub(crate) use self::forward::Forwarding;
-pub(crate) use self::undeclared::{COMPLETE, Undeclared};
-use crate::catalog::Catalog;
-use crate::catalog::item::Place;
-use crate::catalog::listing::ListKind;
+pub(crate) use self::undeclared::Undeclared;
 use crate::class::Class;
 use crate::client::Client;
 use crate::route::{Action, Asked, Outcome, unknown};
 use crate::setup::Setup;
+use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::item::Place;
+use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_wire::era::{self, Caching};
 use mcp_vary_wire::meta;
 use mcp_vary_wire::refusal::Refusal;

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use mcp_vary::error::Identifier;
+use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::link_index::Origin;
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::shown::Prompt;
 use mcp_vary_wire::response::Failure;
 
 use super::Call;
 use super::forward::Forwarding;
-use crate::catalog::Catalog;
-use crate::catalog::listing::ListKind;
-use crate::catalog::shown::Prompt;
-use crate::links::Origin;
 use crate::route::Outcome;
 use crate::running::Downward;
 

@@ -4,6 +4,13 @@ use std::sync::Arc;
 
 use mcp_vary::error::Identifier;
 use mcp_vary::json;
+use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::item::Place;
+use mcp_vary_catalog::link_index::Origin;
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::resource::Address;
+use mcp_vary_results::are_about;
+use mcp_vary_results::result_store::{Kept, Unread};
 use mcp_vary_view::{UriFault, check_uri};
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::era::{self, Caching};
@@ -11,13 +18,6 @@ use mcp_vary_wire::response::{self, Failure};
 
 use super::Call;
 use super::forward::Forwarding;
-use crate::catalog::Catalog;
-use crate::catalog::item::Place;
-use crate::catalog::listing::ListKind;
-use crate::catalog::resource::Address;
-use crate::kept::{Kept, Unread};
-use crate::links::Origin;
-use crate::results::are_about;
 use crate::route::Outcome;
 use crate::running::Downward;
 

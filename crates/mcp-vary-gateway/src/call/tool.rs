@@ -5,6 +5,11 @@ use std::sync::Arc;
 
 use mcp_vary::error::Identifier;
 use mcp_vary::json;
+use mcp_vary_catalog::apps::Meant;
+use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::link_index::Origin;
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_catalog::shown::Tool;
 use mcp_vary_upstream::Repeat;
 use mcp_vary_view::Fault;
 use mcp_vary_wire::headers;
@@ -13,12 +18,7 @@ use mcp_vary_wire::response::Failure;
 
 use super::forward::Forwarding;
 use super::{Call, sentence};
-use crate::catalog::Catalog;
-use crate::catalog::apps::Meant;
-use crate::catalog::listing::ListKind;
-use crate::catalog::shown::Tool;
 use crate::handshake;
-use crate::links::Origin;
 use crate::memory;
 use crate::route::Outcome;
 use crate::running::Downward;

@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_upstream::Learned;
+use mcp_vary_wire::methods::COMPLETE;
 use mcp_vary_wire::response::{Failure, METHOD_NOT_FOUND};
 
 use super::Call;
-use crate::catalog::listing::ListKind;
 use crate::route::unknown;
 
 /// A method that the server of a request does not declare, and where to remember whether it has it.
@@ -25,12 +26,10 @@ impl Undeclared {
             Err(error) if Failure::told_by_upstream(error).code() == METHOD_NOT_FOUND => false,
             Err(_) => return,
         };
-        self.learned.note_undeclared(self.method, has);
+        self.learned.undeclared().note(self.method, has);
     }
 }
 
-/// The methods that are passed on to servers that do not declare their capability.
-pub(crate) const COMPLETE: &str = "completion/complete";
 const READ: &str = "resources/read";
 
 impl Call<'_> {
@@ -38,7 +37,7 @@ impl Call<'_> {
     pub(super) fn may_complete(&self) -> Result<(), Failure> {
         let mut sources = self.class.sources().iter();
         let mut may_have =
-            || sources.any(|it| it.line.learned().has_undeclared(COMPLETE) != Some(false));
+            || sources.any(|it| it.line.learned().undeclared().has(COMPLETE) != Some(false));
         match self.catalog.offered.contains("completions") || may_have() {
             true => Ok(()),
             false => Err(unknown(self.asked.method)),
@@ -79,7 +78,7 @@ impl Call<'_> {
             return Ok(None);
         }
         let learned = Arc::clone(source.line.learned());
-        match learned.has_undeclared(method) {
+        match learned.undeclared().has(method) {
             Some(false) => Err(unknown(method)),
             Some(true) => Ok(None),
             None => Ok(Some(Box::new(Undeclared { learned, method }))),

@@ -1,6 +1,6 @@
 //! What one server lists; read whenever it is connected to, and again when it says that it changed.
 
-use mcp_vary_wire::task_dialect;
+use mcp_vary_catalog::server_snapshot::Told;
 
 mod changes;
 mod reading;
@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
-use mcp_vary::json::Members;
 use tokio::sync::{Mutex, Notify, broadcast, watch};
 use tokio::time::Instant;
 use tracing::warn;
@@ -21,15 +20,11 @@ use tracing::warn;
 pub(crate) use self::changes::{Changes, Updates};
 use self::changes::{News, also_received, received};
 use self::undeclared::Requested;
-use super::item::Maker;
-use super::listing::{ListKind, Listing};
-use super::merge::Part;
-use super::shared::SharedLists;
+use mcp_vary_catalog::listing::{ListKind, Listing};
+use mcp_vary_catalog::merge::Part;
+use mcp_vary_catalog::shared::SharedLists;
 use mcp_vary_upstream::{ConnectError, Event, Line, State};
-use mcp_vary_wire::handshake::Hello;
 use mcp_vary_wire::response::Failure;
-use mcp_vary_wire::revision::Era;
-use mcp_vary_wire::revision::Revision;
 
 /// One server as clients of one class see it.
 #[derive(Debug)]
@@ -51,57 +46,6 @@ pub(crate) struct Source {
     revalidate: Notify,
     /// The lists that clients asked for although the server does not declare them.
     requested: std::sync::Mutex<Requested>,
-}
-
-/// What a server said last, all of one moment.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
-    /// `None` until it was connected to for the first time.
-    pub(crate) hello: Option<Arc<Hello>>,
-    /// Each list that it offers and that was read, or why that failed.
-    pub(crate) listings: BTreeMap<ListKind, Result<Arc<Listing>, Failure>>,
-    /// Why a list could not be read again; the one before is shown, if there is one.
-    pub(crate) unread: BTreeMap<ListKind, Failure>,
-    /// When a list is to be read again; absent while the server announces changes.
-    expires: BTreeMap<ListKind, Instant>,
-    /// Whether the server has a list that it does not declare; absent until it was asked.
-    undeclared: BTreeMap<ListKind, bool>,
-}
-
-impl Told {
-    /// The names of the server's capabilities, with those that it turned out to have without declaring them.
-    pub(crate) fn capabilities(&self) -> BTreeSet<String> {
-        let mut names = self.declared();
-        let found = self.undeclared.iter().filter(|(_, has)| **has);
-        names.extend(found.map(|(kind, _)| kind.capability().to_owned()));
-        names
-    }
-
-    /// The names of the capabilities that the server declares.
-    fn declared(&self) -> BTreeSet<String> {
-        let Some(hello) = &self.hello else {
-            return BTreeSet::new();
-        };
-        let told = Members::parse(&hello.capabilities).unwrap_or_default();
-        let objects = told.iter().filter(|(_, value)| value.starts_with('{'));
-        let mut names: BTreeSet<_> = objects.map(|(name, _)| name.to_owned()).collect();
-        // The capability came with 2025-03-26; before, whoever had something to complete could complete it.
-        let completes = names.contains("prompts") || names.contains("resources");
-        if hello.revision == Revision::V2024_11_05 && completes {
-            names.insert("completions".to_owned());
-        }
-        names
-    }
-
-    fn maker(&self) -> Maker {
-        match &self.hello {
-            Some(hello) => Maker {
-                era: hello.era(),
-                gives_tasks: task_dialect::gives_core_form(hello),
-            },
-            None => Era::Legacy.into(),
-        }
-    }
 }
 
 /// How far a server's announcements are followed.
@@ -298,7 +242,7 @@ impl Source {
         }
         let told = self.told.load();
         let expires = told.expires.get(&kind);
-        if expires.is_none_or(|expires| Instant::now() < *expires) {
+        if expires.is_none_or(|expires| Instant::now().into_std() < *expires) {
             return true;
         }
         let is_known = matches!(told.listings.get(&kind), Some(Ok(_)));

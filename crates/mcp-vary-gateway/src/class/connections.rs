@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use mcp_vary_catalog::shared::SharedLists;
 use mcp_vary_upstream::Line;
 use mcp_vary_wire::revision::Era;
 use tokio::time::Instant;
@@ -10,7 +11,6 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::{Class, lock};
-use crate::catalog::shared::SharedLists;
 use crate::catalog::source::Source;
 use crate::catalog::{self, Catalogs, LiveCatalog};
 use crate::notify::{Audience, source_id};

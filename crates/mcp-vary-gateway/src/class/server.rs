@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, Weak};
 
 use mcp_vary_upstream::{Isolation, Learned, Line, Places, UpstreamConfig};
+use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::server_request_support::Askable;
@@ -11,7 +12,6 @@ use mcp_vary_wire::server_request_support::Askable;
 use super::told::declared;
 use super::{ClassKey, lock};
 use crate::own::OwnLines;
-use crate::session::ClientId;
 
 /// One server and its connections.
 #[derive(Debug)]

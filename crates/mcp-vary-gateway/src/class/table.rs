@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::revision::Era;
 use tokio::sync::OnceCell;
 use tracing::warn;
 
 use super::connections::{Connections, Follower};
 use super::{Class, ClassKey, lock};
-use crate::session::ClientId;
 
 /// The classes by key, and room for some more.
 #[derive(Debug, Default)]

@@ -14,6 +14,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
+use mcp_vary_catalog::selection::variant_selection::{ENDPOINT, Told};
 use mcp_vary_upstream::chain;
 use mcp_vary_wire::event;
 use mcp_vary_wire::event::EventId;
@@ -32,7 +33,6 @@ use super::give_up;
 use super::guard::{self, TurnedAway};
 use super::post;
 use super::sse::{Body, Stream, Told as Telling, understands_priming};
-use crate::choose::{ENDPOINT, Told};
 use crate::gateway::{Entrance, Gateway};
 use crate::resume::{Connection, Resumed};
 use crate::session::Session;
@@ -181,7 +181,7 @@ impl Setup {
     ) -> Result<Response<Body>, TurnedAway> {
         guard::check_target(&head.uri)?;
         guard::check_origin(&head.headers)?;
-        let told = Told::read(head, &self).ok_or_else(|| TurnedAway {
+        let told = Told::read(head, &self.config.choosing).ok_or_else(|| TurnedAway {
             status: StatusCode::NOT_FOUND,
             reason: format!("there is nothing here; the MCP endpoint is {ENDPOINT}"),
         })?;

@@ -12,6 +12,8 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use mcp_vary::feature::Features;
 use mcp_vary_base::memory_budget::{Exhausted, Lease};
+use mcp_vary_catalog::selection::variant_selection::Told;
+use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::counters::Counter;
 use mcp_vary_wire::envelope::{self, Message};
 use mcp_vary_wire::headers::{self, SESSION_ID, VERSION};
@@ -27,14 +29,13 @@ use super::http::{accepted, event_stream, json};
 use super::sse::{Body, Stream, understands_priming};
 use super::{begin, heard};
 use crate::call::{carry, is_of_an_extension};
-use crate::choose::Told;
 use crate::client::{Client, check_version, modern_version};
 use crate::memory;
 use crate::notify::Listener;
 use crate::resume::Streams;
 use crate::route::{Asked, Outcome, dispatch};
 use crate::running::{Running, Step};
-use crate::session::{ClientId, Place, Session};
+use crate::session::{Place, Session};
 use crate::setup::Setup;
 
 /// Answers a `POST` whose head was found in order.

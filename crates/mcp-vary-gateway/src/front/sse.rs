@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::Frame;
+use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::event::event;
 use mcp_vary_wire::revision::Revision;
 use tokio::time::{Instant, Sleep};
@@ -16,7 +17,7 @@ use crate::lasting::Lasting;
 use crate::notify::Listener;
 use crate::resume::{self, Connection, Streams};
 use crate::running::{Running, Step};
-use crate::session::{ClientId, OpenStream};
+use crate::session::OpenStream;
 
 /// The body of any response of the gateway.
 #[derive(Debug)]

@@ -10,9 +10,9 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 use tokio::net::{TcpListener, TcpStream};
 
 use super::stdio::Connection;
-use crate::config::Config;
 use crate::gateway::Gateway;
 use crate::session::Session;
+use crate::settings::config::Config;
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
 

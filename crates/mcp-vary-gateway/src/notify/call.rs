@@ -6,7 +6,8 @@ use futures_util::future::join_all;
 use mcp_vary::error::{Identifier, with_active_variant};
 use mcp_vary::json;
 use mcp_vary_base::memory_budget::Lease;
-use mcp_vary_upstream::{Refused, SUBSCRIBE};
+use mcp_vary_upstream::Refused;
+use mcp_vary_wire::methods::SUBSCRIBE;
 use mcp_vary_wire::response::{Failure, INVALID_PARAMS, RESOURCE_NOT_FOUND};
 use mcp_vary_wire::revision::Era;
 use tokio::time::timeout;
@@ -144,7 +145,7 @@ impl Call<'_> {
             sources.any(|source| {
                 let hello = source.told().hello.clone();
                 hello.is_some_and(|hello| hello.era() == Era::Legacy)
-                    && source.line.learned().has_undeclared(SUBSCRIBE) != Some(false)
+                    && source.line.learned().undeclared().has(SUBSCRIBE) != Some(false)
             })
         };
         if self.catalog.subscribes() || may_have() {

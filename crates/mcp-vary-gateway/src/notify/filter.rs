@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use mcp_vary::json::{self, Members};
-use mcp_vary_upstream::Kind;
+use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::response::Failure;
 
 /// The filter of `subscriptions/listen`.

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
 
 use mcp_vary::variant::VariantId;
-use mcp_vary_upstream::Kind;
+use mcp_vary_catalog::catalog::Catalog;
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_wire::client_id::ClientId;
+use mcp_vary_wire::list_kind::Kind;
 
 use super::{Audience, Bound, Ear, Member, Notices, Place};
-use crate::catalog::Catalog;
-use crate::catalog::listing::ListKind;
 use crate::class::Class;
 use crate::own::{ClientLists, Kept};
-use crate::session::ClientId;
 use crate::setup::Setup;
 
 /// The lists of each variant that are others under another configuration.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::json::{self, Members};
 use mcp_vary::variant::VariantId;
-use mcp_vary_upstream::Kind;
+use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::meta::SUBSCRIPTION_ID;
 
 /// A notification with the variant that it is about, for sessions and for modern streams.

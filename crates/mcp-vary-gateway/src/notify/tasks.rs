@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use mcp_vary_upstream::Subscription;
+use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::task_dialect::Form;
 use tokio::time::timeout;
@@ -12,7 +13,7 @@ use super::filter::Filter;
 use super::{Audience, Ear, Members, Notice, Place, SourceId, source_id};
 use crate::call::Call;
 use crate::catalog::source::Source;
-use crate::session::{ClientId, Session};
+use crate::session::Session;
 pub(super) use crate::tasks::Key;
 use crate::tasks::Teller;
 

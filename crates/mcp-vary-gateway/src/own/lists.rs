@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
+use mcp_vary_catalog::listing::ListKind;
 use mcp_vary_upstream::{Event, Line};
+use mcp_vary_wire::client_id::ClientId;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
@@ -18,11 +20,9 @@ use tracing::info;
 
 use super::lock;
 use crate::catalog;
-use crate::catalog::listing::ListKind;
 use crate::catalog::source::{PAUSE, Source};
 use crate::class::{Class, Follower};
 use crate::notify::Audience;
-use crate::session::ClientId;
 
 /// The clients that have lists of their own, or are about to.
 #[derive(Debug)]

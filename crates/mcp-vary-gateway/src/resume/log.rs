@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::event::{At, EventId, event_with_id, priming};
 use tokio::sync::Notify;
 use tokio::time::Instant;
-
-use crate::session::ClientId;
 
 /// The events of one stream, in order, and who reads them.
 ///

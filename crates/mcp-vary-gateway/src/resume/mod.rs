@@ -18,9 +18,9 @@ use mcp_vary_wire::event::{At, EventId, event_with_id};
 
 pub(crate) use self::feed::feed;
 pub(crate) use self::log::{Connection, Log};
-use crate::config::Limits;
-use crate::session::ClientId;
+use crate::settings::limits::Limits;
 use mcp_vary_base::environment::Outside;
+use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::Failure;
 
 /// The streams of a gateway.

@@ -6,15 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcp_vary::json::{self, Members};
 use mcp_vary_upstream::{Exchange, ServerRequest};
+use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::server_request_support;
 use tracing::debug;
 
 use super::required::without_elicitation_id;
-use crate::config::Limits;
 use crate::lasting::Lasting;
 use crate::running::Taken;
-use crate::session::ClientId;
+use crate::settings::limits::Limits;
 
 /// The calls that wait.
 ///

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use mcp_vary::json::edit;
+use mcp_vary_catalog::uri_rewriter;
 use mcp_vary_wire::response::{
     self, Failure, HEADER_MISMATCH, INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, RESOURCE_NOT_FOUND,
     Reply, UNSUPPORTED_VERSION, URL_ELICITATION_REQUIRED,
@@ -14,7 +15,6 @@ use super::Finish;
 use crate::lasting::Lasting;
 use crate::rounds;
 use crate::route::Action;
-use crate::uris;
 
 impl Finish {
     pub(crate) fn error(&self, error: &str, lasting: &Lasting) -> Reply {
@@ -42,7 +42,7 @@ impl Finish {
             failure.set_message(message);
         }
         if let Some(uris) = &self.uris {
-            uris::of_a_failure(uris, &mut failure);
+            uri_rewriter::of_a_failure(uris, &mut failure);
         }
         if let Some(task) = &self.downward.task
             && let Some(message) = task.in_words(failure.message())

@@ -6,6 +6,11 @@ use std::time::Duration;
 
 use mcp_vary::json::edit;
 use mcp_vary::variant::VariantId;
+use mcp_vary_catalog::link_index::Origin;
+use mcp_vary_catalog::name_rewriter::Words;
+use mcp_vary_catalog::uri_rewriter;
+use mcp_vary_results::shaper::Shape;
+use mcp_vary_results::{ResourceRule, are_about_contents};
 use mcp_vary_view::UriMap;
 use mcp_vary_wire::era::{self, Caching};
 use mcp_vary_wire::response::{self, Failure, Reply};
@@ -16,14 +21,9 @@ use super::Step;
 use crate::call::Undeclared;
 use crate::client::Client;
 use crate::lasting::Lasting;
-use crate::links::Origin;
-use crate::results::{ResourceRule, are_about_contents};
 use crate::rounds::{self, Seal, asks_for_input};
 use crate::route::{Action, TaskAction};
-use crate::shape::Shape;
 use crate::tasks::{RESULT, TaskNames};
-use crate::uris;
-use crate::words::Words;
 
 /// What is needed to turn the server's answer into the client's.
 #[derive(Debug)]
@@ -284,7 +284,7 @@ pub(crate) fn retold<'a>(result: &'a str, parts: &Parts<'_>) -> Cow<'a, str> {
         None => Cow::Borrowed(result),
     };
     let told = match parts.uris {
-        Some(uris) => then(told, |told| uris::of_the_view(uris, told)),
+        Some(uris) => then(told, |told| uri_rewriter::of_the_view(uris, told)),
         None => told,
     };
     let shaped = match parts.shape {

@@ -11,12 +11,13 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use mcp_vary::feature::{FeatureTag, Features, Format, Verbosity};
 use mcp_vary_base::memo::Memo;
+use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::client_name::ClientName;
 use mcp_vary_wire::revision::Revision;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use super::{ClientId, Fixed, NO_CLASS};
+use super::{Fixed, NO_CLASS};
 
 /// What sessions that agreed on the same have in common.
 #[derive(Debug)]

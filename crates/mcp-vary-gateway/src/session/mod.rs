@@ -5,6 +5,8 @@
 //! were used lately without opening their ids, and knows what was deleted; [`Sessions`] is both together.
 //! This file is one session: the log level, and what exists only while a request or a stream is open.
 
+use mcp_vary_wire::client_id::ClientId;
+
 mod id;
 mod outbox;
 mod sessions;
@@ -93,10 +95,6 @@ impl Active {
         }
     }
 }
-
-/// Tells the clients of a gateway apart, so that what belongs to one reaches no other. That of a session
-/// is sealed in its id.
-pub(crate) type ClientId = u64;
 
 const NO_LEVEL: u8 = u8::MAX;
 /// The room for requests that a session keeps when none is in flight, so that one after the other

@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_vary_base::environment::Outside;
+use mcp_vary_wire::client_id::ClientId;
 
 use super::id::{Agreed, Keys, Own, Unchecked};
 use super::table::Table;
-use super::{ClientId, Fixed, Session, lock};
-use crate::config::Config;
+use super::{Fixed, Session, lock};
+use crate::settings::config::Config;
 
 /// The sessions of a gateway.
 pub(crate) struct Sessions {

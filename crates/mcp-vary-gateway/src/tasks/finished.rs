@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mcp_vary::json;
 use mcp_vary::variant::Date;
 use mcp_vary_base::environment::Outside;
+use mcp_vary_wire::client_id::ClientId;
 
 use super::is_failed_call;
-use crate::session::ClientId;
 
 /// The results that are kept.
 ///

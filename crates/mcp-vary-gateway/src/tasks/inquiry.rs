@@ -5,11 +5,11 @@ use std::sync::Arc;
 use mcp_vary::json;
 use mcp_vary::json::edit;
 use mcp_vary_upstream::{Line, Owner, Request, Subscription, UpstreamError};
+use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::response::Failure;
 use mcp_vary_wire::task_dialect::gives_core_form;
 
 use super::string;
-use crate::session::ClientId;
 
 /// What it takes to ask, each time anew and with no place at the server in between.
 #[derive(Clone, Debug)]

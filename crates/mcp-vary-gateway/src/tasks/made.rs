@@ -6,13 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use bytes::Bytes;
 use mcp_vary::json::edit;
 use mcp_vary_upstream::Subscription;
+use mcp_vary_wire::client_id::ClientId;
 use mcp_vary_wire::era::PROGRESS_TOKEN;
 
 use super::inquiry::{is_over, status};
 use super::{Teller, related};
 use crate::client::Client;
 use crate::notify::{Audience, SourceId};
-use crate::session::{ClientId, Session};
+use crate::session::Session;
 
 /// Of each task who had it made, so that what a server tells of it, or lists, reaches nobody else.
 ///

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use mcp_vary::json::edit;
+use mcp_vary_catalog::link_index::Links;
 
 use super::{Forms, renamed};
-use crate::links::Links;
 use crate::running::{Retelling, retold};
 
 /// What it takes to tell one client of one task: as `tasks/get` would.

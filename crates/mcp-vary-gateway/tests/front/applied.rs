@@ -1,6 +1,6 @@
 //! Who is told what was applied to a result, and what was applied before.
 
-use mcp_vary_gateway::config::{PromptRules, ResourceRules, ResultRules, Source};
+use mcp_vary_config::{Source, read_prompts, read_resources, read_results};
 use mcp_vary_gateway::{Config, Outside};
 use serde_json::{Value, json};
 
@@ -62,9 +62,9 @@ fn params(method: &str) -> Value {
 /// Rules about all of it, for whoever declares anything.
 fn ruled(mut config: Config) -> Config {
     let results = "- {project: '{rows}', markdown: 'Rows.', text: 'Rows.', hints: ['Look twice.']}";
-    config.results = ResultRules::read(results).unwrap();
-    config.told_resources = ResourceRules::read("- {when: '*', as: markdown}").unwrap();
-    config.told_prompts = PromptRules::read("- {text: 'Plan it well.'}").unwrap();
+    config.results = read_results(results).unwrap();
+    config.told_resources = read_resources("- {when: '*', as: markdown}").unwrap();
+    config.told_prompts = read_prompts("- {text: 'Plan it well.'}").unwrap();
     config
 }
 

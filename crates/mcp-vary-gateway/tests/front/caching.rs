@@ -1,6 +1,6 @@
 //! What clients may cache of a server that allows everybody to cache everything, where variants are off.
 
-use mcp_vary_gateway::config::ResourceRules;
+use mcp_vary_config::read_resources;
 use mcp_vary_gateway::{ClientRule, Config, Pattern};
 use mcp_vary_view::Dialect;
 use mcp_vary_wire::revision::Era;
@@ -90,7 +90,7 @@ async fn where_all_clients_are_served_alike_the_servers_word_stands() {
 async fn a_resource_that_a_rule_is_about_is_kept_by_nobody() {
     let house = house(|config| {
         let rules = "- {uris: [\"map:*\"], as: geo-markdown}";
-        config.told_resources = ResourceRules::read(rules).unwrap();
+        config.told_resources = read_resources(rules).unwrap();
     })
     .await;
     for uri in ["map:a", "dir:all"] {

@@ -22,7 +22,7 @@ fn process() -> Config {
 async fn responses_that_nobody_asked_for_are_logged_ever_more_rarely() {
     let house = House::start().await;
     let mut client = Legacy::open(&house, "2025-11-25", &json!({"roots": {}})).await;
-    let (log, _listening) = Log::listen("mcp_vary_gateway", Level::WARN);
+    let (log, _listening) = Log::listen("mcp_vary", Level::WARN);
     for id in 0..100 {
         let stray = json!({"jsonrpc": "2.0", "id": id, "result": {}});
         let post = Post::of(&client.session, stray.to_string());
@@ -44,7 +44,7 @@ async fn calls_that_fail_one_after_the_other_are_logged_ever_more_rarely() {
     });
     let house = House::behind_one(peer.await, |config| config).await;
     let mut client = Legacy::open(&house, "2025-11-25", &json!({})).await;
-    let (log, _listening) = Log::listen("mcp_vary_gateway", Level::WARN);
+    let (log, _listening) = Log::listen("mcp_vary", Level::WARN);
     for _ in 0..100 {
         let answer = client.ask("tools/call", tool("say")).await.json();
         assert!(answer["error"].is_object(), "{answer}");
@@ -93,7 +93,7 @@ async fn a_process_that_asks_without_reading_loses_its_connection() {
     let gateway = Gateway::start(config).await.unwrap();
     let (address, _) = serve(&gateway).await;
     let mut client = Legacy::at(address, "2025-11-25", &json!({"elicitation": {}})).await;
-    let (log, _listening) = Log::listen("mcp_vary_gateway", Level::DEBUG);
+    let (log, _listening) = Log::listen("mcp_vary", Level::DEBUG);
     let mut flood = tool("flood");
     flood["arguments"] = json!({"requests": 200_000});
     let answer = soon(client.ask("tools/call", flood)).await.json();

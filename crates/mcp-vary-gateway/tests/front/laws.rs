@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use mcp_vary::json::{Json, Members, elements};
 use mcp_vary::shape::META_APPLIED;
 use mcp_vary::variant::ServerVariant;
+use mcp_vary_config::read_results;
 use mcp_vary_gateway::VariantConfig;
-use mcp_vary_gateway::config::ResultRules;
 use mcp_vary_view::ResultFields;
 use mcp_vary_wire::revision::Era;
 use proptest::prelude::*;
@@ -75,7 +75,7 @@ impl Told {
         let tools = tools(batch);
         let said = Arc::clone(&says);
         let peer = Peer::start(move |seen| answer(server, &tools, &said.lock().unwrap(), seen));
-        let read = ResultRules::read(rules).unwrap();
+        let read = read_results(rules).unwrap();
         let variant = |(id, fields)| {
             let id: &str = id;
             let mut variant = VariantConfig::new(ServerVariant::new(id.parse().unwrap(), "x"));

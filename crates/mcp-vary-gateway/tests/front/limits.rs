@@ -1,6 +1,6 @@
 //! Results within the limits that the operator sets.
 
-use mcp_vary_gateway::config::ResultRules;
+use mcp_vary_config::read_results;
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
@@ -40,7 +40,7 @@ fn answer(seen: &Seen) -> Option<Reply> {
 }
 
 async fn house(rules: &str) -> House {
-    let rules = ResultRules::read(rules).unwrap();
+    let rules = read_results(rules).unwrap();
     House::behind_one(Peer::start(answer).await, |mut config| {
         config.results = rules;
         config

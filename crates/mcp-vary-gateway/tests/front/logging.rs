@@ -7,7 +7,7 @@ use crate::log::Log;
 use crate::seed::{EXTENSION, operated, params};
 use crate::support::{House, Legacy, Post, Way, features, modern};
 
-const NEGOTIATED: &str = "mcp_vary_gateway::negotiated";
+const NEGOTIATED: &str = "mcp_vary_results::negotiation_log";
 
 /// CN-21: which tags there were, which were ignored and why, and what was chosen, of every kind of content.
 #[tokio::test]
@@ -148,7 +148,7 @@ async fn all_ways(house: &House, declared: &Value) {
 #[tokio::test]
 async fn the_log_is_bounded_and_harmless() {
     let house = operated().await;
-    let (log, _listening) = Log::listen("mcp_vary_gateway", Level::TRACE);
+    let (log, _listening) = Log::listen("mcp_vary", Level::TRACE);
     all_ways(&house, &hostile()).await;
     let said = log.take();
     let declared = said
@@ -222,7 +222,7 @@ async fn tags_without_room_in_a_session_are_counted_and_warned_of() {
 async fn selections_and_refusals_of_variants_are_logged() {
     let house = House::start().await;
     let mut http = house.connect().await;
-    let listen = || Log::listen("mcp_vary_gateway::", Level::DEBUG);
+    let listen = || Log::listen("mcp_vary", Level::DEBUG);
     let about = |log: &Log| -> Vec<String> {
         let lines = log.take().into_iter();
         lines

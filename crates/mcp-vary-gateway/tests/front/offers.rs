@@ -1,6 +1,6 @@
 //! Variants of an operator's file, from what is written there to what clients are offered and get.
 
-use mcp_vary_gateway::config::Source;
+use mcp_vary_config::Source;
 use mcp_vary_gateway::{Config, Outside};
 use serde_json::{Value, json};
 

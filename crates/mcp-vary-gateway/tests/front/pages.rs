@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 
-use mcp_vary_gateway::config::Source;
+use mcp_vary_config::Source;
 use mcp_vary_gateway::{Config, Target, UpstreamConfig};
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use mcp_vary_gateway::config::Source;
+use mcp_vary_config::Source;
 use mcp_vary_gateway::{
     Base, Choosing, Config, Gateway, Naming, ReloadError, Target, UpstreamConfig,
 };

@@ -1,6 +1,6 @@
 //! Results as the operator has them told.
 
-use mcp_vary_gateway::config::ResultRules;
+use mcp_vary_config::read_results;
 use serde_json::{Value, json};
 use tracing::Level;
 
@@ -47,7 +47,7 @@ fn answer(seen: &Seen) -> Option<Reply> {
 }
 
 async fn house(rules: &str) -> House {
-    let rules = ResultRules::read(rules).unwrap();
+    let rules = read_results(rules).unwrap();
     House::behind_one(Peer::start(answer).await, |mut config| {
         config.results = rules;
         config
@@ -281,7 +281,7 @@ async fn what_takes_too_much_is_stopped() {
             json!({"project": "[range(300000) | \"0123456789012345678901234567890123456789\"]"}),
         ),
     ] {
-        let (log, _guard) = Log::listen("mcp_vary_gateway", Level::WARN);
+        let (log, _guard) = Log::listen("mcp_vary", Level::WARN);
         let house = house(&json!([rule]).to_string()).await;
         let told = result(&house, &["human", "sampling"], "list").await;
         assert!(texts(&told)[0].contains("longer"), "{rule}: {told}");

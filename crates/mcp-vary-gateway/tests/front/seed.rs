@@ -6,7 +6,7 @@
 //! stands alone for clients that declared both `agent` and `format=json`; `instructions` and lists are the
 //! same for all; a prompt's message has one block.
 
-use mcp_vary_gateway::config::{PromptRules, ResourceRules, ResultRules, Source};
+use mcp_vary_config::{Source, read_prompts, read_resources, read_results};
 use mcp_vary_gateway::{Config, Outside};
 use serde_json::{Value, json};
 use tracing::Level;
@@ -88,9 +88,9 @@ const PROMPTS: &str = r#"
 /// With what the operator of the weather service says of hints, maps and prompts.
 pub(crate) async fn operated() -> House {
     House::behind_one(Peer::start(answer).await, |mut config| {
-        config.results = ResultRules::read(RESULTS).unwrap();
-        config.told_resources = ResourceRules::read(RESOURCES).unwrap();
-        config.told_prompts = PromptRules::read(PROMPTS).unwrap();
+        config.results = read_results(RESULTS).unwrap();
+        config.told_resources = read_resources(RESOURCES).unwrap();
+        config.told_prompts = read_prompts(PROMPTS).unwrap();
         config
     })
     .await
@@ -266,7 +266,7 @@ async fn who_says_nothing_usable_gets_the_servers_default() {
         for way in Way::ALL {
             // Its own, since what was read once is not read again.
             let house = operated().await;
-            let (log, _listening) = Log::listen("mcp_vary_gateway::negotiated", Level::WARN);
+            let (log, _listening) = Log::listen("mcp_vary_results::negotiation_log", Level::WARN);
             let answer = way.text(&house, &declared, CALL, params(CALL)).await;
             let expected = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{}}}"#, unshaped(way));
             assert_eq!(answer, expected, "{way:?} {declared}");

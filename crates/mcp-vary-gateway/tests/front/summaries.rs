@@ -1,6 +1,6 @@
 //! Results whose text says something else than their structure, for clients that negotiate.
 
-use mcp_vary_gateway::config::ResultRules;
+use mcp_vary_config::read_results;
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
@@ -131,7 +131,7 @@ async fn an_agent_that_asks_for_json_keeps_the_words_of_a_tool_with_an_interface
 #[tokio::test]
 async fn hints_are_not_lost_to_who_asks_for_json_alone() {
     let house = House::behind_one(Peer::start(answer).await, |mut config| {
-        config.results = ResultRules::read("- {hints: [take a jacket]}").unwrap();
+        config.results = read_results("- {hints: [take a jacket]}").unwrap();
         config
     })
     .await;

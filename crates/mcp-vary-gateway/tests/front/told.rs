@@ -1,6 +1,6 @@
 //! Resources and prompts as the operator has them told.
 
-use mcp_vary_gateway::config::{PromptRules, ResourceRules};
+use mcp_vary_config::{read_prompts, read_resources};
 use serde_json::{Value, json};
 
 use crate::http_peer::{Peer, Reply, Seen};
@@ -54,8 +54,8 @@ const PROMPTS: &str = r#"
 
 async fn house() -> House {
     House::behind_one(Peer::start(answer).await, |mut config| {
-        config.told_resources = ResourceRules::read(RESOURCES).unwrap();
-        config.told_prompts = PromptRules::read(PROMPTS).unwrap();
+        config.told_resources = read_resources(RESOURCES).unwrap();
+        config.told_prompts = read_prompts(PROMPTS).unwrap();
         config
     })
     .await

@@ -399,7 +399,7 @@ async fn asking_a_server_says_nothing_at_the_default_level() {
     for is_program in [false, true] {
         let server = Server::new(Era::Legacy, is_program).await;
         let house = server.house().await;
-        let (log, _listening) = Log::listen("mcp_vary_gateway", Level::WARN);
+        let (log, _listening) = Log::listen("mcp_vary", Level::WARN);
         for method in ["prompts/list", "resources/list", "tools/list"] {
             ask(&house, Way::StdioLegacy, method, json!({})).await;
         }

@@ -1,8 +1,8 @@
 //! Resources under the URIs of a variant: what is listed, asked for, pointed to and said of failures.
 
 use mcp_vary::variant::ServerVariant;
+use mcp_vary_config::read_resources;
 use mcp_vary_gateway::VariantConfig;
-use mcp_vary_gateway::config::ResourceRules;
 use mcp_vary_view::ResourceOverride;
 use serde_json::{Value, json};
 
@@ -315,7 +315,7 @@ async fn failures_speak_of_the_variants_uris() {
 #[tokio::test]
 async fn what_is_told_otherwise_has_the_variants_uri() {
     let rules = "- {uris: ['doc:index'], template: 'at {{ uri }}', type: text/markdown}";
-    let told = ResourceRules::read(rules).unwrap();
+    let told = read_resources(rules).unwrap();
     let house = House::behind_one(server().await, |mut config| {
         config.told_resources = told;
         config.with_variants_of(variants()).unwrap()

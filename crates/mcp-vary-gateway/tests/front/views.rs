@@ -1,7 +1,7 @@
 //! Variants as an operator configures them: what each shows, and what becomes of calls to it.
 
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_gateway::config::Source;
+use mcp_vary_config::Source;
 use mcp_vary_gateway::{Base, Target, UpstreamConfig, VariantConfig};
 use mcp_vary_view::{
     ArgumentOverride, Description, Dialect, PromptOverride, ResourceOverride, ResultFields,

@@ -15,6 +15,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::ResponseFuture;
 use mcp_vary_wire::headers::SESSION_ID;
+use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::server_message::{self, Frame};
 use tokio::time::Instant;
 
@@ -28,7 +29,7 @@ use crate::handshake::is_modern_error;
 use crate::http::call_table::Flight;
 use crate::http::response::is_stream;
 use crate::http::side_channel::Aside;
-use crate::message::{Answer, Event, Kind, Message, Purpose, RESOURCE_UPDATED};
+use crate::message::{Answer, Event, Message, Purpose, RESOURCE_UPDATED};
 
 /// What is asked; kept to ask again where the server did not run it.
 #[derive(Debug)]

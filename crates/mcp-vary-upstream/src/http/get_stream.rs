@@ -10,6 +10,7 @@ use http::header::ACCEPT;
 use http::{HeaderMap, Method, Response, StatusCode};
 use hyper::body::Incoming;
 use mcp_vary_wire::counters::Counter;
+use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::sanitize::excerpt;
 use mcp_vary_wire::server_message::{self, Frame};
@@ -21,7 +22,7 @@ use super::stream::{Bookmark, Read, Stream};
 use super::{Connection, LAST_EVENT_ID, STREAM};
 use crate::http::response::is_stream;
 use crate::list_changes::may_pass;
-use crate::message::{Event, Kind, LOG_MESSAGE};
+use crate::message::{Event, LOG_MESSAGE};
 
 impl Connection {
     /// Tells a notification that names no call to the client that it must be for; `false` when nobody can tell.

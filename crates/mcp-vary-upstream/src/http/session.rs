@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue};
 use mcp_vary_wire::headers::{SESSION_ID, VERSION};
+use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::log_level::level_name;
 use mcp_vary_wire::revision::Era;
 use mcp_vary_wire::revision::Revision;
@@ -12,7 +13,7 @@ use mcp_vary_wire::revision::Revision;
 use super::exchange::Exchange;
 use super::{Connection, JSON, JSON_OR_STREAM};
 use crate::error::UpstreamError;
-use crate::message::{Event, Kind};
+use crate::message::Event;
 
 /// A session of the endpoint, or for a modern one the headers alone.
 #[derive(Debug)]

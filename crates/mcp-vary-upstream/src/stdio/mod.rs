@@ -23,7 +23,7 @@ use super::config::Limits;
 use super::error::UpstreamError;
 use super::mailbox::{Budget, Mailbox};
 use super::message::{
-    Answer, Event, Kind, LOG_MESSAGE, Message, Purpose, RESOURCE_UPDATED, Request, cancel_params,
+    Answer, Event, LOG_MESSAGE, Message, Purpose, RESOURCE_UPDATED, Request, cancel_params,
 };
 use super::secrets::Secrets;
 use crate::liveness::Life;
@@ -31,6 +31,7 @@ use crate::server_requests::{Asking, Back, ServerRequest};
 use crate::stdio::in_flight_calls::{Flight, Flights};
 use mcp_vary_base::log_backoff::LogBackoff;
 use mcp_vary_wire::counters::{Counter, Counters};
+use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::sanitize::excerpt;
 use mcp_vary_wire::server_message::{self, Frame};
 use mcp_vary_wire::task_dialect::TASK_STATUS;

@@ -1,6 +1,8 @@
 //! The resources and tasks of a server that somebody is subscribed to: asked for once, however many that are, and
 //! asked for again whenever the server is another connection or session.
 
+use mcp_vary_wire::methods::SUBSCRIBE;
+
 mod legacy;
 mod modern;
 mod task;
@@ -228,12 +230,9 @@ async fn keep_one(topic: Topic, upstream: &Arc<Upstream>, shared: &Shared) -> In
 /// Whether the server may tell of `topic`: it declares so, or is legacy and was not seen to lack the method.
 fn may_offer(topic: Topic, upstream: &Upstream, shared: &Shared) -> bool {
     let is_resource = topic == Topic::Resources && upstream.hello().era() == Era::Legacy;
-    let may_have = || shared.learned.has_undeclared(SUBSCRIBE) != Some(false);
+    let may_have = || shared.learned.undeclared().has(SUBSCRIBE) != Some(false);
     topic.is_offered(upstream.hello()) || is_resource && may_have()
 }
-
-/// The method by which a legacy server is subscribed to a resource.
-pub const SUBSCRIBE: &str = "resources/subscribe";
 
 async fn refuse_all(subscriptions: &Subscriptions) -> Infallible {
     let mut changes = subscriptions.changes.subscribe();

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http::StatusCode;
+use mcp_vary_wire::list_kind::Kind;
 use mcp_vary_wire::revision::Era;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
@@ -14,7 +15,7 @@ use super::backoff::{Backoff, rounded};
 use super::{Shared, State, Topic, subscriptions};
 use crate::chain::REFUSAL;
 use crate::error::{ConnectError, UpstreamError};
-use crate::message::{Event, Kind};
+use crate::message::Event;
 use crate::supervised::health::{self, Verdict};
 use crate::{Link, Target, Upstream};
 

@@ -16,7 +16,7 @@ mod index;
 mod left_out;
 mod limits;
 mod markdown;
-mod part;
+pub mod part;
 mod schema;
 mod text;
 mod tokens;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcp_vary_gateway::config::Source;
+use mcp_vary_config::Source;
 use mcp_vary_gateway::{Gateway, Outside};
 use serde_json::{Value, json};
 use tokio::io::{

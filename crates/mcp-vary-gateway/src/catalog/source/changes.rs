@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use mcp_vary_upstream::{Event, Kind};
+use mcp_vary_catalog::listing::ListKind;
+use mcp_vary_upstream::Event;
+use mcp_vary_wire::list_kind::Kind;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
-
-use crate::catalog::listing::ListKind;
 
 /// The lists and resources of a server that changed.
 #[derive(Debug)]

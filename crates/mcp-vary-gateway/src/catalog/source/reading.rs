@@ -6,6 +6,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use mcp_vary_catalog::listing::{ListKind, Listing};
+use mcp_vary_catalog::server_snapshot::Told;
 use mcp_vary_upstream::Upstream;
 use mcp_vary_wire::handshake::Hello;
 use mcp_vary_wire::response::Failure;
@@ -14,8 +16,8 @@ use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
 use super::changes::News;
-use super::{PATIENCE, PAUSE, Source, Told};
-use crate::catalog::listing::{ListKind, Listing};
+use super::{PATIENCE, PAUSE, Source};
+use crate::catalog::list_reading;
 
 impl Source {
     /// Reads lists; which of them are other than before.
@@ -108,7 +110,8 @@ impl Source {
     fn postpone(&self, kind: ListKind) {
         let _replacing = self.replacing();
         let mut told = (*self.told()).clone();
-        told.expires.insert(kind, Instant::now() + 2 * PATIENCE);
+        told.expires
+            .insert(kind, (Instant::now() + 2 * PATIENCE).into_std());
         self.told.store(Arc::new(told));
     }
 
@@ -143,7 +146,7 @@ impl Source {
         let (server, list) = (self.name(), kind.method());
         let limit = self.line.config().limits.handshake;
         let views = self.views.load(Ordering::Relaxed);
-        let reading = tokio::time::timeout(limit, Listing::read(upstream, kind, views));
+        let reading = tokio::time::timeout(limit, list_reading::read(upstream, kind, views));
         let listing = reading.await.unwrap_or_else(|_| {
             let limit = limit.as_secs();
             let why = format!("server `{server}` did not answer {list} within {limit} s");
@@ -166,7 +169,9 @@ impl Source {
         let _replacing = self.replacing();
         let mut told = (*self.told()).clone();
         match life {
-            Some(life) => told.expires.insert(kind, Instant::now() + life),
+            Some(life) => told
+                .expires
+                .insert(kind, (Instant::now() + life).into_std()),
             None => told.expires.remove(&kind),
         };
         match &listing {

@@ -5,13 +5,15 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use mcp_vary_catalog::listing::{ListKind, Listing};
+use mcp_vary_catalog::server_snapshot::Told;
 use mcp_vary_upstream::Upstream;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, info};
 
+use super::Source;
 use super::reading::expiry;
-use super::{Source, Told};
-use crate::catalog::listing::{ListKind, Listing};
+use crate::catalog::list_reading;
 
 /// The lists that clients asked for although the server does not declare them.
 #[derive(Debug, Default)]
@@ -26,17 +28,6 @@ pub(super) struct Requested {
 const WAIT: Duration = Duration::from_secs(1);
 /// A server that has not answered by then does not have the list.
 const LIMIT: Duration = Duration::from_secs(10);
-
-impl Told {
-    /// The lists that the server declares, or turned out to have.
-    pub(super) fn offered(&self) -> BTreeSet<ListKind> {
-        let declared = self.declared();
-        let is_offered = |kind: &ListKind| {
-            declared.contains(kind.capability()) || self.undeclared.get(kind) == Some(&true)
-        };
-        ListKind::ALL.into_iter().filter(is_offered).collect()
-    }
-}
 
 impl Source {
     /// Whether it is not known yet if the server has a list that it does not declare.
@@ -85,12 +76,12 @@ impl Source {
             return;
         }
         let (learned, method) = (self.line.learned(), kind.method());
-        let known = learned.has_undeclared(method);
+        let known = learned.undeclared().has(method);
         let has = match known {
             Some(has) => has,
             None => {
                 let listing = self.read_undeclared(upstream, kind).await;
-                learned.note_undeclared(method, listing.is_some());
+                learned.undeclared().note(method, listing.is_some());
                 self.take_listing(upstream, kind, listing).await
             }
         };
@@ -109,7 +100,7 @@ impl Source {
         let (server, list) = (self.name(), kind.method());
         let limit = LIMIT.min(self.line.config().limits.handshake);
         let views = self.views.load(Ordering::Relaxed);
-        let listing = match timeout(limit, Listing::read(upstream, kind, views)).await {
+        let listing = match timeout(limit, list_reading::read(upstream, kind, views)).await {
             Ok(Ok(listing)) => listing,
             Ok(Err(failure)) => {
                 let error = failure.message();
@@ -164,7 +155,7 @@ impl Source {
     /// What is known of lists that the server does not declare, on a connection to it that was just made. What it had
     /// `before`, as another version, it is asked for again.
     pub(super) fn known_undeclared(&self, before: &Told) -> BTreeMap<ListKind, bool> {
-        let learned = self.line.learned().undeclared();
+        let learned = self.line.learned().undeclared().all();
         let known = ListKind::ALL.into_iter();
         let known = known.filter_map(|kind| Some((kind, *learned.get(kind.method())?)));
         let known: BTreeMap<_, _> = known.collect();

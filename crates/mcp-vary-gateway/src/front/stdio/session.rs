@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use mcp_vary_catalog::selection::variant_selection::Told;
 use mcp_vary_wire::params::Params;
 use mcp_vary_wire::response::{self, Failure};
 use mcp_vary_wire::revision::Revision;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Connection;
-use crate::choose::Told;
 use crate::client::Client;
 use crate::session::Session;
 use crate::setup::Setup;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use mcp_vary_base::memory_budget::Lease;
+use mcp_vary_catalog::selection::variant_selection::Told;
 use mcp_vary_wire::envelope::Message;
 use mcp_vary_wire::params::Params;
 use tokio::sync::mpsc;
@@ -12,7 +13,6 @@ use tracing::debug;
 
 use super::{Connection, WAITING};
 use crate::call::carry;
-use crate::choose::Told;
 use crate::client::Client;
 use crate::front::batch;
 use crate::notify::Listener;

@@ -8,11 +8,12 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use mcp_vary::json;
+use mcp_vary_wire::methods::SUBSCRIBE;
 use mcp_vary_wire::response::{Failure, METHOD_NOT_FOUND};
 use mcp_vary_wire::sanitize::excerpt;
 use tokio::sync::watch;
 
-use super::{Refused, SUBSCRIBE, Shared, Topic, may_offer, refuse_all};
+use super::{Refused, Shared, Topic, may_offer, refuse_all};
 use crate::message::{Event, Request};
 use crate::{Answer, Upstream, UpstreamError};
 
@@ -101,7 +102,7 @@ fn take_in(
     match (ask, outcome) {
         (Ask::Subscribe(uri), Ok(())) => {
             if !Topic::Resources.is_offered(upstream.hello()) {
-                shared.learned.note_undeclared(SUBSCRIBE, true);
+                shared.learned.undeclared().note(SUBSCRIBE, true);
             }
             shared.hold(Topic::Resources, upstream, &uri);
             held.insert(uri);
@@ -111,7 +112,7 @@ fn take_in(
             tracing::debug!(server, why, "subscription refused");
             let is_lacking = Failure::told_by_upstream(error).code() == METHOD_NOT_FOUND;
             if is_lacking && !Topic::Resources.is_offered(upstream.hello()) {
-                shared.learned.note_undeclared(SUBSCRIBE, false);
+                shared.learned.undeclared().note(SUBSCRIBE, false);
             }
             shared
                 .of(Topic::Resources)

@@ -1,0 +1,159 @@
+//! One item of the merged list: what clients call it, and where it comes from.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use mcp_vary::json::Members;
+use mcp_vary::json::edit;
+use mcp_vary::shape::ToolFacts;
+use mcp_vary_results::Output;
+use mcp_vary_view::Hints;
+use mcp_vary_wire::headers::{ParamHeader, param_headers};
+use mcp_vary_wire::revision::Era;
+use tracing::warn;
+
+use super::listing::ListKind;
+use crate::listing;
+
+/// One item as clients see it in `standard`, and where it comes from.
+///
+/// For as long as its server says the same of it, it is the same item: what variants make of it is kept with
+/// it.
+#[derive(Clone, Debug)]
+pub struct Item {
+    pub id: Arc<str>,
+    pub json: Arc<str>,
+    /// The item as the server wrote it.
+    written: Arc<str>,
+    pub place: Place,
+    pub maker: Maker,
+    /// What a tool says beside its words; of other items nothing is read.
+    pub tool: Option<OwnTool>,
+}
+
+/// What is known of a server that decides how its items are shown.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Maker {
+    pub era: Era,
+    /// Whether a call may become a task where a legacy client wishes for one, of which the server's own list
+    /// says nothing.
+    pub gives_tasks: bool,
+}
+
+impl From<Era> for Maker {
+    fn from(era: Era) -> Self {
+        Self {
+            era,
+            gives_tasks: false,
+        }
+    }
+}
+
+/// Which server has something, and what it is called there.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Place {
+    /// The index of the server.
+    pub server: usize,
+    pub own: Arc<str>,
+}
+
+/// What the server's own definition says of a tool, whatever a variant makes of it.
+#[derive(Clone, Debug)]
+pub struct OwnTool {
+    pub facts: ToolFacts,
+    /// The headers that the server takes.
+    pub headers: Arc<[ParamHeader]>,
+    /// Whether calling it twice does no more than calling it once, by its own word.
+    pub idempotent: bool,
+    /// Whether it is called as a task of the core form, or not at all.
+    pub needs_task: bool,
+    pub hints: Hints,
+    pub output: Option<Arc<Output>>,
+}
+
+impl Item {
+    /// What the server at index `server` lists as `item`, which clients call `id`.
+    pub fn new(
+        kind: ListKind,
+        server: usize,
+        maker: Maker,
+        item: &listing::Item,
+        id: Arc<str>,
+    ) -> Self {
+        let json = match id == item.id {
+            true => Arc::clone(&item.json),
+            false => match edit::set(&item.json, kind.id_key(), &mcp_vary::json::string(&id)) {
+                Cow::Borrowed(_) => Arc::clone(&item.json),
+                Cow::Owned(json) => json.into(),
+            },
+        };
+        Self {
+            tool: (kind == ListKind::Tools).then(|| OwnTool::read(&id, &json)),
+            id,
+            json,
+            written: Arc::clone(&item.json),
+            place: Place {
+                server,
+                own: Arc::clone(&item.id),
+            },
+            maker,
+        }
+    }
+
+    /// Whether [`new`](Self::new) would make the same of `item`.
+    pub fn is_of(&self, server: usize, maker: Maker, item: &listing::Item, id: &str) -> bool {
+        self.place.server == server
+            && self.maker == maker
+            && *self.id == *id
+            && self.place.own == item.id
+            && self.written == item.json
+    }
+}
+
+impl OwnTool {
+    /// SDK clients hold a result against the schema that they saw first, in whichever variant that was: what
+    /// the server's own definition says counts in all.
+    fn read(name: &str, tool: &Arc<str>) -> Self {
+        let members = Members::parse(tool).unwrap_or_default();
+        let facts = ToolFacts::listed(tool);
+        Self {
+            facts,
+            output: facts.output_schema.then(|| Arc::new(Output::new(tool))),
+            headers: headers_of(name, tool),
+            idempotent: is_idempotent(&members),
+            needs_task: needs_task(&members),
+            hints: Hints::of_tool(tool),
+        }
+    }
+}
+
+/// The headers that the clients of `tool` send.
+pub fn headers_of(name: &str, tool: &str) -> Arc<[ParamHeader]> {
+    let schema = edit::get(tool, "inputSchema").unwrap_or("{}");
+    let headers = param_headers(schema).unwrap_or_else(|why| {
+        warn!(tool = name, why, "annotations of the tool ignored");
+        Vec::new()
+    });
+    headers.into()
+}
+
+/// > If `execution.taskSupport` is `"required"`, clients MUST invoke the tool as a task.
+/// > (MCP 2025-11-25, basic/utilities/tasks, "Tool-Level Negotiation")
+fn needs_task(tool: &Members<'_>) -> bool {
+    let execution = tool.get("execution").and_then(|it| Members::parse(it).ok());
+    execution.is_some_and(|it| it.get_str("taskSupport").as_deref() == Some("required"))
+}
+
+/// > If true, calling the tool repeatedly with the same arguments will have no additional effect on its
+/// > environment. (This property is meaningful only when `readOnlyHint == false`)
+/// > (MCP 2025-11-25, schema, `ToolAnnotations.idempotentHint`)
+fn is_idempotent(tool: &Members<'_>) -> bool {
+    let annotations = tool
+        .get("annotations")
+        .and_then(|it| Members::parse(it).ok());
+    annotations.is_some_and(|annotations| {
+        ["idempotentHint", "readOnlyHint"]
+            .iter()
+            .any(|hint| annotations.get(hint) == Some("true"))
+    })
+}

@@ -1,0 +1,35 @@
+//! What servers list, merged, and as each variant shows it; and which variant a client gets.
+//!
+//! Everything here is values: reading the lists is the gateway's work.
+
+#![expect(
+    clippy::exhaustive_enums,
+    clippy::exhaustive_structs,
+    reason = "the crates of this workspace build and match these values, and are released together"
+)]
+#![expect(
+    missing_docs,
+    reason = "fields and variants that came out of the gateway have no sentence yet"
+)]
+pub mod apps;
+pub mod catalog;
+pub mod item;
+pub mod link_index;
+pub mod list_cursor;
+pub mod listing;
+pub mod merge;
+pub mod name_rewriter;
+pub mod page;
+pub mod registry;
+pub mod resource;
+pub mod selected;
+pub mod selection;
+pub mod server_snapshot;
+pub mod shared;
+pub mod shown;
+#[cfg(test)]
+mod tests;
+pub mod unmatched;
+pub mod uri_rewriter;
+pub mod variant_config;
+pub mod view;

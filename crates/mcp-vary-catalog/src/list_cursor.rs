@@ -1,0 +1,227 @@
+//! Where a client stopped reading a list, so that it can go on in one that has changed since.
+//!
+//! A page ends between two items. Its bookmark names what stands before that place: the last items one by
+//! one, then fewer and fewer, back to the beginning. Whoever comes back goes on behind the nearest of them
+//! that is still there.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sha2::{Digest as _, Sha256};
+
+use super::item::Place;
+
+/// What tells the items of a list apart wherever they stand, in few bytes.
+///
+/// # Properties
+///
+/// Of one list each item has its own mark, be two called alike. An item keeps its mark when others come
+/// and go, when it is described otherwise, and when another replica lists it.
+#[derive(Debug, Default)]
+pub struct Marks {
+    marks: Vec<Mark>,
+    /// Where each stands; what is looked for only after a change.
+    places: OnceLock<BTreeMap<Mark, usize>>,
+}
+
+/// Two of 100,000 items are alike in one of 200 lists; then a page is repeated or missed at worst.
+type Mark = [u8; 5];
+
+impl Marks {
+    /// The marks of items, by the name of each one's server and by where it comes from.
+    pub fn new<'a>(items: impl Iterator<Item = (&'a str, &'a Place)>) -> Self {
+        let mut times: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+        let marks = items.map(|(server, place)| {
+            let time = times.entry((server, &place.own)).or_default();
+            *time += 1;
+            mark(server, &place.own, *time)
+        });
+        Self {
+            marks: marks.collect(),
+            places: OnceLock::new(),
+        }
+    }
+
+    /// The bookmark before the item at `next`.
+    pub fn bookmark(&self, next: usize) -> String {
+        let next = next.min(self.marks.len());
+        let marks: Vec<u8> = landmarks(next).flat_map(|at| self.marks[at]).collect();
+        format!("{next}.{}", URL_SAFE_NO_PAD.encode(marks))
+    }
+
+    /// The item to go on with; `None` when `bookmark` is none.
+    ///
+    /// # Properties
+    ///
+    /// As long as the items that remain keep their order, none of them that stood behind the bookmark is
+    /// skipped. One is repeated only if the last four before it have gone.
+    pub fn find(&self, bookmark: &str) -> Option<usize> {
+        let (next, marks) = bookmark.split_once('.')?;
+        let next: usize = next.parse().ok()?;
+        let marks = URL_SAFE_NO_PAD.decode(marks).ok()?;
+        let (marks, []) = marks.as_chunks::<MARK>() else {
+            return None;
+        };
+        let Some(last) = marks.first() else {
+            return (next == 0).then_some(0);
+        };
+        let before = next.checked_sub(1)?;
+        if self.marks.get(before) == Some(last) {
+            return Some(next);
+        }
+        let places = self.places.get_or_init(|| {
+            let marks = self.marks.iter().copied().enumerate();
+            marks.map(|(at, mark)| (mark, at)).collect()
+        });
+        let nearest = marks.iter().find_map(|mark| places.get(mark));
+        Some(nearest.map_or(0, |at| at + 1))
+    }
+}
+
+/// The items before `next` that its bookmark names, the nearest first.
+fn landmarks(next: usize) -> impl Iterator<Item = usize> {
+    let near = 1..=NEAR;
+    let far = std::iter::successors(Some(2 * NEAR), |back| back.checked_mul(2));
+    near.chain(far)
+        .map_while(move |back| next.checked_sub(back))
+}
+
+/// How many items are named one by one.
+const NEAR: usize = 4;
+const MARK: usize = size_of::<Mark>();
+
+fn mark(server: &str, own: &str, time: u32) -> Mark {
+    let mut digest = Sha256::new();
+    for part in [server, own] {
+        digest.update((part.len() as u64).to_be_bytes());
+        digest.update(part.as_bytes());
+    }
+    digest.update(time.to_be_bytes());
+    let digest = digest.finalize();
+    let mut mark = [0; MARK];
+    mark.copy_from_slice(&digest[..MARK]);
+    mark
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Items by server and name; `a0` is the item `0` of the server `a`.
+    fn marks(items: &[(u8, u8)]) -> Marks {
+        let places: Vec<_> = items
+            .iter()
+            .map(|(server, item)| {
+                let place = Place {
+                    server: usize::from(*server),
+                    own: item.to_string().into(),
+                };
+                (server.to_string(), place)
+            })
+            .collect();
+        Marks::new(places.iter().map(|(server, place)| (&**server, place)))
+    }
+
+    /// What a client reads page by page of a list that `list` tells for each page, by its number and by what
+    /// was read last.
+    fn read(size: usize, list: impl Fn(usize, Option<(u8, u8)>) -> Vec<(u8, u8)>) -> Vec<(u8, u8)> {
+        let (mut read, mut next) = (Vec::new(), None);
+        for turn in 0.. {
+            let list = list(turn, read.last().copied());
+            let marks = marks(&list);
+            let first = next.map_or(0, |bookmark: String| marks.find(&bookmark).unwrap());
+            let last = (first + size).min(list.len());
+            read.extend(&list[first..last]);
+            if last == list.len() {
+                break;
+            }
+            next = Some(marks.bookmark(last));
+        }
+        read
+    }
+
+    fn both(one: &[(u8, u8)], other: &[(u8, u8)]) -> Vec<(u8, u8)> {
+        let all: BTreeSet<_> = one.iter().chain(other).copied().collect();
+        all.into_iter().collect()
+    }
+
+    fn items() -> impl Strategy<Value = Vec<(u8, u8)>> {
+        let list = prop::collection::btree_set((0..3_u8, 0..40_u8), 0..40);
+        list.prop_map(|set| set.into_iter().collect())
+    }
+
+    proptest! {
+        /// SV-13: whatever comes and goes between two pages, nothing that stays is skipped.
+        #[test]
+        fn what_stays_is_read(
+            size in 1..6_usize,
+            lists in prop::collection::vec(items(), 1..12),
+            stays in items(),
+        ) {
+            let read = read(size, |turn, _| both(&lists[turn.min(lists.len() - 1)], &stays));
+            for item in &stays {
+                prop_assert!(read.contains(item), "{item:?} is missing in {read:?}");
+            }
+        }
+
+        /// SV-13: as long as what was read last stays, nothing is read twice.
+        #[test]
+        fn nothing_is_read_twice(size in 1..6_usize, lists in prop::collection::vec(items(), 1..12)) {
+            let read = read(size, |turn, last| {
+                let last: Vec<_> = last.into_iter().collect();
+                both(&lists[turn.min(lists.len() - 1)], &last)
+            });
+            let different: BTreeSet<_> = read.iter().collect();
+            prop_assert_eq!(different.len(), read.len(), "{:?}", read);
+        }
+
+        /// No text makes it panic, and only a place in the list is found.
+        #[test]
+        fn a_bookmark_is_read_or_refused(text in ".{0,40}|[0-9]{1,22}\\.[A-Za-z0-9_-]{0,30}", list in items()) {
+            let found = marks(&list).find(&text);
+            prop_assert!(found.is_none_or(|at| at <= list.len()));
+        }
+    }
+
+    #[test]
+    fn items_of_one_name_are_told_apart() {
+        let twice = [(0, 1), (0, 1), (0, 1), (1, 1)];
+        assert_eq!(read(1, |_, _| twice.to_vec()), twice);
+    }
+
+    /// Only what stood last tells where a client was; without it what is near does.
+    #[test]
+    fn what_is_gone_repeats_as_little_as_it_can() {
+        let all: Vec<(u8, u8)> = (0..40).map(|item| (0, item)).collect();
+        let bookmark = marks(&all).bookmark(20);
+        let without = |gone: std::ops::Range<u8>| {
+            let rest = all.iter().filter(|(_, item)| !gone.contains(item)).copied();
+            let rest: Vec<_> = rest.collect();
+            rest.get(marks(&rest).find(&bookmark).unwrap())
+                .map(|(_, item)| *item)
+        };
+        assert_eq!(without(50..60), Some(20));
+        assert_eq!(without(0..19), Some(20));
+        assert_eq!(without(19..20), Some(20));
+        assert_eq!(without(17..23), Some(23));
+        assert_eq!(
+            without(16..20),
+            Some(13),
+            "the eighth before is the nearest that is left"
+        );
+        assert_eq!(without(5..40), None, "the fifth is a landmark");
+        assert_eq!(without(0..20), Some(20), "nothing that was read is left");
+    }
+
+    #[test]
+    fn a_bookmark_is_short() {
+        let all: Vec<(u8, u8)> = (0..200).map(|item| (0, item)).collect();
+        assert_eq!(marks(&all).bookmark(150).len(), "150.".len() + 60);
+    }
+}

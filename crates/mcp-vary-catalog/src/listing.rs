@@ -1,0 +1,129 @@
+//! What a server lists of one kind.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_vary::json::Members;
+use mcp_vary_wire::list_kind::Kind;
+
+/// The four lists of MCP.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum ListKind {
+    Tools,
+    Resources,
+    Templates,
+    Prompts,
+}
+
+impl ListKind {
+    pub const ALL: [Self; 4] = [Self::Tools, Self::Resources, Self::Templates, Self::Prompts];
+
+    /// The lists that change when a server says that `kind` did.
+    pub const fn of(kind: Kind) -> &'static [Self] {
+        match kind {
+            Kind::Tools => &[Self::Tools],
+            Kind::Resources => &[Self::Resources, Self::Templates],
+            Kind::Prompts => &[Self::Prompts],
+        }
+    }
+
+    /// What changes with the list.
+    pub const fn kind(self) -> Kind {
+        match self {
+            Self::Tools => Kind::Tools,
+            Self::Resources | Self::Templates => Kind::Resources,
+            Self::Prompts => Kind::Prompts,
+        }
+    }
+
+    pub const fn method(self) -> &'static str {
+        match self {
+            Self::Tools => "tools/list",
+            Self::Resources => "resources/list",
+            Self::Templates => "resources/templates/list",
+            Self::Prompts => "prompts/list",
+        }
+    }
+
+    /// The member of the result that holds the items.
+    pub const fn items_key(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+            Self::Prompts => "prompts",
+        }
+    }
+
+    /// The capability without which a server has no such list.
+    pub const fn capability(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Resources | Self::Templates => "resources",
+            Self::Prompts => "prompts",
+        }
+    }
+
+    /// The member that identifies an item.
+    pub const fn id_key(self) -> &'static str {
+        match self {
+            Self::Tools | Self::Prompts => "name",
+            Self::Resources => "uri",
+            Self::Templates => "uriTemplate",
+        }
+    }
+}
+
+/// All items of one list, and what its result says beside them.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Listing {
+    /// The result of the only page, as it was written.
+    pub whole: Option<Arc<str>>,
+    /// The members of the first page's result; the items are an empty array, the cursor is gone.
+    pub frame: Arc<str>,
+    pub items: Vec<Item>,
+    /// What a modern server says of how long the list is fresh.
+    pub ttl: Option<Duration>,
+}
+
+/// One item as listed, and its identifier.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Item {
+    pub id: Arc<str>,
+    pub json: Arc<str>,
+}
+
+impl Listing {
+    /// This list, with the texts of the items that are as they were `before`, so that they are kept once.
+    pub fn sharing(mut self, before: Option<&Self>) -> Self {
+        let known = before.map_or(&[][..], |before| &before.items);
+        let known: BTreeMap<_, _> = known.iter().map(|item| (&*item.id, item)).collect();
+        for item in &mut self.items {
+            if let Some(same) = known.get(&*item.id).filter(|known| **known == item) {
+                *item = (*same).clone();
+            }
+        }
+        self
+    }
+}
+
+impl Item {
+    /// An item without identifier cannot be asked for; it is left out and logged.
+    pub fn read(json: &str, kind: ListKind) -> Option<Self> {
+        let id = Members::parse(json)
+            .ok()
+            .and_then(|members| members.get_str(kind.id_key()));
+        if id.is_none() {
+            tracing::warn!(
+                list = kind.method(),
+                "item without a readable `{}` left out",
+                kind.id_key()
+            );
+        }
+        Some(Self {
+            id: id?.into(),
+            json: json.into(),
+        })
+    }
+}

@@ -1,0 +1,478 @@
+//! The lists of several servers as one: how names are kept apart, and who wins where they are not.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use mcp_vary_wire::response::Failure;
+use sha2::{Digest as _, Sha256};
+
+use super::item::{Item, Maker};
+use super::listing::{ListKind, Listing};
+use super::registry::Assigned;
+use crate::listing;
+
+/// How the names of tools and prompts tell which server they belong to.
+///
+/// # Examples
+///
+/// The tool `search` of the server `git` is called `git_search` with [`Always`](Self::Always). With
+/// [`OnCollision`](Self::OnCollision) it is called so only if another server has a `search`, too, which
+/// is then called by its server's name as well: whoever comes later must not take a name away.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Naming {
+    /// As they are before one server, [`Always`](Self::Always) before several.
+    #[default]
+    AsNeeded,
+    /// `server_name`, before one server, too.
+    Always,
+    /// As they are; of two with one name the server that was configured first wins.
+    Never,
+    /// As they are, but for names that several servers have.
+    OnCollision,
+}
+
+/// Two servers offer the same thing by the same name, so that only one can be reached.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Collision {
+    /// The list, by its method: `tools/list` for example.
+    pub list: &'static str,
+    /// The name or URI.
+    pub id: String,
+    /// The server that is reached by it: the one that was configured first.
+    pub kept_by: String,
+    /// The server whose item is hidden.
+    pub hidden: String,
+}
+
+/// What one server lists, with what merging needs to know of the server.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub server: Arc<str>,
+    pub maker: Maker,
+    /// Whether it was ever connected to.
+    pub is_known: bool,
+    /// `None` when the server has no such list.
+    pub listing: Option<Result<Arc<Listing>, Failure>>,
+}
+
+/// A list that was read again and says the same is the same list.
+impl PartialEq for Part {
+    fn eq(&self, other: &Self) -> bool {
+        let is_same = match (&self.listing, &other.listing) {
+            (Some(Ok(one)), Some(Ok(other))) => Arc::ptr_eq(one, other) || one == other,
+            (one, other) => one == other,
+        };
+        is_same
+            && self.server == other.server
+            && self.maker == other.maker
+            && self.is_known == other.is_known
+    }
+}
+
+impl Part {
+    fn is_read(&self) -> bool {
+        self.is_known && !matches!(self.listing, Some(Err(_)))
+    }
+}
+
+/// One list over all servers.
+#[derive(Debug)]
+pub struct Merged {
+    pub kind: ListKind,
+    /// The result of the only page of the only server, as it was written.
+    pub whole: Option<Arc<str>>,
+    /// The members of a result; the items are an empty array.
+    pub frame: Arc<str>,
+    /// Why there are none, when no server's list could be read.
+    pub items: Result<Vec<Arc<Item>>, Failure>,
+    /// The names of the servers.
+    pub servers: Vec<Arc<str>>,
+    /// Whether the lists of all servers could be read.
+    pub is_complete: bool,
+    pub collisions: Vec<Collision>,
+}
+
+impl Merged {
+    /// Merges what the servers list of `kind`, in the order in which they were configured. Items that are as
+    /// they were `before` are the same. A name or URI that is `assigned` to one of the servers means no other's item.
+    pub(super) fn new(
+        kind: ListKind,
+        parts: &[Part],
+        naming: Naming,
+        before: Option<&Self>,
+        assigned: &Assigned,
+    ) -> Self {
+        let renamed = Renaming::new(kind, parts, naming, assigned);
+        let known = Known::new(kind, before);
+        if let ([part], false) = (parts, renamed.all) {
+            return Self::of_one(kind, part, &known);
+        }
+        let mut items = Vec::new();
+        let mut collisions = Vec::new();
+        let mut owners: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+        let assignee = |id: &Arc<str>| {
+            let server = assigned.get(id)?;
+            parts.iter().position(|part| part.server == *server)
+        };
+        for (at, part) in parts.iter().enumerate() {
+            let Some(Ok(listing)) = &part.listing else {
+                continue;
+            };
+            let mut reported = BTreeSet::new();
+            for item in &listing.items {
+                let item = known.item(at, part, item, &renamed.name(part, item));
+                let owner = owners.entry(Arc::clone(&item.id));
+                let owner = *owner.or_insert_with(|| assignee(&item.id).unwrap_or(at));
+                if owner == at {
+                    items.push(item);
+                } else if reported.insert(Arc::clone(&item.id)) {
+                    collisions.push(Collision {
+                        list: kind.method(),
+                        id: item.id.to_string(),
+                        kept_by: parts[owner].server.to_string(),
+                        hidden: part.server.to_string(),
+                    });
+                }
+            }
+        }
+        Self {
+            kind,
+            whole: None,
+            frame: format!(r#"{{"{}":[]}}"#, kind.items_key()).into(),
+            items: unreadable(parts).map_or(Ok(items), Err),
+            servers: parts.iter().map(|part| Arc::clone(&part.server)).collect(),
+            is_complete: parts.iter().all(Part::is_read),
+            collisions,
+        }
+    }
+
+    /// The list of the only server is carried as it was written.
+    fn of_one(kind: ListKind, part: &Part, known: &Known<'_>) -> Self {
+        let empty = || format!(r#"{{"{}":[]}}"#, kind.items_key()).into();
+        let (whole, frame, items) = match &part.listing {
+            Some(Ok(listing)) => (
+                listing.whole.clone(),
+                Arc::clone(&listing.frame),
+                Ok(listing
+                    .items
+                    .iter()
+                    .map(|item| known.item(0, part, item, &item.id))
+                    .collect()),
+            ),
+            Some(Err(failure)) => (None, empty(), Err(failure.clone())),
+            None => (None, empty(), Ok(Vec::new())),
+        };
+        Self {
+            kind,
+            whole,
+            frame,
+            items,
+            servers: vec![Arc::clone(&part.server)],
+            is_complete: part.is_read(),
+            collisions: Vec::new(),
+        }
+    }
+
+    pub fn items(&self) -> &[Arc<Item>] {
+        self.items.as_deref().unwrap_or_default()
+    }
+}
+
+/// Why nothing can be listed: every server that has such a list failed.
+fn unreadable(parts: &[Part]) -> Option<Failure> {
+    let mut first = None;
+    for listing in parts.iter().filter_map(|part| part.listing.as_ref()) {
+        match listing {
+            Ok(_) => return None,
+            Err(failure) => first = first.or(Some(failure)),
+        }
+    }
+    first.cloned()
+}
+
+/// The items of a list before, to be found again.
+struct Known<'a> {
+    kind: ListKind,
+    /// By server and the server's own name; one may have several of a name.
+    items: BTreeMap<(usize, &'a str), Vec<&'a Arc<Item>>>,
+}
+
+impl<'a> Known<'a> {
+    fn new(kind: ListKind, before: Option<&'a Merged>) -> Self {
+        let mut items: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for item in before.map_or(&[][..], Merged::items) {
+            let place = (item.place.server, &*item.place.own);
+            items.entry(place).or_default().push(item);
+        }
+        Self { kind, items }
+    }
+
+    /// The item that is called `id`: the one of before, unless it has changed.
+    fn item(&self, server: usize, part: &Part, item: &listing::Item, id: &Arc<str>) -> Arc<Item> {
+        let known = self.items.get(&(server, &*item.id));
+        let mut known = known.into_iter().flatten();
+        let same = known.find(|known| known.is_of(server, part.maker, item, id));
+        let made = || {
+            Arc::new(Item::new(
+                self.kind,
+                server,
+                part.maker,
+                item,
+                Arc::clone(id),
+            ))
+        };
+        same.map_or_else(made, |same| Arc::clone(same))
+    }
+}
+
+/// Which names of a list are prefixed.
+struct Renaming<'a> {
+    all: bool,
+    servers: Vec<&'a str>,
+    /// The names that several servers have.
+    shared: BTreeSet<&'a str>,
+    /// All names as the servers have them, where some keep theirs.
+    kept: BTreeSet<&'a str>,
+    /// The servers that names are assigned to, where names are prefixed on collision.
+    assigned: Option<&'a Assigned>,
+}
+
+impl<'a> Renaming<'a> {
+    fn new(kind: ListKind, parts: &'a [Part], naming: Naming, assigned: &'a Assigned) -> Self {
+        let is_named = matches!(kind, ListKind::Tools | ListKind::Prompts);
+        let all = match naming {
+            Naming::AsNeeded => parts.len() > 1,
+            Naming::Always => true,
+            Naming::Never | Naming::OnCollision => false,
+        };
+        let shared = match naming {
+            Naming::OnCollision if is_named => shared_names(parts),
+            _ => BTreeSet::new(),
+        };
+        let assigned = Some(assigned).filter(|_| naming == Naming::OnCollision && is_named);
+        let kept = match assigned {
+            None => BTreeSet::new(),
+            Some(_) => names(parts).map(|(_, name)| name).collect(),
+        };
+        Self {
+            all: all && is_named,
+            servers: parts.iter().map(|part| &*part.server).collect(),
+            shared,
+            kept,
+            assigned,
+        }
+    }
+
+    /// Whether `server_name` begins with the name of another server: `git` and `hub_delete` where there is a `git_hub`.
+    /// The server with the longest name has its names to itself.
+    fn is_shadowing(&self, server: &str, name: &str) -> bool {
+        let begins_with = |other: &str| {
+            let rest = other.strip_prefix(server);
+            let rest = rest.and_then(|rest| rest.strip_prefix('_'));
+            let after = rest.and_then(|rest| name.strip_prefix(rest));
+            after.is_some_and(|after| after.starts_with('_'))
+        };
+        self.servers.iter().any(|other| begins_with(other))
+    }
+
+    /// What clients call `item`.
+    fn name(&self, part: &Part, item: &listing::Item) -> Arc<str> {
+        let assignee = |name: &str| self.assigned?.get(name);
+        let is_of_another = |name| assignee(name).is_some_and(|server| *server != part.server);
+        let is_bare = !self.all && !self.shared.contains(&*item.id);
+        if is_bare && !is_of_another(&item.id) {
+            return Arc::clone(&item.id);
+        }
+        let name = match self.is_shadowing(&part.server, &item.id) {
+            false => prefixed(&part.server, &item.id),
+            // A name of its own, whether the other server has such an item now or not.
+            true => {
+                let whole = format!("{}\0{}", part.server, item.id);
+                with_mark(prefixed(&part.server, &item.id), &whole)
+            }
+        };
+        // A name that a server gave itself stays its own, unless clients know it as this one's.
+        let is_listed = assignee(&name).is_some_and(|server| *server == part.server);
+        let is_taken = self.kept.contains(name.as_str()) && !is_listed;
+        if is_taken { marked(name) } else { name }.into()
+    }
+}
+
+fn shared_names(parts: &[Part]) -> BTreeSet<&str> {
+    let mut owners: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut shared = BTreeSet::new();
+    for (at, name) in names(parts) {
+        if *owners.entry(name).or_insert(at) != at {
+            shared.insert(name);
+        }
+    }
+    shared
+}
+
+/// Every name, with the index of its server.
+fn names(parts: &[Part]) -> impl Iterator<Item = (usize, &str)> {
+    parts.iter().enumerate().flat_map(|(at, part)| {
+        let items = match &part.listing {
+            Some(Ok(listing)) => &listing.items[..],
+            _ => &[],
+        };
+        items.iter().map(move |item| (at, &*item.id))
+    })
+}
+
+/// The longest name that the large models' interfaces take.
+const MAX_NAME: usize = 64;
+/// What a cut name ends with, so that two of them stay apart.
+const MARK: usize = 7;
+
+/// `server_name`, within what clients take: letters, digits, `_`, `-` and `.`, at most 64.
+///
+/// Names without a prefix are the server's own and left alone, however long they are.
+pub fn prefixed(server: &str, name: &str) -> String {
+    let whole = format!("{server}_{name}");
+    let takes = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let mut plain: String = whole
+        .chars()
+        .map(|c| if takes(c) { c } else { '_' })
+        .collect();
+    // What was written otherwise must not be taken for what is written so.
+    if plain.len() > MAX_NAME || plain != whole {
+        plain = with_mark(plain, &whole);
+    }
+    plain
+}
+
+/// A name that nobody else has.
+fn marked(name: String) -> String {
+    let whole = name.clone();
+    with_mark(name, &whole)
+}
+
+fn with_mark(mut name: String, whole: &str) -> String {
+    let digest = Sha256::digest(whole.as_bytes());
+    name.truncate(MAX_NAME - MARK);
+    name.push('_');
+    name.extend(digest[..3].iter().map(|byte| format!("{byte:02x}")));
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mcp_vary::json::edit;
+    use mcp_vary_wire::revision::Era;
+
+    fn part(server: &str, names: &[&str]) -> Part {
+        let item = |name: &&str| listing::Item {
+            id: (*name).into(),
+            json: format!(r#"{{"name": "{name}","x":1.0}}"#).into(),
+        };
+        let listing = Listing {
+            whole: None,
+            frame: r#"{"tools":[]}"#.into(),
+            items: names.iter().map(item).collect(),
+            ttl: None,
+        };
+        Part {
+            server: server.into(),
+            maker: Era::Legacy.into(),
+            is_known: true,
+            listing: Some(Ok(listing.into())),
+        }
+    }
+
+    #[track_caller]
+    fn are_called(naming: Naming, parts: &[Part], expected: &[&str]) -> Vec<Collision> {
+        let merged = Merged::new(ListKind::Tools, parts, naming, None, &Assigned::new());
+        let names: Vec<_> = merged.items().iter().map(|item| &*item.id).collect();
+        assert_eq!(names, expected, "{naming:?}");
+        for item in merged.items() {
+            assert_eq!(
+                edit::get(&item.json, "name"),
+                Some(mcp_vary::json::string(&item.id).as_str())
+            );
+        }
+        merged.collisions
+    }
+
+    #[test]
+    fn names_are_kept_apart_as_the_operator_says() {
+        let two = [part("git", &["log", "show"]), part("web", &["get", "show"])];
+        let prefixed = ["git_log", "git_show", "web_get", "web_show"];
+        assert_eq!(are_called(Naming::AsNeeded, &two, &prefixed), []);
+        assert_eq!(are_called(Naming::Always, &two, &prefixed), []);
+        let some = ["log", "git_show", "get", "web_show"];
+        assert_eq!(are_called(Naming::OnCollision, &two, &some), []);
+        let hidden = are_called(Naming::Never, &two, &["log", "show", "get"]);
+        let collision = Collision {
+            list: "tools/list",
+            id: "show".into(),
+            kept_by: "git".into(),
+            hidden: "web".into(),
+        };
+        assert_eq!(hidden, [collision]);
+        are_called(Naming::AsNeeded, &two[..1], &["log", "show"]);
+        are_called(Naming::Always, &two[..1], &["git_log", "git_show"]);
+    }
+
+    /// In either order of configuration, and whether or not the other server lists such a tool.
+    #[test]
+    fn a_prefix_makes_no_tool_of_another_server() {
+        let (short, long) = (part("a", &["b_c", "d"]), part("a_b", &["c", "d"]));
+        let marked = "a_b_c_662f0b";
+        let both = [short.clone(), long.clone()];
+        assert_eq!(
+            are_called(Naming::Always, &both, &[marked, "a_d", "a_b_c", "a_b_d"]),
+            []
+        );
+        let both = [long, short.clone()];
+        assert_eq!(
+            are_called(Naming::Always, &both, &["a_b_c", "a_b_d", marked, "a_d"]),
+            []
+        );
+        let other = [short.clone(), part("a_b", &["x"])];
+        are_called(Naming::Always, &other, &[marked, "a_d", "a_b_x"]);
+        are_called(
+            Naming::Always,
+            &[short, part("a_bc", &["x"])],
+            &["a_b_c", "a_d", "a_bc_x"],
+        );
+    }
+
+    #[test]
+    fn a_name_that_a_server_gave_itself_stays_its_own() {
+        let two = [part("git", &["show", "git_show"]), part("web", &["show"])];
+        let none = Assigned::new();
+        let merged = Merged::new(ListKind::Tools, &two, Naming::OnCollision, None, &none);
+        let names: Vec<_> = merged.items().iter().map(|item| &*item.id).collect();
+        assert!(
+            names[0].starts_with("git_show_") && names[0].len() == 15,
+            "{names:?}"
+        );
+        assert_eq!(names[1..], ["git_show", "web_show"]);
+        assert_eq!(merged.collisions, []);
+    }
+
+    #[test]
+    fn a_prefixed_name_is_one_that_clients_take() {
+        assert_eq!(prefixed("git", "log"), "git_log");
+        let odd = prefixed("git", "größe/öffnen");
+        assert!(odd.starts_with("git_gr__e__ffnen_"), "{odd}");
+        assert_ne!(odd, prefixed("git", "größe.öffnen"));
+        let long = "x".repeat(100);
+        let (one, other) = (prefixed("a", &long), prefixed("a", &format!("{long}x")));
+        assert_eq!((one.len(), other.len()), (MAX_NAME, MAX_NAME));
+        assert_ne!(one, other);
+    }
+
+    #[test]
+    fn what_cannot_be_read_hides_nothing_else() {
+        let mut two = [part("git", &["log"]), part("web", &["get"])];
+        two[0].listing = Some(Err(Failure::internal("broken")));
+        are_called(Naming::AsNeeded, &two, &["web_get"]);
+        two[1].listing = None;
+        let none = Assigned::new();
+        let merged = Merged::new(ListKind::Tools, &two, Naming::AsNeeded, None, &none);
+        assert_eq!(merged.items.unwrap_err().message(), "broken");
+    }
+}

@@ -1,0 +1,174 @@
+//! The names of a view in what a server says of its own.
+//!
+//! A model that was shown `find` and `q` cannot act on an error about `search_issues` and `query`.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use mcp_vary::json::edit;
+use mcp_vary::json::{elements, string};
+
+/// What a view calls otherwise than the server, as pairs: the server's name, the view's.
+#[derive(Clone, Debug, Default)]
+pub struct Words {
+    /// A tool or prompt.
+    pub item: Option<(Arc<str>, Arc<str>)>,
+    /// Its arguments.
+    pub arguments: Arc<[(String, String)]>,
+}
+
+impl Words {
+    pub fn is_empty(&self) -> bool {
+        self.item.is_none() && self.arguments.is_empty()
+    }
+
+    /// What a server says, with the view's names in the place of its own.
+    ///
+    /// # Properties
+    ///
+    /// Only where it is sure that a name is meant: in quotes, alone on a line, or behind the word `tool` or
+    /// `prompt`. Names are replaced once: two that were exchanged do not become one.
+    pub fn of_the_view<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut out = String::new();
+        let mut copied = 0;
+        for (at, place) in starts(text) {
+            let rest = &text[at..];
+            let pairs = self.pairs(place);
+            let found = pairs.filter(|(own, _)| {
+                rest.strip_prefix(own)
+                    .is_some_and(|rest| ends(place, rest.chars().next()))
+            });
+            // Of two names one may begin like the other.
+            if let (Some((own, shown)), true) =
+                (found.max_by_key(|(own, _)| own.len()), at >= copied)
+            {
+                out.push_str(&text[copied..at]);
+                out.push_str(shown);
+                copied = at + own.len();
+            }
+        }
+        if copied == 0 {
+            return Cow::Borrowed(text);
+        }
+        out.push_str(&text[copied..]);
+        Cow::Owned(out)
+    }
+
+    /// The result of a call that failed, its texts in the view's words. Other results say what they say.
+    pub fn of_a_failed_call<'t>(&self, result: &'t str) -> Cow<'t, str> {
+        if edit::get(result, "isError") != Some("true") {
+            return Cow::Borrowed(result);
+        }
+        let content = edit::get(result, "content").and_then(|text| elements(text).ok());
+        let blocks = content.unwrap_or_default();
+        let told: Vec<_> = blocks.iter().map(|block| self.of_a_block(block)).collect();
+        match told.iter().any(|block| matches!(block, Cow::Owned(_))) {
+            true => edit::set(result, "content", &format!("[{}]", told.join(","))),
+            false => Cow::Borrowed(result),
+        }
+    }
+
+    fn of_a_block<'t>(&self, block: &'t str) -> Cow<'t, str> {
+        let text = edit::get(block, "text").and_then(|text| serde_json::from_str(text).ok());
+        let text: String = text.unwrap_or_default();
+        match self.of_the_view(&text) {
+            Cow::Owned(said) => edit::set(block, "text", &string(&said)),
+            Cow::Borrowed(_) => Cow::Borrowed(block),
+        }
+    }
+
+    fn pairs(&self, place: Before) -> impl Iterator<Item = (&str, &str)> {
+        let item = self.item.iter().map(|(own, shown)| (&**own, &**shown));
+        let arguments = self.arguments.iter();
+        let arguments = arguments
+            .filter(move |_| place != Before::Kind)
+            .map(|(own, shown)| (own.as_str(), shown.as_str()));
+        item.chain(arguments).filter(|(own, _)| !own.is_empty())
+    }
+}
+
+/// What stands before a name.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Before {
+    Quote(char),
+    Line,
+    /// `tool` or `prompt`, perhaps with a colon.
+    Kind,
+}
+
+/// Where names may begin.
+fn starts(text: &str) -> impl Iterator<Item = (usize, Before)> {
+    let first = std::iter::once((0, Before::Line));
+    let others = text.char_indices().filter_map(|(at, c)| {
+        let place = match c {
+            '"' | '\'' | '`' => Before::Quote(c),
+            '\n' => Before::Line,
+            ' ' if is_kind(&text[..at]) => Before::Kind,
+            _ => return None,
+        };
+        Some((at + c.len_utf8(), place))
+    });
+    first.chain(others)
+}
+
+fn is_kind(before: &str) -> bool {
+    let before = before.strip_suffix(':').unwrap_or(before);
+    let word = before.rsplit(|c: char| !c.is_alphabetic()).next();
+    word.is_some_and(|word| {
+        word.eq_ignore_ascii_case("tool") || word.eq_ignore_ascii_case("prompt")
+    })
+}
+
+fn ends(place: Before, next: Option<char>) -> bool {
+    match (place, next) {
+        (Before::Quote(quote), next) => next == Some(quote),
+        (Before::Line, next) => next.is_none_or(|c| matches!(c, '\n' | '\r')),
+        (Before::Kind, next) => {
+            next.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '/'))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn says(server: &str, view: &str) {
+        let pairs = [("query", "q"), ("a", "b"), ("b", "a"), ("queries", "qs")];
+        let words = Words {
+            item: Some(("search_issues".into(), "find".into())),
+            arguments: pairs.map(|(own, shown)| (own.into(), shown.into())).into(),
+        };
+        assert_eq!(words.of_the_view(server), view);
+    }
+
+    #[test]
+    fn a_name_is_replaced_where_it_is_sure_to_be_one() {
+        says("missing \"query\" or 'queries'", "missing \"q\" or 'qs'");
+        says("`query`, `a` and `b`", "`q`, `b` and `a`");
+        says("Tool search_issues not found", "Tool find not found");
+        says("Unknown tool: search_issues", "Unknown tool: find");
+        says(
+            "2 errors\nquery\n  Field required\r\na",
+            "2 errors\nq\n  Field required\r\nb",
+        );
+        says("query", "q");
+        says("[{\"path\":[\"query\"]}]", "[{\"path\":[\"q\"]}]");
+    }
+
+    #[test]
+    fn what_may_be_a_word_stays() {
+        for text in [
+            "the query is too long",
+            "a tool for queries",
+            "tool query",
+            "'queryx' \"query'",
+            "Tool search_issues_all is gone",
+            "toolsearch_issues",
+            "",
+        ] {
+            says(text, text);
+        }
+    }
+}

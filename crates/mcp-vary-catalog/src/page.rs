@@ -1,0 +1,201 @@
+//! The pages of one list, as bytes.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use mcp_vary::json::Members;
+use mcp_vary_wire::era;
+use mcp_vary_wire::revision::Era;
+
+use super::listing::ListKind;
+use super::shown::{Listed, Showing};
+use super::view::Layout;
+
+/// What a list is made of.
+#[derive(Clone, Debug)]
+pub struct Contents {
+    pub kind: ListKind,
+    /// The members of a result; the items are an empty array.
+    pub frame: Arc<str>,
+    /// The result of the only page, as the server wrote it, where that is shown.
+    pub whole: Option<Arc<str>>,
+    /// What is shown of each.
+    pub items: Vec<Arc<Showing>>,
+}
+
+/// The pages of one list for either era.
+#[derive(Debug, Eq, PartialEq)]
+pub struct Pages {
+    legacy: Vec<Page>,
+    modern: Vec<Page>,
+}
+
+/// One page of a list: its result without the closing brace, and where the next one starts.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Page {
+    open: Bytes,
+    first: usize,
+    next: Option<usize>,
+}
+
+impl Contents {
+    fn is_shown_whole(&self, era: Era) -> Option<&Arc<str>> {
+        let same = |listed: &Listed| Arc::ptr_eq(listed.text(era), listed.text(Era::Modern));
+        let is_whole = self.listed().all(same);
+        self.whole.as_ref().filter(|_| is_whole)
+    }
+
+    fn listed(&self) -> impl Iterator<Item = &Listed> {
+        self.items.iter().filter_map(|item| item.listed.as_ref())
+    }
+
+    /// The page that starts at the item `first`.
+    pub fn page(&self, era: Era, first: usize, layout: &Layout) -> Page {
+        let last = self.last(first, layout);
+        let texts = self.items[first..last].iter();
+        let texts: Vec<&str> = texts
+            .filter_map(|item| Some(&**item.listed.as_ref()?.text(era)))
+            .collect();
+        let mut members = Members::parse(&self.frame).unwrap_or_default();
+        members.set(self.kind.items_key(), format!("[{}]", texts.join(",")));
+        let next = (last < self.items.len()).then_some(last);
+        Page::new(&members.to_json(), era, first, next, layout)
+    }
+
+    /// Where the page ends that starts at the item `first`.
+    fn last(&self, first: usize, layout: &Layout) -> usize {
+        let size = layout.page_size.map_or(usize::MAX, NonZeroUsize::get);
+        first.saturating_add(size).min(self.items.len())
+    }
+
+    /// Whether the items on the page from `first` are the very same in `other`, and so is what stands beside
+    /// them.
+    fn shares_page(&self, other: &Self, first: usize, layout: &Layout) -> bool {
+        let last = self.last(first, layout);
+        let is_last = last == self.items.len();
+        let (ours, theirs) = (self.items.get(first..last), other.items.get(first..last));
+        let (Some(ours), Some(theirs)) = (ours, theirs) else {
+            return false;
+        };
+        self.frame == other.frame
+            && is_last == (last == other.items.len())
+            && last == other.last(first, layout)
+            && std::iter::zip(ours, theirs).all(|(one, other)| Arc::ptr_eq(one, other))
+    }
+}
+
+impl Pages {
+    /// All pages. Those that say what they said `before`, or what a page of `others` says, are the same bytes:
+    /// what many variants show alike is in memory, and in the processor's, once.
+    pub fn new(
+        contents: &Contents,
+        layout: &Layout,
+        before: Option<(&Self, &Contents)>,
+        others: &[&Self],
+    ) -> Self {
+        let of_era = |era| {
+            let mut pages = match contents.is_shown_whole(era) {
+                Some(whole) => {
+                    let page = Page::new(whole, era, 0, None, layout);
+                    let before = before.and_then(|(pages, _)| pages.starting_at(era, 0));
+                    vec![page.or_the_same(before)]
+                }
+                None => cut(contents, era, layout, before),
+            };
+            for page in &mut pages {
+                let at = page.first;
+                let known = before.and_then(|(pages, _)| pages.starting_at(era, at));
+                if known.is_none_or(|known| known.open.as_ptr() != page.open.as_ptr()) {
+                    page.share(others.iter().filter_map(|it| it.starting_at(era, at)));
+                }
+            }
+            pages
+        };
+        Self {
+            legacy: of_era(Era::Legacy),
+            modern: of_era(Era::Modern),
+        }
+    }
+
+    fn of(&self, era: Era) -> &[Page] {
+        match era {
+            Era::Legacy => &self.legacy,
+            Era::Modern => &self.modern,
+        }
+    }
+
+    /// The page that starts at the item `first`, if one was made.
+    pub fn starting_at(&self, era: Era, first: usize) -> Option<&Page> {
+        let pages = self.of(era);
+        let at = pages.binary_search_by_key(&first, |page| page.first).ok()?;
+        Some(&pages[at])
+    }
+}
+
+fn cut(
+    contents: &Contents,
+    era: Era,
+    layout: &Layout,
+    before: Option<(&Pages, &Contents)>,
+) -> Vec<Page> {
+    let all = contents.items.len().max(1);
+    let size = layout.page_size.map_or(all, NonZeroUsize::get);
+    let starts = (0..all).step_by(size);
+    let pages = starts.map(|first| {
+        let known = before.and_then(|(pages, _)| pages.starting_at(era, first));
+        let is_known = before.is_some_and(|(_, then)| {
+            then.is_shown_whole(era).is_none() && contents.shares_page(then, first, layout)
+        });
+        match known.filter(|_| is_known) {
+            Some(page) => page.clone(),
+            None => contents.page(era, first, layout).or_the_same(known),
+        }
+    });
+    pages.collect()
+}
+
+impl Page {
+    fn new(result: &str, era: Era, first: usize, next: Option<usize>, layout: &Layout) -> Self {
+        let result = match era {
+            Era::Legacy => era::page_for_legacy(result),
+            Era::Modern => era::result_downward(result, era, layout.caching),
+        };
+        let open = result.trim_end();
+        let open = open.strip_suffix('}').unwrap_or(open);
+        Self {
+            open: Bytes::copy_from_slice(open.as_bytes()),
+            first,
+            next,
+        }
+    }
+
+    /// The other one where it says the same.
+    fn or_the_same(self, other: Option<&Self>) -> Self {
+        match other {
+            Some(other) if *other == self => other.clone(),
+            _ => self,
+        }
+    }
+
+    /// Takes the bytes of one of `others` that says the same.
+    fn share<'a>(&mut self, mut others: impl Iterator<Item = &'a Self>) {
+        if let Some(other) = others.find(|other| other.open == self.open) {
+            self.open = other.open.clone();
+        }
+    }
+
+    /// The result in two parts, the second with `cursor` as `nextCursor`.
+    pub fn result(&self, cursor: Option<&str>) -> (&[u8], String) {
+        let end = match cursor {
+            Some(cursor) => format!(r#","nextCursor":{}}}"#, mcp_vary::json::string(cursor)),
+            None => "}".to_owned(),
+        };
+        (&self.open, end)
+    }
+
+    /// The index of the first item on the next page.
+    pub fn next(&self) -> Option<usize> {
+        self.next
+    }
+}

@@ -1,0 +1,89 @@
+//! Which server each listed name or URI is assigned to, once clients may have seen it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::listing::ListKind;
+use super::merge::Merged;
+
+/// The assignments of all lists, for clients of every class.
+///
+/// # Properties
+///
+/// A name or URI that was listed for one server stays assigned to that server for as long as it is configured. The order in
+/// which servers become ready, and what they list later, do not change that: a client may still act on the definition
+/// that it saw first.
+#[derive(Debug, Default)]
+pub struct Registry(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// The names of the servers that are configured now.
+    servers: BTreeSet<Arc<str>>,
+    lists: BTreeMap<ListKind, Assigned>,
+}
+
+/// Of one list: the name of the server that each name or URI is assigned to.
+pub(super) type Assigned = BTreeMap<Arc<str>, Arc<str>>;
+
+impl Registry {
+    /// Releases what is assigned to servers other than `servers`, by their names.
+    pub fn retain(&self, servers: impl IntoIterator<Item = Arc<str>>) {
+        let mut state = self.state();
+        let State {
+            servers: configured,
+            lists,
+        } = &mut *state;
+        *configured = servers.into_iter().collect();
+        for assigned in lists.values_mut() {
+            assigned.retain(|_, server| configured.contains(server));
+        }
+    }
+
+    /// Merges a list by what is assigned, and assigns what it lists if clients see it. No other list of this kind is
+    /// merged in between.
+    pub(super) fn merge(
+        &self,
+        kind: ListKind,
+        is_published: bool,
+        merge: impl FnOnce(&Assigned) -> Merged,
+    ) -> Merged {
+        let mut state = self.state();
+        let State { servers, lists } = &mut *state;
+        let assigned = lists.entry(kind).or_default();
+        let merged = merge(assigned);
+        if is_published {
+            assign(assigned, servers, &merged);
+        }
+        merged
+    }
+
+    /// Assigns what `merged` lists, since clients see it from now on.
+    pub fn publish(&self, merged: &Merged) {
+        let mut state = self.state();
+        let State { servers, lists } = &mut *state;
+        assign(lists.entry(merged.kind).or_default(), servers, merged);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Assigns each item to its server, unless it is assigned already. When there are too many assignments, those of
+/// items that are not listed any more are released.
+fn assign(assigned: &mut Assigned, servers: &BTreeSet<Arc<str>>, merged: &Merged) {
+    for item in merged.items() {
+        let server = &merged.servers[item.place.server];
+        if !assigned.contains_key(&item.id) && servers.contains(server) {
+            assigned.insert(Arc::clone(&item.id), Arc::clone(server));
+        }
+    }
+    if assigned.len() > MOST.max(2 * merged.items().len()) {
+        let listed: BTreeSet<_> = merged.items().iter().map(|item| &item.id).collect();
+        assigned.retain(|id, _| listed.contains(id));
+    }
+}
+
+/// Assignments of one list, unless twice as many items are listed; a few megabytes.
+const MOST: usize = 65_536;

@@ -1,0 +1,134 @@
+//! The clients that are known to need something: how they call themselves, what they do, and what is done about it.
+
+use mcp_vary_view::{Dialect, ResultFields};
+
+use crate::selection::rules::{ClientRule, Pattern};
+
+/// A client that is known to need something, with what is done about it.
+///
+/// # Properties
+///
+/// At least one of [`result`](Self::result) and [`dialect`](Self::dialect) is set, and
+/// [`source`](Self::source) is where anybody can read what the client does.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownClient {
+    /// What people call it.
+    pub client: &'static str,
+    /// What it calls itself, a [`Pattern`].
+    pub name: &'static str,
+    /// What it does.
+    pub does: &'static str,
+    /// Which field of results it gets.
+    pub result: Option<ResultFields>,
+    /// What schemas may say to it.
+    pub dialect: Option<Dialect>,
+    /// Where that is said.
+    pub source: &'static str,
+}
+
+impl KnownClient {
+    /// What is done about it, as a rule of the configuration says it: `result: content`.
+    #[must_use]
+    pub fn gets(&self) -> String {
+        let result = self.result.map(|result| match result {
+            ResultFields::Both => "result: both",
+            ResultFields::Content => "result: content",
+            ResultFields::Structured => "result: structured",
+        });
+        let dialect = self.dialect.map(|dialect| match dialect {
+            Dialect::OpenaiStrict => "dialect: openai-strict",
+            _ => "dialect: gemini",
+        });
+        let said: Vec<_> = result.into_iter().chain(dialect).collect();
+        said.join(", ")
+    }
+
+    pub fn rule(&self) -> ClientRule {
+        let pattern = Pattern::new(self.name);
+        ClientRule {
+            name: Some(pattern.expect("the names in the table are patterns")),
+            result: self.result,
+            dialect: self.dialect.map(Some),
+            ..ClientRule::default()
+        }
+    }
+}
+
+/// The clients of `known-clients: on`.
+///
+/// # Properties
+///
+/// No version is asked for: where an older one did otherwise, what is done does it no harm.
+pub const KNOWN_CLIENTS: &[KnownClient] = &[
+    KnownClient {
+        client: "Claude Code",
+        name: "claude-code",
+        does: "shows its model `structuredContent` alone, so that text and images beside it are lost",
+        result: Some(ResultFields::Content),
+        dialect: None,
+        source: "https://github.com/anthropics/claude-code/issues/79944",
+    },
+    KnownClient {
+        client: "Codex",
+        name: "codex-mcp-client",
+        does: "shows its model `structuredContent` alone, so that text beside it is lost",
+        result: Some(ResultFields::Content),
+        dialect: None,
+        source: "https://github.com/openai/codex/issues/38287",
+    },
+    KnownClient {
+        client: "Copilot CLI",
+        name: "github-copilot-developer",
+        does: "shows its model both fields, so that what they share is paid for twice",
+        result: Some(ResultFields::Content),
+        dialect: None,
+        source: "https://github.com/github/copilot-cli/issues/4515",
+    },
+    KnownClient {
+        client: "Gemini CLI",
+        name: "gemini-cli*",
+        does: "hands schemas to a model that refuses `$ref` and other keywords; one such tool fails the request",
+        result: None,
+        dialect: Some(Dialect::Gemini),
+        source: "https://github.com/google-gemini/gemini-cli/issues/13326",
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../../docs/known-clients.md");
+
+    /// The page shows the table, in its order, and nothing that is not in it.
+    #[test]
+    fn the_page_shows_the_table() {
+        let rows: Vec<_> = KNOWN_CLIENTS
+            .iter()
+            .map(|it| {
+                let (client, name, does, source) = (it.client, it.name, it.does, it.source);
+                format!(
+                    "| {client} | `{name}` | {does} | `{}` | [thread]({source}) |",
+                    it.gets()
+                )
+            })
+            .collect();
+        let (_, table) = PAGE.split_once("|---|---|---|---|---|\n").unwrap();
+        let shown: Vec<_> = table
+            .lines()
+            .take_while(|line| line.starts_with('|'))
+            .collect();
+        assert_eq!(shown, rows);
+    }
+
+    #[test]
+    fn every_row_says_something_and_where_it_is_from() {
+        for client in KNOWN_CLIENTS {
+            assert!(client.source.starts_with("https://"), "{client:?}");
+            assert!(!client.gets().is_empty(), "{client:?}");
+            let rule = client.rule();
+            assert_eq!(rule.result, client.result);
+            assert_eq!(rule.dialect.flatten(), client.dialect);
+        }
+    }
+}

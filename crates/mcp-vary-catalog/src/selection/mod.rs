@@ -1,0 +1,5 @@
+//! Which variant a client gets that names none.
+pub mod known_clients;
+pub mod rankings;
+pub mod rules;
+pub mod variant_selection;

@@ -1,0 +1,280 @@
+//! Rankings of the variants, kept for a while by what was asked (SV-7).
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use mcp_vary::hints::VariantHints;
+use mcp_vary::rank::{Ranking, Weights, rank};
+use mcp_vary::variant::{VariantId, Variants};
+use mcp_vary_base::memo::Memo;
+use sha2::{Digest as _, Sha256};
+
+/// Ranks variants, and remembers for a while what came of it.
+///
+/// # Properties
+///
+/// What it ranks and by what weights never changes: another configuration has rankings of its own. What
+/// is remembered is found by the hints' digest and by what the client may see, so that nobody is given
+/// the order of another.
+#[derive(Debug)]
+pub struct Rankings {
+    variants: Variants,
+    weights: Weights,
+    /// How many variants are advertised (SV-3).
+    advertised: usize,
+    kept: Memo<Kept>,
+    made: AtomicU64,
+}
+
+/// The variants in the order in which they suit a client.
+#[derive(Debug, Default)]
+pub struct Ordered {
+    /// What is advertised, best first, as indices into the variants.
+    pub order: Arc<[usize]>,
+    /// Whether there are more.
+    pub more: bool,
+}
+
+#[derive(Debug)]
+struct Kept {
+    ordered: Arc<Ordered>,
+    /// Seconds since 1970-01-01 UTC.
+    until: u64,
+}
+
+/// The digest of a client's hints: all that a ranking depends on, in few bytes.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct HintsDigest(Box<str>);
+
+impl HintsDigest {
+    pub fn of(hints: &VariantHints) -> Self {
+        let mut digest = Sha256::new();
+        // Lengths and counts stand first, so that no two sets of hints are the same bytes.
+        for (key, values) in hints.iter() {
+            digest.update((values.len() as u64).to_be_bytes());
+            for text in std::iter::once(key).chain(values.iter().map(String::as_str)) {
+                digest.update((text.len() as u64).to_be_bytes());
+                digest.update(text);
+            }
+        }
+        Self(URL_SAFE_NO_PAD.encode(digest.finalize()).into())
+    }
+}
+
+/// How the variants rank for a client, and why.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// All variants, best first, with what each was given points for.
+    pub ranking: Ranking,
+    /// Those of them that are advertised, in their order.
+    pub advertised: Vec<VariantId>,
+    /// The keys of hints that decide nothing: some variant has them, but they have no weight.
+    pub unweighted: Vec<String>,
+    /// The keys of hints that decide nothing: no variant has them.
+    pub unknown: Vec<String>,
+}
+
+impl Rankings {
+    pub fn new(variants: Variants, weights: Weights, advertised: usize) -> Self {
+        Self {
+            variants,
+            weights,
+            advertised: advertised.clamp(2, 5),
+            kept: Memo::new(REMEMBERED),
+            made: AtomicU64::new(0),
+        }
+    }
+
+    /// How many variants are advertised at most.
+    pub fn advertised(&self) -> usize {
+        self.advertised
+    }
+
+    /// How many rankings were made, and not remembered.
+    pub fn made(&self) -> u64 {
+        self.made.load(Ordering::Relaxed)
+    }
+
+    /// The order for a client of these hints, who sees the variants `visible`, or all of them; `now` is in
+    /// seconds since 1970.
+    pub fn of(
+        &self,
+        hints: &VariantHints,
+        digest: &HintsDigest,
+        visible: Option<&[usize]>,
+        now: u64,
+    ) -> Arc<Ordered> {
+        let make = |_: &str| Kept {
+            ordered: Arc::new(self.make(hints, visible)),
+            until: now.saturating_add(LIFETIME),
+        };
+        let is_fresh = |kept: &Kept| now < kept.until;
+        let kept = match visible {
+            None => self.kept.get_if(&digest.0, is_fresh, make),
+            Some(visible) => self.kept.get_if(&key(digest, visible), is_fresh, make),
+        };
+        Arc::clone(&kept.ordered)
+    }
+
+    fn make(&self, hints: &VariantHints, visible: Option<&[usize]>) -> Ordered {
+        self.made.fetch_add(1, Ordering::Relaxed);
+        let all = self.variants.as_slice();
+        let ranking = match visible {
+            None => rank(all, hints, &self.weights),
+            Some(visible) => {
+                let visible = visible.iter().filter_map(|index| all.get(*index));
+                rank(visible, hints, &self.weights)
+            }
+        };
+        let (ids, more) = ranking.advertise(self.advertised);
+        let place = |id: &VariantId| all.iter().position(|variant| variant.id == *id);
+        let order = ids.iter().filter_map(place).collect();
+        Ordered { order, more }
+    }
+
+    /// How all variants rank for a client of these hints, and why.
+    pub fn explain(&self, hints: &VariantHints) -> Explanation {
+        let ranking = rank(self.variants.iter(), hints, &self.weights);
+        let declared = self.variants.iter().flat_map(|it| it.hints.keys());
+        let declared: BTreeSet<_> = declared.map(String::as_str).collect();
+        let weighs = |key: &str| self.weights.hints.get(key).is_some_and(|it| it.first > 0);
+        let keys = |wanted: &dyn Fn(&str) -> bool| {
+            let keys = hints.iter().map(|(key, _)| key);
+            // It is no preference but a wish to be offered what is experimental.
+            let keys = keys.filter(|key| *key != "status" && wanted(key));
+            keys.map(str::to_owned).collect()
+        };
+        Explanation {
+            advertised: ranking.advertise(self.advertised).0,
+            unweighted: keys(&|key| declared.contains(key) && !weighs(key)),
+            unknown: keys(&|key| !declared.contains(key)),
+            ranking,
+        }
+    }
+}
+
+fn key(digest: &HintsDigest, visible: &[usize]) -> String {
+    let mut key = digest.0.to_string();
+    for index in visible {
+        let _ = write!(key, " {index}");
+    }
+    key
+}
+
+/// Bytes for rankings, in each of two generations; some five hundred of them.
+const REMEMBERED: usize = 512 << 10;
+
+/// Seconds for which a ranking is remembered.
+const LIFETIME: u64 = 300;
+
+#[cfg(test)]
+mod tests {
+    use mcp_vary::variant::{Date, ServerVariant};
+
+    use super::*;
+
+    fn rankings(weights: Weights, variants: &[(&str, &str)]) -> Rankings {
+        let variants = variants.iter().map(|(id, use_case)| {
+            ServerVariant::new(id.parse().unwrap(), "").with_hint("useCase", *use_case)
+        });
+        let (variants, _) = Variants::new(variants.collect(), Date::from_unix(0)).unwrap();
+        Rankings::new(variants, weights, 3)
+    }
+
+    type Pairs<'a> = &'a [(&'a str, &'a str)];
+
+    /// Hints, who asks by what it sees, and the order.
+    type Case<'a> = (Pairs<'a>, Option<&'a [usize]>, &'a [usize]);
+
+    const VARIANTS: Pairs<'_> = &[("a", "x"), ("b", "y"), ("c", "z"), ("d", "x")];
+
+    fn hints(pairs: &[(&str, &str)]) -> VariantHints {
+        VariantHints::from_pairs(pairs.iter().copied()).0
+    }
+
+    fn order(
+        rankings: &Rankings,
+        pairs: &[(&str, &str)],
+        visible: Option<&[usize]>,
+        now: u64,
+    ) -> Vec<usize> {
+        let hints = hints(pairs);
+        let ordered = rankings.of(&hints, &HintsDigest::of(&hints), visible, now);
+        ordered.order.to_vec()
+    }
+
+    /// SV-7: what was ranked is not ranked again, for a while.
+    #[test]
+    fn a_ranking_is_made_once_in_its_time() {
+        let rankings = rankings(Weights::default(), VARIANTS);
+        for (now, made) in [(1_000, 1), (1_000, 1), (1_299, 1), (1_300, 2), (1_301, 2)] {
+            let got = order(&rankings, &[("useCase", "y")], None, now);
+            assert_eq!((got, rankings.made()), (vec![1, 0, 2], made), "{now}");
+        }
+    }
+
+    /// SV-7: what is remembered is of the same hints, in the same order, and of who sees the same.
+    #[test]
+    fn nobody_is_given_the_ranking_of_another() {
+        let rankings = rankings(Weights::default(), VARIANTS);
+        let cases: [Case<'_>; 7] = [
+            (&[], None, &[0, 1, 2]),
+            (&[("useCase", "z")], None, &[2, 0, 1]),
+            (&[("useCase", "z"), ("useCase", "y")], None, &[2, 1, 0]),
+            (&[("useCase", "y"), ("useCase", "z")], None, &[1, 2, 0]),
+            (&[("useCase", "z")], Some(&[0, 3]), &[0, 3]),
+            (&[("useCase", "x")], Some(&[1, 3]), &[3, 1]),
+            (&[("useCase", "x")], Some(&[13]), &[]),
+        ];
+        for _ in 0..2 {
+            for (hints, visible, expected) in cases {
+                assert_eq!(order(&rankings, hints, visible, 0), expected, "{hints:?}");
+            }
+        }
+        assert_eq!(rankings.made(), 7);
+    }
+
+    /// SV-7: no two sets of hints have one digest by the way they are written one after the other.
+    #[test]
+    fn hints_that_differ_have_digests_that_differ() {
+        let all: [&[(&str, &str)]; 6] = [
+            &[],
+            &[("a", "b")],
+            &[("a", "b"), ("a", "c")],
+            &[("a", "b"), ("c", "d")],
+            &[("a", "bc")],
+            &[("ab", "c")],
+        ];
+        let digests = all.map(|pairs| HintsDigest::of(&hints(pairs)).0);
+        let different: BTreeSet<_> = digests.iter().collect();
+        assert_eq!(different.len(), all.len());
+    }
+
+    /// SV-3, SV-7: however many different hints arrive, only so many rankings are remembered.
+    #[test]
+    fn rankings_that_are_remembered_are_bounded() {
+        let rankings = rankings(Weights::default(), VARIANTS);
+        for at in 0..5_000 {
+            order(&rankings, &[("useCase", &at.to_string())], None, 0);
+        }
+        assert!(rankings.kept.len() < 1_100, "{}", rankings.kept.len());
+    }
+
+    /// SV-5: what decides nothing is named.
+    #[test]
+    fn hints_that_decide_nothing_are_named() {
+        let mut weights = Weights::default();
+        weights.hints.remove("useCase");
+        let rankings = rankings(weights, VARIANTS);
+        let asked = hints(&[("useCase", "x"), ("region", "eu"), ("status", "stable")]);
+        let explanation = rankings.explain(&asked);
+        assert_eq!(explanation.unweighted, ["useCase"]);
+        assert_eq!(explanation.unknown, ["region"]);
+        assert_eq!(explanation.advertised.len(), 3);
+        assert_eq!(explanation.ranking.entries().len(), 4);
+    }
+}

@@ -1,0 +1,174 @@
+//! What says which variant a client gets.
+
+use std::sync::Arc;
+
+use http::request::Parts;
+use http::{HeaderMap, HeaderName};
+use mcp_vary::variant::VariantId;
+
+use crate::selection::rules::ClientRule;
+
+/// The path of the MCP endpoint.
+pub const ENDPOINT: &str = "/mcp";
+
+const VARIANT_PATH: &str = "/mcp/v/";
+
+const HEADER: HeaderName = HeaderName::from_static("mcp-server-variant");
+
+/// How the default variant of a client is chosen, beside its hints.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Choosing {
+    /// For each thing that rules say, the first rule decides that a client meets and that says something of it.
+    pub rules: Vec<ClientRule>,
+    /// Whether the rules that are shipped with the program come after these (see [`KNOWN_CLIENTS`]).
+    ///
+    /// [`KNOWN_CLIENTS`]: mcp_vary_gateway::KNOWN_CLIENTS
+    pub known_clients: bool,
+    /// The variant of clients that no rule is about; `None` leaves it to their hints.
+    pub default: Option<VariantId>,
+    /// Whether a header `MCP-Server-Variant` that contradicts `_meta` or the address is an error (SV-18).
+    pub strict_header: bool,
+}
+
+/// What a request says of the variant outside of its message.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// The only variant that there is for the credential of the request. No credential has one yet.
+    pub pin: Option<VariantId>,
+    pub path: Option<String>,
+    pub header: Option<String>,
+    pub headers: Option<HeaderMap>,
+}
+
+impl Told {
+    /// Reads the head of a request to the endpoint; `None` when its path is another.
+    pub fn read(head: &Parts, choosing: &Choosing) -> Option<Self> {
+        let path = match head.uri.path() {
+            ENDPOINT => None,
+            path => Some(variant_in(path)?),
+        };
+        // Said twice it is a list, as any header, and so names no variant.
+        let header = head.headers.get_all(HEADER).iter();
+        let header: Vec<_> = header
+            .map(|value| String::from_utf8_lossy(value.as_bytes()))
+            .collect();
+        let asks_headers = |rule: &ClientRule| !rule.headers.is_empty();
+        let rules = &choosing.rules;
+        Some(Self {
+            pin: None,
+            path,
+            header: (!header.is_empty()).then(|| header.join(", ")),
+            headers: rules.iter().any(asks_headers).then(|| head.headers.clone()),
+        })
+    }
+
+    /// Whether the headers are as `rule` has them.
+    pub fn meets(&self, rule: &ClientRule) -> bool {
+        rule.headers.iter().all(|(name, pattern)| {
+            let values = self
+                .headers
+                .iter()
+                .flat_map(|headers| headers.get_all(name));
+            let mut values = values.filter_map(|value| value.to_str().ok());
+            values.any(|value| pattern.matches(value))
+        })
+    }
+}
+
+/// The id in `/mcp/v/<id>`, its percent-encoding undone; `None` when the path is another.
+fn variant_in(path: &str) -> Option<String> {
+    let written = path.strip_prefix(VARIANT_PATH)?;
+    let mut bytes = Vec::with_capacity(written.len());
+    let mut rest = written.bytes();
+    while let Some(byte) = rest.next() {
+        let byte = match byte {
+            b'/' => return None,
+            b'%' => {
+                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+                let (high, low) = (digit(rest.next())?, digit(rest.next())?);
+                u8::try_from(high * 16 + low).ok()?
+            }
+            byte => byte,
+        };
+        bytes.push(byte);
+    }
+    String::from_utf8(bytes).ok().filter(|id| !id.is_empty())
+}
+
+/// The variants that there are for a client, as indices into the catalogue's views.
+#[derive(Clone, Debug, Default)]
+pub struct Offers {
+    /// Those that it is told of, best first; none where variants are off.
+    pub order: Arc<[usize]>,
+    /// The only one that there is for it.
+    pub pin: Option<usize>,
+    /// What decided which variant is the default.
+    pub decided_by: DecidedBy,
+}
+
+/// What decided under which variant a request runs.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum DecidedBy {
+    /// The selector in `_meta`.
+    Selector,
+    /// The address `/mcp/v/<id>`.
+    Address,
+    /// The header `MCP-Server-Variant`.
+    Header,
+    /// The operator's rules, or the operator's default.
+    Rule,
+    /// What was decided when the session began.
+    Session,
+    /// The ranking by the client's hints.
+    #[default]
+    Ranking,
+}
+
+impl DecidedBy {
+    /// As it is logged.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Selector => "selector",
+            Self::Address => "address",
+            Self::Header => "header",
+            Self::Rule => "rule",
+            Self::Session => "session",
+            Self::Ranking => "ranking",
+        }
+    }
+}
+
+impl Offers {
+    /// The one that a request runs under that names none.
+    pub fn default(&self) -> usize {
+        self.pin.or(self.order.first().copied()).unwrap_or(0)
+    }
+
+    /// Whether the variant at `index` exists for the client, advertised or not.
+    pub fn shows(&self, index: usize) -> bool {
+        self.pin.is_none_or(|pin| pin == index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn names(path: &str, expected: Option<&str>) {
+        assert_eq!(variant_in(path).as_deref(), expected, "{path}");
+    }
+
+    #[test]
+    fn an_address_names_a_variant() {
+        names("/mcp/v/compact", Some("compact"));
+        names("/mcp/v/f%C3%BCr%20mich", Some("für mich"));
+        names("/mcp/v/", None);
+        names("/mcp/v/a/b", None);
+        names("/mcp/v/%", None);
+        names("/mcp/v/%zz", None);
+        names("/mcp/v/%ff", None);
+        names("/mcp/x", None);
+    }
+}

@@ -1,0 +1,75 @@
+//! What a server said last, all of one moment.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use mcp_vary::json::Members;
+use mcp_vary_wire::handshake::Hello;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
+use mcp_vary_wire::revision::Revision;
+use mcp_vary_wire::task_dialect;
+
+use super::item::Maker;
+use super::listing::{ListKind, Listing};
+
+/// What a server said last, all of one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// `None` until it was connected to for the first time.
+    pub hello: Option<Arc<Hello>>,
+    /// Each list that it offers and that was read, or why that failed.
+    pub listings: BTreeMap<ListKind, Result<Arc<Listing>, Failure>>,
+    /// Why a list could not be read again; the one before is shown, if there is one.
+    pub unread: BTreeMap<ListKind, Failure>,
+    /// When a list is to be read again; absent while the server announces changes.
+    pub expires: BTreeMap<ListKind, Instant>,
+    /// Whether the server has a list that it does not declare; absent until it was asked.
+    pub undeclared: BTreeMap<ListKind, bool>,
+}
+
+impl Told {
+    /// The lists that the server declares, or turned out to have.
+    pub fn offered(&self) -> BTreeSet<ListKind> {
+        let declared = self.declared();
+        let is_offered = |kind: &ListKind| {
+            declared.contains(kind.capability()) || self.undeclared.get(kind) == Some(&true)
+        };
+        ListKind::ALL.into_iter().filter(is_offered).collect()
+    }
+
+    /// The names of the server's capabilities, with those that it turned out to have without declaring them.
+    pub fn capabilities(&self) -> BTreeSet<String> {
+        let mut names = self.declared();
+        let found = self.undeclared.iter().filter(|(_, has)| **has);
+        names.extend(found.map(|(kind, _)| kind.capability().to_owned()));
+        names
+    }
+
+    /// The names of the capabilities that the server declares.
+    pub fn declared(&self) -> BTreeSet<String> {
+        let Some(hello) = &self.hello else {
+            return BTreeSet::new();
+        };
+        let told = Members::parse(&hello.capabilities).unwrap_or_default();
+        let objects = told.iter().filter(|(_, value)| value.starts_with('{'));
+        let mut names: BTreeSet<_> = objects.map(|(name, _)| name.to_owned()).collect();
+        // The capability came with 2025-03-26; before, whoever had something to complete could complete it.
+        let completes = names.contains("prompts") || names.contains("resources");
+        if hello.revision == Revision::V2024_11_05 && completes {
+            names.insert("completions".to_owned());
+        }
+        names
+    }
+
+    pub fn maker(&self) -> Maker {
+        match &self.hello {
+            Some(hello) => Maker {
+                era: hello.era(),
+                gives_tasks: task_dialect::gives_core_form(hello),
+            },
+            None => Era::Legacy.into(),
+        }
+    }
+}

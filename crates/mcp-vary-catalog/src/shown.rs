@@ -1,0 +1,259 @@
+//! One item as one variant shows it, and what it takes to ask for it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use mcp_vary::json::edit;
+use mcp_vary::shape::ToolFacts;
+use mcp_vary_results::{Output, ResultRule, ToolResults};
+use mcp_vary_view::{Mistake, PreparedPrompt, PreparedTool, UriTemplate};
+use mcp_vary_wire::headers::ParamHeader;
+use mcp_vary_wire::revision::Era;
+
+use super::item::{Item, Place, headers_of};
+use super::listing::ListKind;
+use crate::name_rewriter::Words;
+use crate::variant_config::{Names, Prepared, VariantConfig, candidate};
+
+/// What one variant makes of one item. It is made once, and kept for as long as the item stays what it is.
+#[derive(Debug)]
+pub struct Showing {
+    pub item: Arc<Item>,
+    /// `None` when the variant does not show it.
+    pub listed: Option<Listed>,
+    /// What is wrong with the variant's configuration, as far as this item shows.
+    pub mistakes: Vec<Mistake>,
+}
+
+/// One item as a variant lists it.
+#[derive(Debug)]
+pub struct Listed {
+    /// What the variant calls it.
+    pub id: Arc<str>,
+    json: Arc<str>,
+    /// The same for legacy clients.
+    legacy: Arc<str>,
+    pub what: What,
+}
+
+/// What a request needs to know of it.
+#[derive(Debug)]
+pub enum What {
+    Tool(Arc<Tool>),
+    Prompt(Arc<Prompt>),
+    Resource,
+    /// What it stands for is the server's, whatever the variant calls it.
+    Template(UriTemplate),
+}
+
+/// What a call needs to know of a tool, as a variant lists it.
+#[derive(Clone, Debug)]
+pub struct Tool {
+    pub place: Place,
+    pub facts: ToolFacts,
+    /// The headers that the variant's clients send.
+    pub headers: Arc<[ParamHeader]>,
+    /// The headers that the server takes.
+    pub own_headers: Arc<[ParamHeader]>,
+    /// Whether calling it twice does no more than calling it once, by its own word.
+    pub idempotent: bool,
+    /// Whether it is called as a task of the core form, or not at all.
+    pub needs_task: bool,
+    /// What becomes of the arguments; they are sent on as they are without it.
+    pub prepared: Option<Arc<PreparedTool>>,
+    /// What the variant calls otherwise than the server, if anything.
+    pub words: Option<Arc<Words>>,
+    /// What its results are held against.
+    pub output: Option<Arc<Output>>,
+    /// How its results are told, where the operator has rules for it.
+    pub results: Option<Arc<ToolResults>>,
+}
+
+/// What a request needs to know of a prompt, as a variant lists it.
+#[derive(Debug)]
+pub struct Prompt {
+    /// What it is called where no variant renames it.
+    pub id: Arc<str>,
+    pub place: Place,
+    /// What becomes of the arguments; they are sent on as they are without it.
+    pub prepared: Option<PreparedPrompt>,
+    /// What the variant calls otherwise than the server, if anything.
+    pub words: Option<Arc<Words>>,
+}
+
+impl Showing {
+    /// What `face` makes of `item`, which the server called `server` has.
+    pub fn new(
+        face: &VariantConfig,
+        names: &Names,
+        kind: ListKind,
+        item: &Arc<Item>,
+        server: &str,
+        results: &[ResultRule],
+    ) -> Self {
+        let mut mistakes = Vec::new();
+        let shown = face.show(names, kind, item, server, &mut mistakes);
+        let listed = shown.map(|shown| {
+            let json = match shown.json {
+                Cow::Borrowed(_) => Arc::clone(&item.json),
+                Cow::Owned(json) => json.into(),
+            };
+            let results = ToolResults::new(results, candidate(item, server));
+            Listed {
+                legacy: for_legacy(kind, item, &json),
+                what: What::new(kind, item, &shown.id, &json, shown.call, results),
+                id: shown.id,
+                json,
+            }
+        });
+        Self {
+            item: Arc::clone(item),
+            listed,
+            mistakes,
+        }
+    }
+}
+
+impl Listed {
+    /// The item as clients of `era` get it.
+    pub fn text(&self, era: Era) -> &Arc<str> {
+        match era {
+            Era::Legacy => &self.legacy,
+            Era::Modern => &self.json,
+        }
+    }
+}
+
+impl What {
+    fn new(
+        kind: ListKind,
+        item: &Item,
+        id: &Arc<str>,
+        json: &Arc<str>,
+        call: Option<Prepared>,
+        results: Option<Arc<ToolResults>>,
+    ) -> Self {
+        match kind {
+            ListKind::Tools => {
+                let prepared = match call {
+                    Some(Prepared::Tool(prepared)) => Some(Arc::new(prepared)),
+                    _ => None,
+                };
+                let tool = Tool::new(item, id, json, prepared);
+                Self::Tool(Arc::new(Tool { results, ..tool }))
+            }
+            ListKind::Prompts => {
+                let prepared = match call {
+                    Some(Prepared::Prompt(prepared)) => Some(prepared),
+                    _ => None,
+                };
+                let renamed = prepared.iter().flat_map(PreparedPrompt::renamed);
+                Self::Prompt(Arc::new(Prompt {
+                    id: Arc::clone(&item.id),
+                    place: item.place.clone(),
+                    words: words(item, id, renamed),
+                    prepared,
+                }))
+            }
+            ListKind::Resources => Self::Resource,
+            ListKind::Templates => Self::Template(UriTemplate::new(&item.place.own)),
+        }
+    }
+}
+
+/// What the variant calls otherwise. A prefix that tells servers apart is no variant's word.
+fn words<'a>(
+    item: &Item,
+    id: &Arc<str>,
+    renamed: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Option<Arc<Words>> {
+    let is_renamed = *id != item.id;
+    let words = Words {
+        item: is_renamed.then(|| (Arc::clone(&item.place.own), Arc::clone(id))),
+        arguments: renamed
+            .map(|(own, shown)| (own.to_owned(), shown.to_owned()))
+            .collect(),
+    };
+    (!words.is_empty()).then(|| Arc::new(words))
+}
+
+impl Tool {
+    fn new(
+        item: &Item,
+        id: &Arc<str>,
+        json: &Arc<str>,
+        prepared: Option<Arc<PreparedTool>>,
+    ) -> Self {
+        let renamed = prepared.iter().flat_map(|prepared| prepared.renamed());
+        let own = item.tool.as_ref();
+        let own_headers = own.map(|own| Arc::clone(&own.headers)).unwrap_or_default();
+        let headers = match *item.json == **json {
+            true => Arc::clone(&own_headers),
+            false => headers_of(&item.id, json),
+        };
+        Self {
+            place: item.place.clone(),
+            facts: own.map(|own| own.facts).unwrap_or_default(),
+            headers,
+            own_headers,
+            idempotent: own.is_some_and(|own| own.idempotent),
+            needs_task: own.is_some_and(|own| own.needs_task),
+            words: words(item, id, renamed),
+            prepared,
+            output: own.and_then(|own| own.output.clone()),
+            results: None,
+        }
+    }
+
+    /// Nobody knows which of two tools with one name a client or the server means: what either promises
+    /// is kept.
+    pub fn is_also(&mut self, other: &Self) {
+        self.facts.output_schema |= other.facts.output_schema;
+        self.facts.ui |= other.facts.ui;
+        self.idempotent &= other.idempotent;
+        // A value would have to be what both of them say.
+        self.output = None;
+    }
+}
+
+/// Legacy clients know output schemas of objects only; a modern server may list others. And they are told of each
+/// tool whether they may wish for a task.
+fn for_legacy(kind: ListKind, item: &Item, json: &Arc<str>) -> Arc<str> {
+    if (kind, item.maker.era) != (ListKind::Tools, Era::Modern) {
+        return Arc::clone(json);
+    }
+    let told = without_foreign_schema(json);
+    let told = match item.maker.gives_tasks {
+        true => Cow::Owned(with_task_support(&told).into_owned()),
+        false => told,
+    };
+    match told {
+        Cow::Borrowed(_) => Arc::clone(json),
+        Cow::Owned(text) => text.into(),
+    }
+}
+
+/// `tool`, which may be called as a task unless it says something else.
+///
+/// > If `execution.taskSupport` is not present or `"forbidden"`, clients MUST NOT attempt to invoke the tool as a
+/// > task. (MCP 2025-11-25, basic/utilities/tasks, "Tool-Level Negotiation")
+fn with_task_support(tool: &str) -> Cow<'_, str> {
+    const KEY: &str = "taskSupport";
+    match edit::get(tool, "execution") {
+        None => edit::set(tool, "execution", r#"{"taskSupport":"optional"}"#),
+        Some(own) if own.starts_with('{') && edit::get(own, KEY).is_none() => {
+            let own = edit::set(own, KEY, r#""optional""#);
+            edit::set(tool, "execution", &own)
+        }
+        Some(_) => Cow::Borrowed(tool),
+    }
+}
+
+fn without_foreign_schema(tool: &str) -> Cow<'_, str> {
+    let is_object =
+        |schema: &str| edit::get(schema, "type").is_some_and(|kind| kind == "\"object\"");
+    match edit::get(tool, "outputSchema") {
+        Some(schema) if !is_object(schema) => edit::cut(tool, "outputSchema"),
+        _ => Cow::Borrowed(tool),
+    }
+}

@@ -1,0 +1,124 @@
+//! What variants say of items that no server lists.
+
+use std::sync::Arc;
+
+use mcp_vary_view::{Candidate, Mistake, Rule};
+use mcp_vary_wire::response::METHOD_NOT_FOUND;
+
+use super::item::Item;
+use super::listing::ListKind;
+use super::merge::{Merged, Part};
+use crate::catalog::{Catalog, Lists};
+use crate::variant_config::{Faces, VariantConfig, candidate};
+
+/// The parts of a variant's configuration, and the lists that each is about: resources and templates share one.
+const PARTS: [(&str, &[ListKind]); 3] = [
+    ("tools", &[ListKind::Tools]),
+    ("resources", &[ListKind::Resources, ListKind::Templates]),
+    ("prompts", &[ListKind::Prompts]),
+];
+
+/// The rule that holds for whatever there is.
+const EVERYTHING: &str = "*";
+
+impl Catalog {
+    /// What is wrong with the configuration of `faces`, as far as the lists show: the index of the variant, and the
+    /// mistake.
+    ///
+    /// Of a part whose lists could not all be read nothing is said to be missing: it may be a server's that is down.
+    pub fn slips(&self, faces: &Faces) -> Vec<(usize, Mistake)> {
+        let mut slips = Vec::new();
+        for (key, kinds) in PARTS {
+            let items = self.all_of(kinds);
+            for (at, face) in faces.all.iter().enumerate() {
+                let missing = items
+                    .iter()
+                    .flat_map(|items| missing(key, kinds, face, items));
+                let shown = kinds.iter().filter_map(|kind| self.view(*kind, at));
+                let shown = shown.flat_map(|view| view.mistakes.iter().cloned());
+                slips.extend(missing.chain(shown).map(|mistake| (at, mistake)));
+            }
+        }
+        slips
+    }
+
+    /// Everything in the lists `kinds`, and whose it is; `None` when there may be more.
+    fn all_of(&self, kinds: &[ListKind]) -> Option<Vec<(&Arc<Item>, &str)>> {
+        let mut all = Vec::new();
+        for kind in kinds {
+            // A list that no server has is empty.
+            if !self.offers(*kind) {
+                continue;
+            }
+            let lists = self.lists.get(kind)?;
+            if !lists.from.iter().all(is_known) {
+                return None;
+            }
+            all.extend(lists.items());
+        }
+        Some(all)
+    }
+}
+
+impl Lists {
+    fn items(&self) -> impl Iterator<Item = (&Arc<Item>, &str)> {
+        let Merged { items, servers, .. } = &self.merged;
+        let items = items.iter().flatten();
+        items.map(|item| (item, &*servers[item.place.server]))
+    }
+}
+
+/// Whether it is known what the server lists. Many offer resources and do not know what templates are.
+fn is_known(part: &Part) -> bool {
+    part.is_known
+        && match &part.listing {
+            Some(Err(failure)) => failure.code() == METHOD_NOT_FOUND,
+            Some(Ok(_)) | None => true,
+        }
+}
+
+/// What the configuration of `face` says in the part `key` of things that are not among `items`.
+fn missing(
+    key: &str,
+    kinds: &[ListKind],
+    face: &VariantConfig,
+    items: &[(&Arc<Item>, &str)],
+) -> Vec<Mistake> {
+    let Some(kind) = kinds.first() else {
+        return Vec::new();
+    };
+    let ids = items.iter().map(|(item, _)| &*item.id);
+    let names: Vec<_> = ids
+        .chain(items.iter().map(|(item, _)| &*item.place.own))
+        .collect();
+    let mut mistakes = mcp_vary_view::unknown_items(key, face.overridden(*kind), &names);
+    let candidates = items.iter().map(|(item, server)| candidate(item, server));
+    let candidates: Vec<_> = candidates.collect();
+    let selection = face.selection(*kind);
+    let mut idle = selection.mistakes(key, &candidates);
+    if kinds.contains(&ListKind::Templates) {
+        let rules = || selection.include.iter().chain(&selection.exclude);
+        let may_hold = |text: &str| {
+            let mut rules = rules().filter(|rule| rule.to_string() == text);
+            rules.any(|rule| candidates.iter().any(|item| may_be_of(rule, *item)))
+        };
+        idle.retain(|mistake| !matches!(mistake, Mistake::Idle { rule, .. } if may_hold(rule)));
+    }
+    // What is said of everything is said of what is yet to come, too.
+    idle.retain(|mistake| !matches!(mistake, Mistake::Idle { rule, .. } if rule == EVERYTHING));
+    mistakes.extend(idle);
+    mistakes
+}
+
+/// Whether a URI that the template `item` stands for may be one that `rule` holds for: whoever reads it is asked for
+/// that URI. As far as their beginnings tell.
+fn may_be_of(rule: &Rule, item: Candidate<'_>) -> bool {
+    let (Some(pattern), Some((template, _))) = (&rule.name, item.name.split_once('{')) else {
+        return false;
+    };
+    let is_of_server = rule.server.as_ref();
+    let is_of_server = is_of_server.is_none_or(|server| server.matches(item.server));
+    let literal = pattern.as_str().split(['*', '?', '[', '{', '\\']).next();
+    let literal = literal.unwrap_or_default();
+    is_of_server && (literal.starts_with(template) || template.starts_with(literal))
+}

@@ -1,0 +1,245 @@
+//! The URIs of a view in what a server says of its own resources.
+//!
+//! Where a result points to a resource, and in what is said of a failure. What else a text says is the
+//! server's own, and so is what `structuredContent` holds: nobody knows which of its texts are URIs.
+
+use std::borrow::Cow;
+
+use mcp_vary::json::edit;
+use mcp_vary::json::{elements, string};
+use mcp_vary_view::UriMap;
+use mcp_vary_wire::response::Failure;
+
+/// The result of a call, a prompt or a read with the view's URIs in the place of the server's: in links, in
+/// resources that it holds, in the contents that were read, and in the texts of a call that failed.
+pub fn of_the_view<'t>(uris: &UriMap, result: &'t str) -> Cow<'t, str> {
+    let is_error = edit::get(result, "isError") == Some("true");
+    let told = in_each(result, "contents", |part| of_a_resource(uris, part));
+    let told = within(told, |told| {
+        in_each(told, "messages", |message| {
+            match edit::get(message, "content") {
+                Some(many) if many.starts_with('[') => {
+                    in_each(message, "content", |block| of_a_block(uris, block))
+                }
+                Some(_) => in_member(message, "content", |block| of_a_block(uris, block)),
+                None => Cow::Borrowed(message),
+            }
+        })
+    });
+    within(told, |told| {
+        in_each(told, "content", |block| {
+            let told = of_a_block(uris, block);
+            match is_error {
+                true => within(told, |block| of_a_text(uris, block, "text")),
+                false => told,
+            }
+        })
+    })
+}
+
+/// The definition of a tool, with the view's URI of the page that it is shown with.
+///
+/// > `_meta.ui.resourceUri`: URI of the UI resource to display (MCP Apps, SEP-1865); `_meta["ui/resourceUri"]`
+/// > before that.
+pub fn of_a_tool<'t>(uris: &UriMap, tool: &'t str) -> Cow<'t, str> {
+    in_member(tool, "_meta", |meta| {
+        let told = of_a_uri(uris, meta, "ui/resourceUri");
+        within(told, |meta| {
+            in_member(meta, "ui", |ui| of_a_uri(uris, ui, "resourceUri"))
+        })
+    })
+}
+
+/// Puts the view's URIs into what is said of a failure, and into `data.uri`.
+pub fn of_a_failure(uris: &UriMap, failure: &mut Failure) {
+    if let Cow::Owned(message) = in_words(uris, failure.message()) {
+        failure.set_message(message);
+    }
+    let data = failure.data().map(|data| of_a_resource(uris, data));
+    if let Some(Cow::Owned(data)) = data {
+        *failure = failure.clone().with_data(data);
+    }
+}
+
+fn of_a_block<'t>(uris: &UriMap, block: &'t str) -> Cow<'t, str> {
+    match edit::get(block, "resource") {
+        Some(_) => in_member(block, "resource", |resource| of_a_resource(uris, resource)),
+        None => of_a_resource(uris, block),
+    }
+}
+
+/// An object whose `uri` is a resource's.
+fn of_a_resource<'t>(uris: &UriMap, object: &'t str) -> Cow<'t, str> {
+    of_a_uri(uris, object, "uri")
+}
+
+/// An object whose `key` is a URI.
+fn of_a_uri<'t>(uris: &UriMap, object: &'t str, key: &str) -> Cow<'t, str> {
+    let own = edit::get(object, key).and_then(|uri| serde_json::from_str::<String>(uri).ok());
+    let shown = own.as_deref().and_then(|own| changed(uris, own));
+    match shown {
+        Some(shown) => edit::set(object, key, &string(&shown)),
+        None => Cow::Borrowed(object),
+    }
+}
+
+/// An object whose `key` is a text for people and models.
+fn of_a_text<'t>(uris: &UriMap, object: &'t str, key: &str) -> Cow<'t, str> {
+    let text = edit::get(object, key).and_then(|text| serde_json::from_str::<String>(text).ok());
+    match in_words(uris, &text.unwrap_or_default()) {
+        Cow::Owned(text) => edit::set(object, key, &string(&text)),
+        Cow::Borrowed(_) => Cow::Borrowed(object),
+    }
+}
+
+/// A text with the view's URIs in the place of the server's, where one stands for itself: between white
+/// space, quotes or brackets, and before what ends a sentence.
+fn in_words<'t>(uris: &UriMap, text: &'t str) -> Cow<'t, str> {
+    let is_between = |c: char| {
+        c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>' | '(' | ')' | '[' | ']')
+    };
+    let is_end = |c: char| matches!(c, '.' | ',' | ';' | ':' | '!' | '?');
+    let mut out = String::new();
+    let mut copied = 0;
+    for word in text.split(is_between) {
+        let word = word.trim_end_matches(is_end);
+        let at = word.as_ptr() as usize - text.as_ptr() as usize;
+        if let Some(shown) = changed(uris, word) {
+            out.push_str(&text[copied..at]);
+            out.push_str(&shown);
+            copied = at + word.len();
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[copied..]);
+    Cow::Owned(out)
+}
+
+/// What the view calls `own`, where that is something else. What has no place in the view stays what it is:
+/// whoever asks for it there is told that it does not exist.
+fn changed(uris: &UriMap, own: &str) -> Option<String> {
+    let shown = uris.shown(own)?;
+    (shown != own).then(|| shown.into_owned())
+}
+
+/// `object` with `change` made of its member `key`.
+fn in_member<'t>(
+    object: &'t str,
+    key: &str,
+    change: impl Fn(&str) -> Cow<'_, str>,
+) -> Cow<'t, str> {
+    match edit::get(object, key).map(change) {
+        Some(Cow::Owned(changed)) => edit::set(object, key, &changed),
+        _ => Cow::Borrowed(object),
+    }
+}
+
+/// `object` with `change` made in each element of the array `key`.
+fn in_each<'t>(object: &'t str, key: &str, change: impl Fn(&str) -> Cow<'_, str>) -> Cow<'t, str> {
+    let elements = edit::get(object, key).and_then(|array| elements(array).ok());
+    let elements = elements.unwrap_or_default();
+    let told: Vec<_> = elements.iter().map(|element| change(element)).collect();
+    match told.iter().any(|element| matches!(element, Cow::Owned(_))) {
+        true => edit::set(object, key, &format!("[{}]", told.join(","))),
+        false => Cow::Borrowed(object),
+    }
+}
+
+/// What `change` makes of what was made before.
+fn within<'t>(text: Cow<'t, str>, change: impl Fn(&str) -> Cow<'_, str>) -> Cow<'t, str> {
+    let changed = match change(&text) {
+        Cow::Owned(changed) => Some(changed),
+        Cow::Borrowed(_) => None,
+    };
+    changed.map_or(text, Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map() -> UriMap {
+        UriMap::new([
+            ("file:///srv/{+path}", "app:/{+path}"),
+            ("doc:a", "guide:a"),
+        ])
+    }
+
+    #[track_caller]
+    fn is_told(own: &str, shown: &str) {
+        assert_eq!(of_the_view(&map(), own), shown);
+    }
+
+    /// SV-11, SV-12: what points to a resource points to the view's.
+    #[test]
+    fn links_and_contents_speak_of_the_view() {
+        is_told(
+            r#"{"content":[{"type":"resource_link","uri":"doc:a", "name":"doc:a"},{"type":"text","text":"doc:a"},
+                {"type":"resource","resource":{"uri":"file:///srv/x","text":"doc:a"}}], "structuredContent":{"uri":"doc:a"}}"#,
+            r#"{"content":[{"type":"resource_link","uri":"guide:a", "name":"doc:a"},{"type":"text","text":"doc:a"},{"type":"resource","resource":{"uri":"app:/x","text":"doc:a"}}], "structuredContent":{"uri":"doc:a"}}"#,
+        );
+        is_told(
+            r#"{"contents":[{"uri":"doc:a","text":""}, {"uri":"doc:b"},7]}"#,
+            r#"{"contents":[{"uri":"guide:a","text":""},{"uri":"doc:b"},7]}"#,
+        );
+        is_told(
+            r#"{"messages":[{"role":"user","content":{"type":"resource_link","uri":"doc:a"}},{"content":[{"uri":"doc:a"}]},{}]}"#,
+            r#"{"messages":[{"role":"user","content":{"type":"resource_link","uri":"guide:a"}},{"content":[{"uri":"guide:a"}]},{}]}"#,
+        );
+    }
+
+    #[test]
+    fn what_points_to_nothing_that_moved_is_what_it_was() {
+        for told in [
+            r#"{"content": [ {"type":"resource_link","uri":"doc:b"} ]}"#,
+            // Another has this name in the view; nothing is said to be it.
+            r#"{"contents": [ {"uri":"app:/x"} , {"uri": 7} ]}"#,
+            "7",
+            "",
+        ] {
+            assert!(matches!(of_the_view(&map(), told), Cow::Borrowed(same) if same == told));
+        }
+    }
+
+    /// SV-11: a tool is shown with the view's page.
+    #[test]
+    fn a_tools_page_is_the_views() {
+        let tool = |uri: &str| {
+            format!(
+                r#"{{"name":"t","_meta":{{"ui":{{"resourceUri":"{uri}","x":1.0}},"ui/resourceUri":"{uri}"}}}}"#
+            )
+        };
+        assert_eq!(of_a_tool(&map(), &tool("doc:a")), tool("guide:a"));
+        for same in [tool("doc:b"), r#"{"name": "doc:a"}"#.to_owned()] {
+            assert!(matches!(of_a_tool(&map(), &same), Cow::Borrowed(_)));
+        }
+    }
+
+    /// SV-12: a failure speaks of the view's URIs, wherever one stands for itself.
+    #[test]
+    fn failures_speak_of_the_view() {
+        #[track_caller]
+        fn says(server: &str, view: &str) {
+            assert_eq!(in_words(&map(), server), view);
+        }
+        says("Resource not found: doc:a", "Resource not found: guide:a");
+        says(
+            "cannot read file:///srv/a/b.txt: no 'doc:a', \"doc:a\" (doc:a).",
+            "cannot read app:/a/b.txt: no 'guide:a', \"guide:a\" (guide:a).",
+        );
+        for same in ["doc:ab", "xdoc:a", "doc", "file:///etc/passwd", ""] {
+            says(same, same);
+        }
+        is_told(
+            r#"{"content":[{"type":"text","text":"no doc:a"}],"isError":true}"#,
+            r#"{"content":[{"type":"text","text":"no guide:a"}],"isError":true}"#,
+        );
+        let told = r#"{"code":-32002,"message":"no doc:a","data":{"uri":"doc:a","x":1.0}}"#;
+        let mut failure = Failure::told_by_upstream(told);
+        of_a_failure(&map(), &mut failure);
+        assert_eq!(failure.message(), "no guide:a");
+        assert_eq!(failure.data(), Some(r#"{"uri":"guide:a","x":1.0}"#));
+    }
+}

@@ -1,0 +1,534 @@
+//! How a variant shows what the servers list: as the operator configured it, or one of the three that exist
+//! without any configuration.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use mcp_vary::feature::Features;
+use mcp_vary::rank::Weights;
+use mcp_vary::variant::{Date, Mistakes, ServerVariant, VariantId, Variants};
+use mcp_vary_view::{
+    ArgumentOverride, Candidate, Mistake, PreparedPrompt, PreparedTool, PromptOverride,
+    ResourceOverride, Selection, Style, ToolOverride, UriMap, derive,
+};
+
+use super::item::Item;
+use super::listing::ListKind;
+use super::merge::Merged;
+use crate::selection::rules::Manner;
+use crate::uri_rewriter;
+
+/// One variant: who it is for, what it shows, and as what.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary::variant::ServerVariant;
+/// use mcp_vary_gateway::{Base, VariantConfig};
+///
+/// let variant = ServerVariant::new("review".parse()?, "For code review");
+/// let mut config = VariantConfig::new(variant).with_base(Base::ReadOnly);
+/// config.tools = serde_json::from_str(r#"{"exclude": ["admin_*"]}"#).unwrap();
+/// # Ok::<(), mcp_vary::variant::VariantIdError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct VariantConfig {
+    /// What clients are told of it.
+    pub variant: ServerVariant,
+    /// What it starts from.
+    pub base: Base,
+    /// Which tools it shows, by the names that `standard` has.
+    pub tools: Selection,
+    /// Which resources and templates, by URI.
+    pub resources: Selection,
+    /// Which prompts.
+    pub prompts: Selection,
+    /// How it shows all of them.
+    pub style: Style,
+    /// What it makes of single tools, by the names that `standard` has.
+    pub tool_overrides: BTreeMap<String, ToolOverride>,
+    /// What it makes of single prompts.
+    pub prompt_overrides: BTreeMap<String, PromptOverride>,
+    /// What it makes of single resources and templates, by URI.
+    pub resource_overrides: BTreeMap<String, ResourceOverride>,
+    /// What its clients are taken to have declared that declare no features.
+    pub features: Option<Arc<Features>>,
+}
+
+impl VariantConfig {
+    /// A variant that shows everything as it is.
+    #[must_use]
+    pub fn new(variant: ServerVariant) -> Self {
+        Self {
+            variant,
+            base: Base::default(),
+            tools: Selection::default(),
+            resources: Selection::default(),
+            prompts: Selection::default(),
+            style: Style::default(),
+            tool_overrides: BTreeMap::new(),
+            prompt_overrides: BTreeMap::new(),
+            resource_overrides: BTreeMap::new(),
+            features: None,
+        }
+    }
+
+    /// The same, from another start.
+    #[must_use]
+    pub fn with_base(mut self, base: Base) -> Self {
+        self.base = base;
+        self
+    }
+}
+
+/// What a variant starts from: one of those that exist without any configuration.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Base {
+    /// As the server lists it.
+    #[default]
+    Standard,
+    /// First sentences, schemas without prose; the same inputs are accepted.
+    Compact,
+    /// Only tools that declare `readOnlyHint`.
+    ReadOnly,
+}
+
+impl Base {
+    /// The item as it is started from; `None` when it is not shown.
+    fn show(self, kind: ListKind, item: &str) -> Option<Cow<'_, str>> {
+        match (self, kind) {
+            (Self::Compact, _) => Some(compact(kind, item)),
+            (Self::ReadOnly, ListKind::Tools) if !derive::is_read_only(item) => None,
+            (Self::Standard | Self::ReadOnly, _) => Some(Cow::Borrowed(item)),
+        }
+    }
+}
+
+/// What cannot be read cannot be derived; it is shown as it is rather than lost.
+fn compact(kind: ListKind, item: &str) -> Cow<'_, str> {
+    let derived = match kind {
+        ListKind::Tools => derive::compact_tool(item),
+        ListKind::Prompts => derive::compact_prompt(item),
+        ListKind::Resources | ListKind::Templates => derive::compact_resource(item),
+    };
+    derived.map_or(Cow::Borrowed(item), Cow::Owned)
+}
+
+/// One item as a variant shows it, and what it takes to call it.
+#[derive(Debug)]
+pub struct Shown<'a> {
+    pub item: &'a Item,
+    /// What the variant calls it.
+    pub id: Arc<str>,
+    pub json: Cow<'a, str>,
+    /// What becomes of a call, where it is not sent on as it is.
+    pub call: Option<Prepared>,
+}
+
+/// What a variant knows of a list as a whole.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// What it calls resources and templates, and back.
+    pub uris: UriMap,
+    /// The names of overrides that clients see.
+    pub seen: BTreeSet<String>,
+}
+
+impl Names {
+    /// The definition of a tool with the URI that the variant gives the page that it is shown with; nothing where that is
+    /// the server's.
+    fn with_own_page(&self, tool: &str) -> Option<String> {
+        match uri_rewriter::of_a_tool(&self.uris, tool) {
+            Cow::Owned(told) if !self.uris.is_empty() => Some(told),
+            _ => None,
+        }
+    }
+
+    /// What `changes` make of `item`: by the name that clients see; where they see nothing of a name, by that which
+    /// servers give. What an override fixes or hides stays so when another server puts names before it.
+    fn change<'c, T>(&self, changes: &'c BTreeMap<String, T>, item: &Item) -> Option<&'c T> {
+        let own = &*item.place.own;
+        let by_own = || changes.get(own).filter(|_| !self.seen.contains(own));
+        changes.get(&*item.id).or_else(by_own)
+    }
+}
+
+/// What becomes of a call of a tool or prompt that a variant shows otherwise.
+#[derive(Debug)]
+pub enum Prepared {
+    Tool(PreparedTool),
+    Prompt(PreparedPrompt),
+}
+
+impl VariantConfig {
+    /// Whether it shows everything byte for byte.
+    pub fn is_plain(&self) -> bool {
+        let nothing = Selection::default();
+        self.base == Base::Standard
+            && self.style == Style::default()
+            && [&self.tools, &self.resources, &self.prompts]
+                .iter()
+                .all(|selection| **selection == nothing)
+            && self.tool_overrides.is_empty()
+            && self.prompt_overrides.is_empty()
+            && self.resource_overrides.is_empty()
+    }
+
+    /// Whether a server may have something that its clients cannot reach: an item that it does not select, or an
+    /// argument that it hides or fixes.
+    pub fn hides_something(&self) -> bool {
+        let nothing = Selection::default();
+        let mut selections = [&self.tools, &self.resources, &self.prompts].into_iter();
+        let tools = self.tool_overrides.values().map(|it| &it.arguments);
+        let prompts = self.prompt_overrides.values().map(|it| &it.arguments);
+        let mut arguments = tools.chain(prompts).flat_map(BTreeMap::values);
+        self.base == Base::ReadOnly
+            || selections.any(|selection| *selection != nothing)
+            || arguments.any(|argument| argument.hidden || argument.fixed.is_some())
+    }
+
+    /// Whether it shows some resources and hides others.
+    pub fn selects_resources(&self) -> bool {
+        self.resources != Selection::default()
+    }
+
+    pub fn selection(&self, kind: ListKind) -> &Selection {
+        match kind {
+            ListKind::Tools => &self.tools,
+            ListKind::Resources | ListKind::Templates => &self.resources,
+            ListKind::Prompts => &self.prompts,
+        }
+    }
+
+    /// The ids of the items that are to be overridden.
+    pub fn overridden(&self, kind: ListKind) -> Vec<&str> {
+        match kind {
+            ListKind::Tools => self.tool_overrides.keys().map(String::as_str).collect(),
+            ListKind::Prompts => self.prompt_overrides.keys().map(String::as_str).collect(),
+            ListKind::Resources | ListKind::Templates => {
+                self.resource_overrides.keys().map(String::as_str).collect()
+            }
+        }
+    }
+
+    /// What it calls resources and templates, and back. Names that it gives are nobody else's, whether or not
+    /// there is what it gives them to.
+    pub fn uris(&self) -> UriMap {
+        let moves = self.resource_overrides.iter();
+        UriMap::new(moves.filter_map(|(own, change)| Some((own.as_str(), change.uri.as_deref()?))))
+    }
+
+    /// What showing an item of `merged` takes to know of the rest.
+    pub fn names(&self, merged: &Merged) -> Names {
+        let overridden = self.overridden(merged.kind).into_iter();
+        let mut overridden: BTreeSet<&str> = overridden.collect();
+        if !overridden.is_empty() {
+            let ids: BTreeSet<&str> = merged.items().iter().map(|item| &*item.id).collect();
+            overridden.retain(|name| ids.contains(name));
+        }
+        Names {
+            uris: self.uris(),
+            seen: overridden.into_iter().map(str::to_owned).collect(),
+        }
+    }
+
+    /// The item as this variant shows it; `None` when it does not.
+    pub fn show<'a>(
+        &self,
+        names: &Names,
+        kind: ListKind,
+        item: &'a Item,
+        server: &str,
+        mistakes: &mut Vec<Mistake>,
+    ) -> Option<Shown<'a>> {
+        let candidate = candidate(item, server);
+        let json = self.base.show(kind, &item.json)?;
+        let is_shown = match kind {
+            ListKind::Resources | ListKind::Templates => self.resources.shows_resource(candidate),
+            ListKind::Tools | ListKind::Prompts => self.selection(kind).shows(candidate),
+        };
+        if !is_shown {
+            return None;
+        }
+        let mut shown = Shown {
+            item,
+            id: Arc::clone(&item.id),
+            json,
+            call: None,
+        };
+        match kind {
+            ListKind::Tools => self.show_tool(names, &mut shown, mistakes)?,
+            ListKind::Prompts => self.show_prompt(names, &mut shown, mistakes)?,
+            ListKind::Resources | ListKind::Templates => {
+                self.show_resource(&names.uris, &mut shown, mistakes)?
+            }
+        }
+        Some(shown)
+    }
+
+    fn show_tool(
+        &self,
+        names: &Names,
+        shown: &mut Shown<'_>,
+        mistakes: &mut Vec<Mistake>,
+    ) -> Option<()> {
+        if let Some(json) = names.with_own_page(&shown.json) {
+            shown.json = Cow::Owned(json);
+        }
+        let change = names.change(&self.tool_overrides, shown.item);
+        if change.is_none() && self.style == Style::default() {
+            return Some(());
+        }
+        let unchanged = ToolOverride::default();
+        let prepared = PreparedTool::new(&shown.json, change.unwrap_or(&unchanged), self.style);
+        let Ok((tool, found)) = prepared else {
+            return unread(change.map(|change| &change.arguments));
+        };
+        mistakes.extend(found);
+        if let Some(json) = tool.json() {
+            shown.json = Cow::Owned(json.to_owned());
+        }
+        if tool.name() != &*shown.id {
+            shown.id = tool.name().into();
+        }
+        shown.call = (!tool.passes_arguments()).then_some(Prepared::Tool(tool));
+        Some(())
+    }
+
+    fn show_prompt(
+        &self,
+        names: &Names,
+        shown: &mut Shown<'_>,
+        mistakes: &mut Vec<Mistake>,
+    ) -> Option<()> {
+        let change = names.change(&self.prompt_overrides, shown.item);
+        if change.is_none() && self.style == Style::default() {
+            return Some(());
+        }
+        let unchanged = PromptOverride::default();
+        let prepared = PreparedPrompt::new(&shown.json, change.unwrap_or(&unchanged), self.style);
+        let Ok((prompt, found)) = prepared else {
+            return unread(change.map(|change| &change.arguments));
+        };
+        mistakes.extend(found);
+        if let Some(json) = prompt.json() {
+            shown.json = Cow::Owned(json.to_owned());
+        }
+        if prompt.name() != &*shown.id {
+            shown.id = prompt.name().into();
+        }
+        let changes_arguments = change.is_some_and(|change| !change.arguments.is_empty());
+        shown.call = changes_arguments.then_some(Prepared::Prompt(prompt));
+        Some(())
+    }
+
+    fn show_resource(
+        &self,
+        uris: &UriMap,
+        shown: &mut Shown<'_>,
+        mistakes: &mut Vec<Mistake>,
+    ) -> Option<()> {
+        let own = &*shown.item.id;
+        let change = self.resource_overrides.get(own);
+        if change.is_none() && uris.is_empty() && self.style == Style::default() {
+            return Some(());
+        }
+        let mut change = change.cloned().unwrap_or_default();
+        mistakes.extend(unfit_uri(own, change.uri.as_deref()));
+        let Some(uri) = uris.shown(own) else {
+            mistakes.extend(without_place(uris, own));
+            return None;
+        };
+        change.uri = (uri != own).then(|| uri.clone().into_owned());
+        match change.prepare(&shown.json, self.style) {
+            Ok(Some(json)) => shown.json = Cow::Owned(json),
+            Ok(None) => {}
+            // It would be listed as what it is not called.
+            Err(_) if change.uri.is_some() => return None,
+            Err(_) => {}
+        }
+        if let Some(uri) = change.uri {
+            shown.id = uri.into();
+        }
+        Some(())
+    }
+}
+
+fn unfit_uri(own: &str, uri: Option<&str>) -> Option<Mistake> {
+    let why = UriMap::check(own, uri?).err()?;
+    let key = format!("resources.{own}.uri");
+    Some(Mistake::UnfitUri { key, why })
+}
+
+fn without_place(uris: &UriMap, own: &str) -> Option<Mistake> {
+    let (by, uri) = uris.obstacle(own)?;
+    Some(Mistake::UriTaken {
+        key: format!("resources.{by}.uri"),
+        own: own.to_owned(),
+        uri: uri.into_owned(),
+    })
+}
+
+/// What cannot be read is listed as it is, unless the variant lets nobody give one of its arguments.
+fn unread(arguments: Option<&BTreeMap<String, ArgumentOverride>>) -> Option<()> {
+    let mut arguments = arguments.into_iter().flat_map(BTreeMap::values);
+    let is_free = arguments.all(|change| !change.hidden && change.fixed.is_none());
+    is_free.then_some(())
+}
+
+/// What a selection knows of an item.
+pub fn candidate<'a>(item: &'a Item, server: &'a str) -> Candidate<'a> {
+    Candidate {
+        name: &item.id,
+        own: &item.place.own,
+        server,
+        hints: item.tool.as_ref().map(|tool| tool.hints),
+    }
+}
+
+/// All variants that a gateway offers.
+#[derive(Debug)]
+pub struct Faces {
+    pub variants: Variants,
+    /// In the order of [`variants`](Self::variants), then the same in manners that rules for clients ask for.
+    pub all: Vec<VariantConfig>,
+    /// What each of all calls resources and templates.
+    uris: Vec<Arc<UriMap>>,
+    /// Of each such manner which of all each variant is.
+    manners: Vec<(Manner, Vec<usize>)>,
+}
+
+fn uris_of(all: &[VariantConfig]) -> Vec<Arc<UriMap>> {
+    all.iter().map(|face| Arc::new(face.uris())).collect()
+}
+
+impl Faces {
+    /// The variants of a configuration. [`log_warnings`](Self::log_warnings) says which removal dates are past.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with how they are declared.
+    pub fn new(all: Vec<VariantConfig>) -> Result<Self, Mistakes> {
+        let declared = all.iter().map(|face| face.variant.clone()).collect();
+        // No date is past on the first day.
+        let (variants, _) = Variants::new(declared, Date::from_unix(0))?;
+        Ok(Self {
+            variants,
+            uris: uris_of(&all),
+            all,
+            manners: Vec::new(),
+        })
+    }
+
+    /// Logs what is allowed in these variants and probably not meant, `today`'s past removal dates included (SV-1).
+    pub fn log_warnings(&self, today: Date) {
+        let warnings = Variants::new(self.variants.as_slice().to_vec(), today).map(|(_, it)| it);
+        for warning in warnings.unwrap_or_default() {
+            tracing::warn!(%warning, "variant declared oddly");
+        }
+    }
+
+    /// The same variants, and what they are in these manners.
+    pub fn in_manners(faces: &Arc<Self>, manners: &[Manner]) -> Arc<Self> {
+        if manners.is_empty() {
+            return Arc::clone(faces);
+        }
+        let declared = faces.variants.as_slice().len();
+        let mut all = faces.all[..declared].to_vec();
+        let mut add = |manner: &Manner| {
+            let add_one = |variant| {
+                let own: &VariantConfig = &faces.all[variant];
+                let style = manner.of(own.style);
+                // Two manners may come to the same.
+                let mut known = std::iter::once(variant).chain(declared..all.len());
+                let is_it = |at: &usize| {
+                    let other = &all[*at];
+                    other.variant.id == own.variant.id && other.style == style
+                };
+                known.find(is_it).unwrap_or_else(|| {
+                    let mut face = own.clone();
+                    face.style = style;
+                    all.push(face);
+                    all.len() - 1
+                })
+            };
+            (0..declared).map(add_one).collect()
+        };
+        let manners = manners.iter().map(|manner| (*manner, add(manner)));
+        let manners = manners.collect();
+        Arc::new(Self {
+            variants: faces.variants.clone(),
+            uris: uris_of(&all),
+            all,
+            manners,
+        })
+    }
+
+    /// Which of all the variant at `index` is in a manner.
+    pub fn in_manner(&self, index: usize, manner: Manner) -> usize {
+        let faces = self.manners.iter().find(|(known, _)| *known == manner);
+        faces.map_or(index, |(_, faces)| faces[index])
+    }
+
+    /// What the variant at `index` calls resources and templates, and what that is to their servers.
+    pub fn uris(&self, index: usize) -> &Arc<UriMap> {
+        &self.uris[index]
+    }
+
+    /// The variants that exist without any configuration.
+    pub fn built_in() -> Self {
+        match Self::new(built_in()) {
+            Ok(faces) => faces,
+            Err(mistakes) => unreachable!("the built-in variants are valid: {mistakes}"),
+        }
+    }
+
+    /// The ids of the variants, in the order of declaration.
+    pub fn ids(&self) -> impl Iterator<Item = VariantId> {
+        self.variants.iter().map(|variant| variant.id.clone())
+    }
+}
+
+/// The variants that exist without any configuration.
+pub fn built_in() -> Vec<VariantConfig> {
+    let described = [
+        (
+            "standard",
+            "Everything as the server describes it: all tools, full descriptions and schemas.",
+            Base::Standard,
+        ),
+        (
+            "compact",
+            "All tools in few tokens: the first sentence of each description, schemas without \
+             prose. Accepts the same arguments. For small context windows and execution; for \
+             planning with unfamiliar tools prefer `standard`.",
+            Base::Compact,
+        ),
+        (
+            "read-only",
+            "Only the tools that declare that they change nothing. For analysis and review. A \
+             selection by the server's own word, no protection against the server.",
+            Base::ReadOnly,
+        ),
+    ];
+    let faces = described.into_iter().filter_map(|(id, description, base)| {
+        let variant = ServerVariant::new(id.parse().ok()?, description);
+        let size = if base == Base::Compact {
+            "compact"
+        } else {
+            "standard"
+        };
+        let mut variant = variant.with_hint("contextSize", size);
+        if base == Base::ReadOnly {
+            variant = variant.with_hint("accessLevel", "readonly");
+        }
+        Some(VariantConfig::new(variant).with_base(base))
+    });
+    faces.collect()
+}
+
+/// The SEP's weights, and one for the hint that tells `read-only` from the rest.
+pub fn weights() -> Weights {
+    Weights::default().with("accessLevel", 80, 10)
+}

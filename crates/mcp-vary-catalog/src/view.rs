@@ -1,0 +1,572 @@
+//! One variant's view of what the servers list: its items, and the bytes of its lists.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, OnceLock};
+
+use mcp_vary_results::ResultRule;
+use mcp_vary_view::{Mistake, UriTemplate, uri_identity};
+use mcp_vary_wire::era::Caching;
+use mcp_vary_wire::response::Failure;
+use mcp_vary_wire::revision::Era;
+use tracing::warn;
+
+use super::item::{Item, Place};
+use super::listing::ListKind;
+use super::merge::{Merged, Naming};
+use super::page::{Contents, Page, Pages};
+use super::shown::{Prompt, Showing, Tool, What};
+use crate::list_cursor::Marks;
+use crate::variant_config::{Faces, Names, VariantConfig};
+
+/// What one variant shows of one list.
+#[derive(Debug)]
+pub struct View {
+    /// What the variant makes of every item of the merged list, in its order.
+    showings: Vec<Arc<Showing>>,
+    contents: Contents,
+    pages: Result<Pages, Failure>,
+    /// What the variant knew of the list as a whole.
+    names: Names,
+    places: BTreeMap<Arc<str>, Place>,
+    tools: BTreeMap<Arc<str>, Arc<Tool>>,
+    prompts: BTreeMap<Arc<str>, Arc<Prompt>>,
+    /// The names of the servers.
+    servers: Vec<Arc<str>>,
+    marks: OnceLock<Marks>,
+    /// By what all spellings of its URI share, what is listed in another one; made when it is asked for.
+    odd_spellings: OnceLock<BTreeMap<Box<str>, Arc<str>>>,
+    /// Whether the variant counts how URIs are written.
+    checks_uris: bool,
+    is_complete: bool,
+    layout: Layout,
+    /// What is wrong with how the variant shows the items that there are.
+    pub mistakes: Vec<Mistake>,
+}
+
+/// How lists are named, shown, cut and cached.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    pub naming: Naming,
+    pub faces: Arc<Faces>,
+    pub results: Arc<[ResultRule]>,
+    pub page_size: Option<NonZeroUsize>,
+    pub caching: Caching,
+}
+
+impl Layout {
+    /// Whether what was made with `other` is what would be made.
+    pub fn is(&self, other: &Self) -> bool {
+        self.naming == other.naming
+            && Arc::ptr_eq(&self.faces, &other.faces)
+            && Arc::ptr_eq(&self.results, &other.results)
+            && self.page_size == other.page_size
+            && self.caching == other.caching
+    }
+}
+
+impl View {
+    /// What `face` shows of `merged`. What is as it was `before`, with the same `face` and layout, is not
+    /// made again: neither the view, nor a page of it, nor what is made of an item. Pages that one of the `others`
+    /// has, too, are the same bytes.
+    pub fn new(
+        face: &VariantConfig,
+        merged: &Merged,
+        layout: &Layout,
+        before: Option<&Arc<Self>>,
+        others: &[Arc<Self>],
+    ) -> Arc<Self> {
+        let before = before.filter(|view| view.servers == merged.servers);
+        let names = face.names(merged);
+        let same = before.filter(|view| view.names.seen == names.seen);
+        let showings = showings((face, &names), merged, layout, same.map(AsRef::as_ref));
+        let is_whole = face.is_plain() && layout.page_size.is_none();
+        let whole = merged.whole.as_ref().filter(|_| is_whole);
+        if let Some(view) = before.filter(|view| view.is_made_of(&showings, merged, whole)) {
+            return Arc::clone(view);
+        }
+        let found = showings.iter().flat_map(|it| it.mistakes.iter().cloned());
+        let mut mistakes: Vec<_> = found.collect();
+        let contents = Contents {
+            kind: merged.kind,
+            frame: Arc::clone(&merged.frame),
+            whole: whole.cloned(),
+            items: seen(merged.kind, &showings, &mut mistakes),
+        };
+        report(face, &mistakes, before.map(AsRef::as_ref));
+        let known = before.and_then(|view| Some((view.pages.as_ref().ok()?, &view.contents)));
+        let pages = match &merged.items {
+            Ok(_) => {
+                let others = others.iter().filter_map(|view| view.pages.as_ref().ok());
+                let others: Vec<_> = others.collect();
+                Ok(Pages::new(&contents, layout, known, &others))
+            }
+            Err(failure) => Err(failure.clone()),
+        };
+        let checks_uris = face.selects_resources() || !names.uris.is_empty();
+        let mut view = Self {
+            showings,
+            names,
+            places: BTreeMap::new(),
+            tools: BTreeMap::new(),
+            prompts: BTreeMap::new(),
+            servers: merged.servers.clone(),
+            marks: OnceLock::new(),
+            odd_spellings: OnceLock::new(),
+            checks_uris,
+            is_complete: merged.is_complete,
+            layout: layout.clone(),
+            contents,
+            pages,
+            mistakes,
+        };
+        view.take_all();
+        Arc::new(view)
+    }
+
+    /// Whether it would be made of these.
+    fn is_made_of(
+        &self,
+        showings: &[Arc<Showing>],
+        merged: &Merged,
+        whole: Option<&Arc<str>>,
+    ) -> bool {
+        self.showings.len() == showings.len()
+            && std::iter::zip(&self.showings, showings).all(|(one, other)| Arc::ptr_eq(one, other))
+            && self.contents.frame == merged.frame
+            && self.contents.whole.as_ref() == whole
+            && self.pages.as_ref().err() == merged.items.as_ref().err()
+            && self.is_complete == merged.is_complete
+    }
+
+    fn take_all(&mut self) {
+        for item in &self.contents.items {
+            let Some(listed) = &item.listed else { continue };
+            let id = &listed.id;
+            match &listed.what {
+                What::Tool(tool) => match self.tools.get_mut(id) {
+                    Some(first) => Arc::make_mut(first).is_also(tool),
+                    None => drop(self.tools.insert(Arc::clone(id), Arc::clone(tool))),
+                },
+                // Of several with one name the first is the one that is asked for.
+                What::Prompt(prompt) => {
+                    let entry = self.prompts.entry(Arc::clone(id));
+                    entry.or_insert_with(|| Arc::clone(prompt));
+                }
+                What::Resource | What::Template(_) => {}
+            }
+            let place = self.places.entry(Arc::clone(id));
+            place.or_insert_with(|| item.item.place.clone());
+        }
+    }
+
+    /// The tool that the view lists as `name`.
+    pub fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
+        self.tools.get(name)
+    }
+
+    /// The tool that comes from `place`, whatever the view calls it.
+    pub fn tool_at(&self, place: &Place) -> Option<&Arc<Tool>> {
+        self.tools.values().find(|tool| tool.place == *place)
+    }
+
+    /// Every tool that the view lists: what it calls it, and the text of its item.
+    pub(super) fn listed_tools(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Tool>, &str)> {
+        self.contents.items.iter().filter_map(|showing| {
+            let listed = showing.listed.as_ref()?;
+            match &listed.what {
+                What::Tool(tool) => Some((&listed.id, tool, &*showing.item.json)),
+                _ => None,
+            }
+        })
+    }
+
+    /// Every tool that the view lists: its server, its name there, and its name here.
+    pub fn tool_names(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        let tools = self.tools.iter();
+        tools.map(|(name, tool)| {
+            let server = &*self.servers[tool.place.server];
+            (server, &*tool.place.own, &**name)
+        })
+    }
+
+    /// The definition of every tool that the view lists, as legacy clients get it.
+    pub fn tool_texts(&self) -> impl Iterator<Item = &str> {
+        let listed = self
+            .contents
+            .items
+            .iter()
+            .filter_map(|it| it.listed.as_ref());
+        listed.map(|listed| &**listed.text(Era::Legacy))
+    }
+
+    /// The prompt that the view lists as `name`.
+    pub fn prompt(&self, name: &str) -> Option<&Arc<Prompt>> {
+        self.prompts.get(name)
+    }
+
+    /// Everything that the view lists, and where it comes from.
+    pub fn places(&self) -> impl Iterator<Item = (&Arc<str>, &Place)> {
+        self.places.iter()
+    }
+
+    /// Where what the view lists as `id` comes from.
+    pub fn place(&self, id: &str) -> Option<&Place> {
+        self.places.get(id)
+    }
+
+    /// Where the resource or template that servers call `own` comes from, if the view lists it.
+    pub fn place_of(&self, own: &str) -> Option<&Place> {
+        self.place(&self.names.uris.shown(own)?)
+    }
+
+    /// Whether the view lists what comes from `place`, whatever it calls it.
+    pub fn lists(&self, place: &Place) -> bool {
+        let items = self.contents.items.iter();
+        items.map(|item| &item.item.place).any(|it| it == place)
+    }
+
+    /// Where the resource or template comes from that the view lists as `uri`, or as another spelling of it.
+    pub fn spelled(&self, uri: &str) -> Option<&Place> {
+        if let Some(place) = self.place(uri) {
+            return Some(place);
+        }
+        let identity = uri_identity(uri);
+        let same = || self.place(&identity).filter(|_| identity != uri);
+        same().or_else(|| self.place(self.odd_spellings().get(&*identity)?))
+    }
+
+    fn odd_spellings(&self) -> &BTreeMap<Box<str>, Arc<str>> {
+        self.odd_spellings.get_or_init(|| {
+            let mut odd = BTreeMap::new();
+            for item in &self.contents.items {
+                let Some(listed) = &item.listed else { continue };
+                if let Cow::Owned(identity) = uri_identity(&listed.id) {
+                    let first = odd.entry(identity.into_boxed_str());
+                    first.or_insert_with(|| Arc::clone(&listed.id));
+                }
+            }
+            odd
+        })
+    }
+
+    /// The first template that may stand for what its server calls `own`, and where it comes from. Where the variant does
+    /// not count how URIs are written, it is enough that the server might mean a whole path by an expression.
+    pub fn template_for(&self, own: &str) -> Option<(&UriTemplate, &Place)> {
+        let strictly = self.templates().find(|(template, _)| template.matches(own));
+        let mut loosely = self.templates().filter(|_| !self.checks_uris);
+        strictly.or_else(|| loosely.find(|(template, _)| template.matches_loosely(own)))
+    }
+
+    fn templates(&self) -> impl Iterator<Item = (&UriTemplate, &Place)> {
+        let items = self.contents.items.iter();
+        items.filter_map(|item| match &item.listed.as_ref()?.what {
+            What::Template(template) => Some((template, &item.item.place)),
+            _ => None,
+        })
+    }
+
+    /// Whether a client gets the same list from either. Two that cannot be read are alike.
+    pub fn is_like(&self, other: &Self) -> bool {
+        match (&self.pages, &other.pages) {
+            (Ok(one), Ok(other)) => one == other,
+            (Err(_), Err(_)) => true,
+            _ => false,
+        }
+    }
+
+    /// The first page, or the one where whoever holds `bookmark` goes on.
+    ///
+    /// # Errors
+    ///
+    /// The failure of the list when it could not be read, `None` when the bookmark is none.
+    pub fn page(&self, era: Era, bookmark: Option<&str>) -> Result<Page, Option<Failure>> {
+        let pages = self.pages.as_ref().map_err(|failure| failure.clone())?;
+        let first = match bookmark {
+            Some(bookmark) => self.marks().find(bookmark).ok_or(None)?,
+            None => 0,
+        };
+        let page = pages.starting_at(era, first).cloned();
+        // After a change pages begin between those that were made.
+        Ok(page.unwrap_or_else(|| self.contents.page(era, first, &self.layout)))
+    }
+
+    /// The bookmark of the page that starts at item `next`.
+    pub fn bookmark(&self, next: usize) -> String {
+        self.marks().bookmark(next)
+    }
+
+    fn marks(&self) -> &Marks {
+        self.marks.get_or_init(|| {
+            let places = self.contents.items.iter().map(|item| &item.item.place);
+            Marks::new(places.map(|place| (&*self.servers[place.server], place)))
+        })
+    }
+}
+
+/// What `face` makes of every item; of those that are what they were `before` the same.
+fn showings(
+    (face, names): (&VariantConfig, &Names),
+    merged: &Merged,
+    layout: &Layout,
+    before: Option<&View>,
+) -> Vec<Arc<Showing>> {
+    let known = before.map_or(&[][..], |view| &view.showings);
+    let known: BTreeMap<*const Item, &Arc<Showing>> =
+        known.iter().map(|it| (Arc::as_ptr(&it.item), it)).collect();
+    let items = merged.items().iter();
+    let showings = items.map(|item| match known.get(&Arc::as_ptr(item)) {
+        Some(showing) => Arc::clone(showing),
+        None => {
+            let server = &merged.servers[item.place.server];
+            let results = &layout.results;
+            Arc::new(Showing::new(
+                face,
+                names,
+                merged.kind,
+                item,
+                server,
+                results,
+            ))
+        }
+    });
+    showings.collect()
+}
+
+/// The items that are shown. Of items with one name all must be for it to show, and of two that the variant
+/// gives one name the first is shown: of those that it renames, then of the others. What a server lists later
+/// takes no name of the operator's.
+fn seen(
+    kind: ListKind,
+    showings: &[Arc<Showing>],
+    mistakes: &mut Vec<Mistake>,
+) -> Vec<Arc<Showing>> {
+    let hidden = showings.iter().filter(|it| it.listed.is_none());
+    let hidden: BTreeSet<&str> = hidden.map(|it| &*it.item.id).collect();
+    let listed = showings
+        .iter()
+        .filter_map(|it| Some((it, it.listed.as_ref()?)));
+    let named: Vec<_> = listed
+        .filter(|(it, _)| !hidden.contains(&*it.item.id))
+        .map(|(it, listed)| (it, &*it.item.id, &*listed.id))
+        .collect();
+    let (renamed, kept): (Vec<_>, Vec<_>) = named.iter().partition(|(_, own, name)| own != name);
+    let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
+    for (_, own, name) in renamed.into_iter().chain(kept) {
+        owners.entry(name).or_insert(own);
+    }
+    let shown = named.iter().filter(|(_, own, name)| owners[name] == *own);
+    let all: Vec<_> = shown.map(|(it, ..)| Arc::clone(it)).collect();
+    if all.len() < named.len() {
+        let pairs: BTreeSet<_> = named.iter().map(|(_, own, name)| (*own, *name)).collect();
+        mistakes.extend(mcp_vary_view::collisions(kind.items_key(), pairs));
+    }
+    all
+}
+
+/// Says which items are newly hidden behind others of their names.
+fn report(face: &VariantConfig, mistakes: &[Mistake], before: Option<&View>) {
+    const FEW: usize = 20;
+    let known = before.map_or(&[][..], |view| &view.mistakes);
+    let new = mistakes
+        .iter()
+        .filter(|mistake| matches!(mistake, Mistake::Collision { .. }) && !known.contains(mistake));
+    for collision in new.take(FEW) {
+        let variant = face.variant.id.as_str();
+        warn!(variant, %collision, "only one of two can be reached; what the variant renames goes first");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcp_vary_view::{ArgumentOverride, ToolOverride};
+
+    use super::*;
+    use crate::listing;
+
+    fn merged(texts: &[&str]) -> Merged {
+        let item = |text: &&str| {
+            let listed = listing::Item {
+                id: "x".into(),
+                json: (*text).into(),
+            };
+            let id = Arc::clone(&listed.id);
+            Arc::new(Item::new(
+                ListKind::Tools,
+                0,
+                Era::Legacy.into(),
+                &listed,
+                id,
+            ))
+        };
+        Merged {
+            kind: ListKind::Tools,
+            whole: None,
+            frame: r#"{"tools":[]}"#.into(),
+            items: Ok(texts.iter().map(item).collect()),
+            servers: vec!["a".into()],
+            is_complete: true,
+            collisions: Vec::new(),
+        }
+    }
+
+    fn layout() -> Layout {
+        let faces = Faces::built_in();
+        Layout {
+            naming: Naming::Never,
+            faces: Arc::new(faces),
+            results: Arc::default(),
+            page_size: None,
+            caching: Caching::Never,
+        }
+    }
+
+    const READS: &str = r#"{"name":"x","annotations":{"readOnlyHint":true}}"#;
+    const WRITES: &str = r#"{"name":"x","outputSchema":{"type":"object"}}"#;
+
+    #[test]
+    fn a_name_that_writes_too_is_not_read_only() {
+        let layout = layout();
+        let shown = |texts: &[&str]| {
+            let merged = merged(texts);
+            let view = View::new(&layout.faces.all[2], &merged, &layout, None, &[]);
+            view.contents.items.len()
+        };
+        assert_eq!(shown(&[READS, READS]), 2);
+        assert_eq!(shown(&[READS, WRITES]), 0);
+        assert_eq!(shown(&[WRITES, READS]), 0);
+    }
+
+    #[test]
+    fn what_one_of_two_tools_promises_is_kept() {
+        let layout = layout();
+        for order in [[READS, WRITES], [WRITES, READS]] {
+            let view = View::new(&layout.faces.all[0], &merged(&order), &layout, None, &[]);
+            assert!(view.tool("x").unwrap().facts.output_schema);
+        }
+    }
+
+    /// SV-11: where the tool cannot be read, its arguments cannot be held back.
+    #[test]
+    fn a_tool_that_cannot_be_read_is_not_shown_with_a_limit() {
+        let schema = r#""inputSchema":{"type":"object","properties":{"q":{},"q":{}}}"#;
+        let text = format!(r#"{{"name":"x",{schema}}}"#);
+        let (merged, layout) = (merged(&[&text]), layout());
+        let mut face = layout.faces.all[0].clone();
+        let shown = |face: &VariantConfig| {
+            let view = View::new(face, &merged, &layout, None, &[]);
+            view.tool("x").is_some()
+        };
+        for (said, expected) in [
+            (ArgumentOverride::default(), true),
+            (
+                ArgumentOverride {
+                    hidden: true,
+                    ..ArgumentOverride::default()
+                },
+                false,
+            ),
+        ] {
+            let mut change = ToolOverride::default();
+            change.arguments.insert("q".into(), said);
+            face.tool_overrides.insert("x".into(), change);
+            assert_eq!(shown(&face), expected);
+        }
+    }
+
+    /// SV-11: an override holds for what servers call so where clients see nothing of that name.
+    #[test]
+    fn an_override_by_the_servers_own_name_holds_behind_a_prefix() {
+        let item = |own: &str, id: &str, server| {
+            let json = format!(r#"{{"name":"{own}"}}"#);
+            let (own, json) = (own.into(), json.into());
+            let listed = listing::Item { id: own, json };
+            Arc::new(Item::new(
+                ListKind::Tools,
+                server,
+                Era::Legacy.into(),
+                &listed,
+                id.into(),
+            ))
+        };
+        let layout = layout();
+        let mut face = layout.faces.all[0].clone();
+        let change = ToolOverride {
+            title: Some("ours".into()),
+            ..ToolOverride::default()
+        };
+        face.tool_overrides.insert("search".into(), change);
+        let shown = |items: &[Arc<Item>], before| {
+            let mut merged = merged(&[]);
+            merged.servers = vec!["a".into(), "b".into()];
+            merged.items = Ok(items.to_vec());
+            let view = View::new(&face, &merged, &layout, before, &[]);
+            let items = view.contents.items.iter().map(|it| {
+                let listed = it.listed.as_ref().unwrap();
+                let is_ours = listed.text(Era::Legacy).contains("ours");
+                format!("{} {is_ours}", listed.id)
+            });
+            (items.collect::<Vec<_>>(), Arc::clone(&view))
+        };
+        let both = [item("search", "a_search", 0), item("search", "b_search", 1)];
+        let (items, view) = shown(&both, None);
+        assert_eq!(items, ["a_search true", "b_search true"]);
+        // What clients see by the name is what is meant, from when there is such a thing.
+        let three = [both[0].clone(), both[1].clone(), item("x", "search", 1)];
+        let (items, view) = shown(&three, Some(&view));
+        assert_eq!(items, ["a_search false", "b_search false", "search true"]);
+        let (items, _) = shown(&both, Some(&view));
+        assert_eq!(items, ["a_search true", "b_search true"]);
+    }
+
+    /// SV-11: the name that the operator gives is the operator's, wherever a server lists another of it.
+    #[test]
+    fn a_name_that_a_variant_gives_is_taken_by_nobody() {
+        let item = |id: &str, index| {
+            let json = format!(r#"{{"name":"{id}"}}"#);
+            let (id, json) = (id.into(), json.into());
+            let listed = listing::Item { id, json };
+            let id = Arc::clone(&listed.id);
+            Arc::new(Item::new(
+                ListKind::Tools,
+                index,
+                Era::Legacy.into(),
+                &listed,
+                id,
+            ))
+        };
+        let layout = layout();
+        let mut face = layout.faces.all[0].clone();
+        let change = ToolOverride {
+            name: Some("find".into()),
+            ..ToolOverride::default()
+        };
+        face.tool_overrides.insert("search".into(), change);
+        for order in [["search", "find"], ["find", "search"]] {
+            let mut merged = merged(&[]);
+            merged.items = Ok(order.iter().map(|id| item(id, 0)).collect());
+            let view = View::new(&face, &merged, &layout, None, &[]);
+            assert_eq!(&*view.place("find").unwrap().own, "search");
+            assert_eq!(view.contents.items.len(), 1);
+            let is_collision = |it: &Mistake| matches!(it, Mistake::Collision { .. });
+            assert_eq!(
+                view.mistakes.iter().filter(|it| is_collision(it)).count(),
+                1
+            );
+        }
+        // Two that are renamed so: the first.
+        let both = ToolOverride {
+            name: Some("find".into()),
+            ..ToolOverride::default()
+        };
+        face.tool_overrides.insert("look".into(), both);
+        let mut merged = merged(&[]);
+        merged.items = Ok(["find", "look", "search"]
+            .iter()
+            .map(|id| item(id, 0))
+            .collect());
+        let view = View::new(&face, &merged, &layout, None, &[]);
+        assert_eq!(&*view.place("find").unwrap().own, "look");
+    }
+}

@@ -1,0 +1,234 @@
+//! `clients`: what clients get that look like this.
+
+use std::sync::Arc;
+
+use http::HeaderName;
+use mcp_vary::variant::VariantId;
+use mcp_vary_catalog::selection::rules::{ClientRule, JsonContent, Pattern};
+
+use super::reader::{Field, Reader, meant_or_known};
+use super::schema::Schema;
+use super::variants::{DIALECTS, RESULTS, choice, features};
+use crate::diagnostic::{Mistake, Position};
+use crate::document::Value;
+use crate::key_spec::{Setting, Takes};
+
+const EXAMPLE: &str = "[{name: \"claude*\", variant: compact}]";
+
+/// Where a variant is named, by what key, and which.
+type Named = (Position, String, VariantId);
+
+/// Reads the list of rules.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    field: &Field<'_>,
+    into: &mut Vec<ClientRule>,
+    named: &mut Vec<Named>,
+) {
+    let Value::List(items) = &field.node.value else {
+        return reader.wrong(field, "is no list", &format!("write {EXAMPLE}"));
+    };
+    for (index, node) in items.iter().enumerate() {
+        let path = format!("{}[{index}]", field.path);
+        let item = Field { path, node };
+        let mut draft = Draft::default();
+        reader.settings(&item, &[SETTINGS], &mut draft, "{name: ..., variant: ...}");
+        named.append(&mut draft.named);
+        draft.check(reader, &item);
+        into.push(draft.rule);
+    }
+}
+
+/// The id of a variant, which is to be [checked](check) when all are known.
+pub(super) fn variant(
+    reader: &mut Reader<'_>,
+    field: &Field<'_>,
+    named: &mut Vec<Named>,
+) -> Option<VariantId> {
+    let word = reader.word(field)?;
+    let id: VariantId = match word.parse() {
+        Ok(id) => id,
+        Err(_) => {
+            reader.wrong(field, "is no variant", "write the id of one");
+            return None;
+        }
+    };
+    named.push((field.node.at, field.path.clone(), id.clone()));
+    Some(id)
+}
+
+/// Says which of the variants that were named are not declared.
+pub(super) fn check(reader: &mut Reader<'_>, named: &[Named], ids: &[VariantId]) {
+    let names: Vec<_> = ids.iter().map(VariantId::as_str).collect();
+    for (at, key, id) in named.iter().filter(|(_, _, id)| !ids.contains(id)) {
+        let fix = meant_or_known(id.as_str(), &names);
+        let mistake = Mistake::new(*at, key.as_str(), "is no variant");
+        reader.mistakes.push(mistake.with_fix(fix));
+    }
+}
+
+/// What may stand under `clients`.
+pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
+    let mut rule = schema.table(&[SETTINGS]);
+    // What is merged into a rule may say it.
+    let keys = GETS.iter().chain(&["<<"]);
+    let says: Vec<_> = keys
+        .map(|key| serde_json::json!({"required": [key]}))
+        .collect();
+    rule["allOf"] = serde_json::json!([{"anyOf": says}]);
+    schema.list(&rule)
+}
+
+/// A rule while it is read.
+#[derive(Default)]
+struct Draft {
+    rule: ClientRule,
+    named: Vec<Named>,
+}
+
+/// The keys by which a rule says what clients get.
+const GETS: [&str; 6] = [
+    "variant",
+    "result",
+    "dialect",
+    "features",
+    "json-content",
+    "lift-json-text",
+];
+
+impl Draft {
+    /// A rule that clients get nothing by is not meant so.
+    fn check(&self, reader: &mut Reader<'_>, field: &Field<'_>) {
+        let is_table = matches!(field.node.value, Value::Table(_));
+        let keys = field.keys();
+        let says = GETS.iter().any(|key| keys.contains(key));
+        // Whoever is told of `varient` need not be told that there is no `variant`.
+        if is_table && !says && !reader.was_meant(field, &GETS) {
+            let fix = "add `variant: ...`, `result`, `dialect`, `features`, `json-content` or `lift-json-text`";
+            reader.wrong(field, "says nothing that clients get", fix);
+        }
+    }
+}
+
+const SETTINGS: &[Setting<Draft>] = &[
+    Setting {
+        key: "name",
+        about: "what the client calls itself (`clientInfo.name`); `*` is anything, `{a,b}` one of \
+several, upper and lower case are the same",
+        default: "",
+        takes: Takes::Other(Schema::word, |reader, field, draft| {
+            draft.rule.name = pattern(reader, field)
+        }),
+    },
+    Setting {
+        key: "version",
+        about: "its version, likewise",
+        default: "",
+        takes: Takes::Other(Schema::word, |reader, field, draft| {
+            draft.rule.version = pattern(reader, field)
+        }),
+    },
+    Setting {
+        key: "headers",
+        about: "headers of its request, each likewise; a client on stdio has none",
+        default: "",
+        takes: Takes::Other(Schema::headers, |reader, field, draft| {
+            for entry in reader
+                .table(field, "{X-Team: \"ops*\"}")
+                .unwrap_or_default()
+            {
+                let member = field.member(entry);
+                match HeaderName::try_from(entry.key.as_str()) {
+                    Ok(name) => {
+                        let pattern = pattern(reader, &member);
+                        let header = pattern.map(|pattern| (name, pattern));
+                        draft.rule.headers.extend(header);
+                    }
+                    Err(_) => reader.wrong(
+                        &member,
+                        "is no name of a header",
+                        "write one, such as `X-Team`",
+                    ),
+                }
+            }
+        }),
+    },
+    Setting {
+        key: "variant",
+        about: "the variant that it gets when it names none",
+        default: "",
+        takes: Takes::Other(Schema::variant_id, |reader, field, draft| {
+            draft.rule.variant = variant(reader, field, &mut draft.named);
+        }),
+    },
+    Setting {
+        key: "result",
+        about: "which field of a tool's result it gets, in variants that do not say so themselves: `both`, \
+`content`, `structured`",
+        default: "",
+        takes: Takes::Other(
+            |schema| schema.choice(RESULTS),
+            |reader, field, draft| draft.rule.result = choice(reader, field, RESULTS),
+        ),
+    },
+    Setting {
+        key: "dialect",
+        about: "what the schemas of tools say to it, in variants that do not say so themselves: `gemini`, \
+`openai-strict`, `none`",
+        default: "",
+        takes: Takes::Other(
+            |schema| schema.choice(DIALECTS),
+            |reader, field, draft| draft.rule.dialect = choice(reader, field, DIALECTS),
+        ),
+    },
+    Setting {
+        key: "features",
+        about: "the feature tags that it is taken to have declared if it declares none, in variants that do not \
+say so themselves",
+        default: "",
+        takes: Takes::Other(Schema::words, |reader, field, draft| {
+            draft.rule.features = Some(Arc::new(features(reader, field)));
+        }),
+    },
+    Setting {
+        key: "json-content",
+        about: "where it gets the JSON that it asks for with `agent` and `format=json`: `strict` or `both`, as at the \
+top of the file",
+        default: "",
+        takes: Takes::Other(
+            |schema| schema.choice(JSON_CONTENTS),
+            |reader, field, draft| draft.rule.json_content = choice(reader, field, JSON_CONTENTS),
+        ),
+    },
+    Setting {
+        key: "lift-json-text",
+        about: "whether a text that is exactly one JSON document becomes the structured value for it, as at the top \
+of the file",
+        default: "",
+        takes: Takes::Other(Schema::switch, |reader, field, draft| {
+            let mut is_on = true;
+            reader.switch(field, &mut is_on);
+            draft.rule.lift_json_text = Some(is_on);
+        }),
+    },
+];
+
+/// Where JSON goes for agents that ask for it.
+pub(super) const JSON_CONTENTS: &[(&str, JsonContent)] =
+    &[("strict", JsonContent::Strict), ("both", JsonContent::Both)];
+
+fn pattern(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Pattern> {
+    let word = reader.word(field)?;
+    match Pattern::new(&word) {
+        Ok(pattern) => Some(pattern),
+        Err(why) => {
+            let what = format!("is no pattern: {why}");
+            reader.wrong(
+                field,
+                what,
+                "write `*` for anything, `{a,b}` for one of several",
+            );
+            None
+        }
+    }
+}

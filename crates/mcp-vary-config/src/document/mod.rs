@@ -1,0 +1,394 @@
+//! A file of YAML, JSON or TOML as one tree, each node with its place.
+//!
+//! The three are read into the same [`Node`], so that everything after this knows only one. Nothing is
+//! decided here: a number stays the text it was written as.
+
+mod json;
+mod toml;
+mod yaml;
+
+use std::collections::BTreeMap;
+
+use crate::diagnostic::{Mistake, Position};
+
+/// A value of the file. It has no `Debug`, since it may be secret.
+#[derive(Clone)]
+pub(super) struct Node {
+    pub(super) at: Position,
+    pub(super) value: Value,
+}
+
+#[derive(Clone)]
+pub(super) enum Value {
+    Null,
+    /// A number or a boolean, as it is written.
+    Word(String),
+    Text(String),
+    List(Vec<Node>),
+    /// In the order of the file.
+    Table(Vec<Entry>),
+}
+
+/// One key of a table and its value.
+#[derive(Clone)]
+pub(super) struct Entry {
+    pub(super) key: String,
+    pub(super) at: Position,
+    pub(super) node: Node,
+}
+
+/// Reads `text` by the ending of the file's `name`: `.json` or `.jsonc`, `.toml`, else YAML.
+///
+/// # Errors
+///
+/// Every mistake of the syntax that its parser finds, and every key that is given twice.
+pub(super) fn read(name: &str, text: &str) -> Result<Node, Vec<Mistake>> {
+    if text.len() > LONGEST {
+        return Err(vec![
+            Mistake::new(Position::START, "", "the file has more than 1 MiB")
+                .with_fix("a configuration is a page or two of text"),
+        ]);
+    }
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let root = if has_ending(name, ".json") || has_ending(name, ".jsonc") {
+        json::read(text)
+    } else if has_ending(name, ".toml") {
+        toml::read(text)
+    } else {
+        yaml::read(text)
+    }?;
+    let mut twice = Vec::new();
+    find_doubles(&root, "", &mut twice);
+    if twice.is_empty() {
+        Ok(root)
+    } else {
+        Err(twice)
+    }
+}
+
+fn has_ending(name: &str, ending: &str) -> bool {
+    let start = name.len().saturating_sub(ending.len());
+    name.get(start..)
+        .is_some_and(|end| end.eq_ignore_ascii_case(ending))
+}
+
+fn find_doubles(node: &Node, path: &str, twice: &mut Vec<Mistake>) {
+    match &node.value {
+        Value::List(items) => {
+            for (index, item) in items.iter().enumerate() {
+                find_doubles(item, &format!("{path}[{index}]"), twice);
+            }
+        }
+        Value::Table(entries) => {
+            let mut seen = BTreeMap::new();
+            for entry in entries {
+                let path = join(path, &entry.key);
+                if let Some(first) = seen.insert(entry.key.as_str(), entry.at) {
+                    let what = format!("is given twice, first in line {}", first.line);
+                    let mistake = Mistake::new(entry.at, path.as_str(), what);
+                    twice.push(mistake.with_fix("keep one of them"));
+                }
+                find_doubles(&entry.node, &path, twice);
+            }
+        }
+        Value::Null | Value::Word(_) | Value::Text(_) => {}
+    }
+}
+
+/// The keys that lead to `key` below `path`.
+pub(super) fn join(path: &str, key: &str) -> String {
+    if path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{path}.{key}")
+    }
+}
+
+/// Turns offsets of a text into places.
+struct Lines<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    fn of(text: &'a str) -> Self {
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let starts = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1));
+        Self {
+            text,
+            starts: starts.collect(),
+        }
+    }
+
+    fn position(&self, offset: usize) -> Position {
+        let line = self.starts.partition_point(|start| *start <= offset);
+        let start = self.starts.get(line - 1).copied().unwrap_or_default();
+        let before = self.text.get(start..offset.min(self.text.len()));
+        Position {
+            line,
+            column: before.map_or(0, |text| text.chars().count()) + 1,
+        }
+    }
+}
+
+/// Bytes of a file. The largest that people keep have a hundred servers in 50 KiB.
+const LONGEST: usize = 1 << 20;
+
+/// Levels of tables and lists in each other; a configuration has six.
+const DEEPEST: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The tree as text: each key and value with its place.
+    fn shown(node: &Node) -> String {
+        let value = match &node.value {
+            Value::Null => "null".to_owned(),
+            Value::Word(word) => word.clone(),
+            Value::Text(text) => format!("{text:?}"),
+            Value::List(items) => {
+                let items: Vec<String> = items.iter().map(shown).collect();
+                format!("[{}]", items.join(" "))
+            }
+            Value::Table(entries) => {
+                let shown =
+                    |entry: &Entry| format!("{}@{}={}", entry.key, entry.at, shown(&entry.node));
+                let entries: Vec<String> = entries.iter().map(shown).collect();
+                format!("{{{}}}", entries.join(" "))
+            }
+        };
+        format!("{value}@{}", node.at)
+    }
+
+    #[track_caller]
+    fn reads(name: &str, text: &str, expected: &str) {
+        let node = read(name, text);
+        let text = node.map(|node| shown(&node));
+        assert_eq!(text.as_deref().map_err(Vec::as_slice), Ok(expected));
+    }
+
+    #[track_caller]
+    fn refuses(name: &str, text: &str, expected: &[&str]) {
+        let mistakes = read(name, text).err().unwrap_or_default();
+        let said: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+        assert_eq!(said, expected, "{text}");
+    }
+
+    #[test]
+    fn the_three_languages_give_the_same_tree() {
+        let expected = |places: [&str; 8]| {
+            let [root, a, table, b, list, one, two, c] = places;
+            format!("{{a@{a}={{b@{b}=[1@{one} \"ü\"@{two}]@{list} c@{c}}}@{table}}}@{root}")
+        };
+        reads(
+            "x.yaml",
+            "a:\n  b: [1, \"ü\"]\n  c: true\n",
+            &expected([
+                "1:1",
+                "1:1",
+                "2:3",
+                "2:3",
+                "2:6",
+                "2:7",
+                "2:10",
+                "3:3=true@3:6",
+            ]),
+        );
+        reads(
+            "x.JSON",
+            "{\n \"a\": {\"b\": [1,\"ü\"], \"c\":true}\n}",
+            &expected([
+                "1:1",
+                "2:2",
+                "2:7",
+                "2:8",
+                "2:13",
+                "2:14",
+                "2:16",
+                "2:22=true@2:26",
+            ]),
+        );
+        reads(
+            "x.toml",
+            "[a]\nb = [1, \"ü\"]\nc = true\n",
+            &expected([
+                "1:1",
+                "1:2",
+                "1:1",
+                "2:1",
+                "2:5",
+                "2:6",
+                "2:9",
+                "3:1=true@3:5",
+            ]),
+        );
+    }
+
+    #[test]
+    fn words_stay_as_they_are_written() {
+        reads(
+            "x",
+            "[1.10, 0x1F, -3, .5, TRUE, 1e3]",
+            "[1.10@1:2 0x1F@1:8 -3@1:14 .5@1:18 TRUE@1:22 1e3@1:28]@1:1",
+        );
+        reads(
+            "x",
+            "['1', 1.2.3, inf, off, ~, !!str 7]",
+            "[\"1\"@1:2 \"1.2.3\"@1:7 \"inf\"@1:14 \"off\"@1:19 null@1:24 \"7\"@1:33]@1:1",
+        );
+        reads(
+            "x.toml",
+            "a = 0x1F\nb = 1979-05-27",
+            "{a@1:1=31@1:5 b@2:1=1979-05-27@2:5}@1:1",
+        );
+        reads("x.json", "[-1.50e2, null]", "[-1.50e2@1:2 null@1:11]@1:1");
+    }
+
+    #[test]
+    fn what_an_anchor_names_can_stand_in_several_places() {
+        reads(
+            "x",
+            "a: &a {k: 1, l: 2}\nb:\n  <<: *a\n  l: 3\n",
+            "{a@1:1={k@1:8=1@1:11 l@1:14=2@1:17}@1:7 b@2:1={l@4:3=3@4:6 k@1:8=1@1:11}@3:3}@1:1",
+        );
+        refuses(
+            "x",
+            "a: &a [*a]",
+            &["1:8: an alias stands inside of what it names; write out what it means"],
+        );
+        refuses(
+            "x",
+            "a: *b",
+            &[
+                "1:4: while parsing node, found unknown anchor; write `&` and its name before what it stands for, above",
+            ],
+        );
+        refuses(
+            "x",
+            "<<: 1\n",
+            &["1:5: `<<` merges tables only; write an alias of a table"],
+        );
+    }
+
+    #[test]
+    fn aliases_of_aliases_are_refused_before_they_fill_the_memory() {
+        let mut text = String::from("a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n");
+        for level in 1..12 {
+            let aliases = vec![format!("*a{}", level - 1); 9].join(", ");
+            text.push_str(&format!("a{level}: &a{level} [{aliases}]\n"));
+        }
+        let mistakes = read("x", &text).err().unwrap();
+        assert!(mistakes[0].what.contains("more than 8 MiB"), "{mistakes:?}");
+    }
+
+    /// VS Code and others write such files; every place stays what it is.
+    #[test]
+    fn comments_and_last_commas_of_json_are_passed_over() {
+        let text = "// ü\n{ /* é */ \"a\": [1, // [\n 2, /* , */ ],\n  \"b\": \"// no /* comment */, ]\",\r\n}\n//";
+        let expected = "{a@2:11=[1@2:17 2@3:2]@2:16 b@4:3=\"// no /* comment */, ]\"@4:8}@2:1";
+        reads("x.json", text, expected);
+        reads("x.jsonc", text, expected);
+    }
+
+    #[test]
+    fn what_is_too_deep_or_too_long_is_refused() {
+        let deep = |name: &str, open: &str, close: &str| {
+            let text = format!("{}{}", open.repeat(5000), close.repeat(5000));
+            assert!(read(name, &text).is_err(), "{name}");
+        };
+        deep("x.json", "[", "]");
+        deep("x.yaml", "[", "]");
+        deep("x.yaml", "- ", "");
+        deep("x.toml", "a.", "b = 1");
+        deep("x.toml", "a = [", "]");
+        let line = format!("{}a = {{\n", "a.".repeat(60));
+        let text = line.repeat(70) + "b = 1" + &"}".repeat(70);
+        assert!(read("x.toml", &text).is_err());
+        let text = format!("a = \"{}\" # {0}", ".".repeat(100));
+        assert!(read("x.toml", &text).is_ok());
+        refuses(
+            "x",
+            &" ".repeat(LONGEST + 1),
+            &["1:1: the file has more than 1 MiB; a configuration is a page or two of text"],
+        );
+    }
+
+    #[test]
+    fn what_is_no_yaml_json_or_toml_is_said_with_its_place() {
+        let missing = "look for a comma, colon, quote or bracket that is missing just before";
+        let refuses_json = |text: &str, said: &str| refuses("x.json", text, &[said]);
+        refuses_json(
+            "{\n  \"a\": }",
+            &format!("2:8: is no JSON: expected value; {missing}"),
+        );
+        refuses_json(
+            "{\"a\": 1, # b\n}",
+            "1:10: is no JSON: key must be a string; comments begin with `//`",
+        );
+        refuses_json(
+            "{'a': 1}",
+            "1:2: is no JSON: key must be a string; its quotes are double",
+        );
+        refuses_json(
+            "",
+            "1:1: is no JSON: EOF while parsing a value; close what is open, or write `{}`",
+        );
+        refuses_json(
+            "{\"ü\": 1} /* /",
+            "1:10: is no JSON: a comment is not closed; write `*/` where it ends",
+        );
+        for text in ["[,]", "[1,,]", "{,}", "[1, 2,] ,", "{\"a\",}"] {
+            assert!(read("x.json", text).is_err(), "{text}");
+        }
+        refuses(
+            "x.yaml",
+            "a: b: c\n",
+            &[
+                "1:5: mapping values are not allowed in this context; look at quotes, brackets, colons and indentation just before",
+            ],
+        );
+        refuses(
+            "x.yaml",
+            "a: [1\nb: 2\n",
+            &[
+                "2:2: illegal placement of ':' indicator; look at quotes, brackets, colons and indentation just before",
+            ],
+        );
+        refuses(
+            "x.yaml",
+            "a: 1\n---\nb: 2\n",
+            &["2:1: a second document begins; keep one"],
+        );
+        refuses(
+            "x.yaml",
+            "? [a]\n: 1\n",
+            &["1:3: a key is a list or a table; keys are text"],
+        );
+        refuses(
+            "x.yaml",
+            "a: !env X",
+            &["1:9: the tag `!env` means nothing here; leave it out"],
+        );
+        refuses(
+            "x.toml",
+            "a = 1\na = 2\n",
+            &["2:1: duplicate key; look at quotes, brackets and `=` just before"],
+        );
+        refuses(
+            "x.toml",
+            "a = \nb = ]\n",
+            &[
+                "2:5: missing array opening, expected `[`; look at quotes, brackets and `=` just before",
+                "1:5: string values must be quoted, expected literal string; look at quotes, brackets and `=` just before",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_key_that_is_given_twice_is_named_with_both_lines() {
+        let said = "2:4: `a.b` is given twice, first in line 1; keep one of them";
+        refuses("x.json", "{\"a\": {\"b\": 1,\n   \"b\": 2}}", &[said]);
+        refuses("x.yaml", "{\"a\": {\"b\": 1,\n   \"b\": 2}}", &[said]);
+    }
+}

@@ -1,0 +1,543 @@
+//! One server of another program's file.
+
+use mcp_vary_upstream::secret::{holds_secret, is_secret};
+
+use super::text::{Inputs, converted, is_variable, variable_name};
+use super::{Format, Found};
+use crate::diagnostic::Position;
+use crate::document::{Entry, Value};
+use crate::reader::Field;
+
+/// A server as Vary's configuration has it.
+pub(super) struct Server {
+    pub(super) name: String,
+    /// Where it stands in its file.
+    pub(super) at: Position,
+    pub(super) key: String,
+    /// What people are told of it.
+    pub(super) about: Vec<String>,
+    pub(super) settings: Vec<(&'static str, Out)>,
+    pub(super) disabled: bool,
+    /// The tools that it may show; all without it.
+    pub(super) allowed: Option<Vec<String>>,
+    pub(super) denied: Vec<String>,
+}
+
+/// A value to be printed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Out {
+    Text(String),
+    /// A number or a boolean.
+    Word(String),
+    List(Vec<Self>),
+    Table(Vec<(String, Self)>),
+}
+
+impl Server {
+    pub(super) fn says_the_same(&self, other: &Self) -> bool {
+        let said = |server: &Self| {
+            let settings = server.settings.clone();
+            (
+                settings,
+                server.disabled,
+                server.allowed.clone(),
+                server.denied.clone(),
+            )
+        };
+        said(self) == said(other)
+    }
+
+    fn has(&self, key: &str) -> bool {
+        self.settings.iter().any(|(known, _)| *known == key)
+    }
+
+    /// Adds to a table among the settings; what it has already stays. Says what was not added.
+    fn extend(&mut self, key: &'static str, entries: Vec<(String, Out)>) -> Vec<String> {
+        let mut lost = Vec::new();
+        if !self.has(key) && !entries.is_empty() {
+            self.settings.push((key, Out::Table(Vec::new())));
+        }
+        let table = self.settings.iter_mut().find(|(known, _)| *known == key);
+        if let Some((_, Out::Table(table))) = table {
+            for (name, out) in entries {
+                let is_taken = |(known, _): &(String, Out)| match key {
+                    "headers" => known.eq_ignore_ascii_case(&name),
+                    _ => *known == name,
+                };
+                if table.iter().any(is_taken) {
+                    lost.push(name);
+                } else {
+                    table.push((name, out));
+                }
+            }
+        }
+        lost
+    }
+}
+
+/// Reads an entry and adds what it is to what was found.
+pub(super) fn read(
+    format: Format,
+    inputs: &Inputs,
+    name: &str,
+    field: &Field<'_>,
+    found: &mut Found,
+) {
+    let Value::Table(entries) = &field.node.value else {
+        return found.note(field, "is no server", "it is left out");
+    };
+    let server = Server {
+        name: name.to_owned(),
+        at: field.node.at,
+        key: field.path.clone(),
+        about: Vec::new(),
+        settings: Vec::new(),
+        disabled: false,
+        allowed: None,
+        denied: Vec::new(),
+    };
+    let mut taking = Taking {
+        format,
+        inputs,
+        server,
+        found,
+    };
+    for entry in entries {
+        taking.take(&field.member(entry), entry);
+    }
+    taking.finish(field);
+}
+
+/// A server while it is read.
+struct Taking<'a> {
+    format: Format,
+    inputs: &'a Inputs,
+    server: Server,
+    found: &'a mut Found,
+}
+
+impl Taking<'_> {
+    /// Takes what a key says, in whichever program's words.
+    fn take(&mut self, field: &Field<'_>, entry: &Entry) {
+        if matches!(field.node.value, Value::Null) {
+            return;
+        }
+        let is_list = matches!(field.node.value, Value::List(_));
+        match entry.key.as_str() {
+            "command" if is_list => self.command_line(field),
+            "command" => self.text("command", field),
+            "args" => self.words("args", field),
+            "env" | "environment" => self.named_words("env", field),
+            "cwd" | "workingDirectory" => self.text("cwd", field),
+            "url" | "serverUrl" | "httpUrl" => self.text("url", field),
+            "headers" | "http_headers" => self.named_words("headers", field),
+            "type" | "transport" => self.kind(field),
+            "disabled" => self.server.disabled |= is_true(field),
+            "enabled" => self.server.disabled |= is_false(field),
+            "env_vars" => self.inherited(field),
+            "env_http_headers" => self.headers_of_variables(field),
+            "bearer_token_env_var" => self.bearer(field),
+            "startup_timeout_sec" => self.duration("start-timeout", field, "s"),
+            "startup_timeout_ms" => self.duration("start-timeout", field, "ms"),
+            "timeout" if self.format == Format::Opencode => {
+                self.duration("start-timeout", field, "ms")
+            }
+            "tool_timeout_sec" => self.duration("timeout", field, "s"),
+            "enabled_tools" | "includeTools" | "enabledTools" => self.allowed(field),
+            "tools" if is_list => self.allowed(field),
+            "disabled_tools" | "excludeTools" | "disabledTools" => self.denied(field),
+            "title" | "description" => self.server.about.extend(one_line(field.written())),
+            "name" => {}
+            key => {
+                let (what, fix) = no_equivalent(key);
+                self.found.note(field, what, fix);
+            }
+        }
+    }
+
+    /// What is to be said when all keys are read.
+    fn finish(mut self, field: &Field<'_>) {
+        let (command, url) = (self.server.has("command"), self.server.has("url"));
+        let lost: &[&str] = match (command, url) {
+            (false, false) => {
+                let fix = "it is left out";
+                return self
+                    .found
+                    .note(field, "has neither a command nor an address", fix);
+            }
+            (true, true) => &["url", "headers"],
+            (true, false) => &["headers"],
+            (false, true) => &["args", "env", "cwd"],
+        };
+        for key in lost {
+            if self.server.has(key) {
+                let what = format!("has `{key}`, which is of no use here");
+                self.found.note(field, what, "it is left out");
+                self.server.settings.retain(|(known, _)| known != key);
+            }
+        }
+        self.server
+            .settings
+            .sort_by_key(|(key, _)| ORDER.iter().position(|known| known == key));
+        self.found.servers.push(self.server);
+    }
+
+    fn set(&mut self, key: &'static str, out: Out) {
+        self.server.settings.retain(|(known, _)| *known != key);
+        self.server.settings.push((key, out));
+    }
+
+    /// A text with Vary's variables; nothing where there is none.
+    fn converted(&mut self, field: &Field<'_>) -> Option<String> {
+        match &field.node.value {
+            Value::Word(word) => Some(word.clone()),
+            Value::Text(text) => Some(converted(self.format, self.inputs, field, text, self.found)),
+            Value::Null => None,
+            Value::List(_) | Value::Table(_) => {
+                self.found.note(field, "is no text", "it is left out");
+                None
+            }
+        }
+    }
+
+    fn extend(&mut self, key: &'static str, entries: Vec<(String, Out)>, field: &Field<'_>) {
+        for name in self.server.extend(key, entries) {
+            let what = format!("says `{name}` a second time");
+            self.found.note(field, what, "the first is taken");
+        }
+    }
+
+    fn word(&mut self, field: &Field<'_>) -> Option<Out> {
+        let is_word = matches!(field.node.value, Value::Word(_));
+        let text = self.converted(field)?;
+        Some(if is_word {
+            Out::Word(text)
+        } else {
+            Out::Text(text)
+        })
+    }
+
+    fn text(&mut self, key: &'static str, field: &Field<'_>) {
+        let Some(text) = self.converted(field) else {
+            return;
+        };
+        if key == "url" && holds_secret(&text) {
+            self.hint(field, &format!("{}_KEY", self.server.name));
+        }
+        if text.is_empty() {
+            return self.found.note(field, "is empty", "it is left out");
+        }
+        self.set(key, Out::Text(text));
+    }
+
+    fn items<'t>(&mut self, field: &Field<'t>) -> Vec<Field<'t>> {
+        let Value::List(items) = &field.node.value else {
+            self.found.note(field, "is no list", "it is left out");
+            return Vec::new();
+        };
+        let items = items.iter().enumerate().map(|(index, node)| Field {
+            path: format!("{}[{index}]", field.path),
+            node,
+        });
+        items.collect()
+    }
+
+    fn members<'t>(&mut self, field: &Field<'t>) -> Vec<(&'t str, Field<'t>)> {
+        let Value::Table(entries) = &field.node.value else {
+            self.found
+                .note(field, "is no table of keys", "it is left out");
+            return Vec::new();
+        };
+        let entries = entries.iter();
+        entries
+            .map(|entry| (entry.key.as_str(), field.member(entry)))
+            .collect()
+    }
+
+    fn words(&mut self, key: &'static str, field: &Field<'_>) {
+        let mut words = Vec::new();
+        let mut flag = String::new();
+        for item in self.items(field) {
+            let Some(word) = self.word(&item) else {
+                continue;
+            };
+            if let Out::Text(text) = &word {
+                if is_secret(&flag, text) || holds_secret(text) {
+                    self.hint(&item, &format!("{}_KEY", self.server.name));
+                }
+                // What follows `--token` is one.
+                flag = text.strip_prefix("--").unwrap_or_default().to_owned();
+            }
+            words.push(word);
+        }
+        if !words.is_empty() {
+            self.set(key, Out::List(words));
+        }
+    }
+
+    fn command_line(&mut self, field: &Field<'_>) {
+        self.words("args", field);
+        let Some(at) = self
+            .server
+            .settings
+            .iter()
+            .position(|(key, _)| *key == "args")
+        else {
+            return;
+        };
+        if let (_, Out::List(mut words)) = self.server.settings.remove(at) {
+            let program = words.remove(0);
+            self.set("command", program);
+            if !words.is_empty() {
+                self.set("args", Out::List(words));
+            }
+        }
+    }
+
+    fn named_words(&mut self, key: &'static str, field: &Field<'_>) {
+        let mut table = Vec::new();
+        for (name, member) in self.members(field) {
+            if matches!(member.node.value, Value::Null) {
+                self.found.note(
+                    &member,
+                    "takes a variable away, which is not possible here",
+                    "it is left out",
+                );
+                continue;
+            }
+            let Some(word) = self.word(&member) else {
+                continue;
+            };
+            if let Out::Text(text) = &word
+                && is_secret(name, text)
+            {
+                let variable = match key {
+                    "env" => name.to_owned(),
+                    _ => format!("{}_{name}", self.server.name),
+                };
+                self.hint(&member, &variable);
+            }
+            table.push((name.to_owned(), word));
+        }
+        self.extend(key, table, field);
+    }
+
+    /// Says that a secret stands in the file. It is not shown.
+    fn hint(&mut self, field: &Field<'_>, variable: &str) {
+        let variable = variable_name(variable);
+        let fix = format!("write `${{{variable}}}` in its place, and set the variable {variable}");
+        self.found.note(
+            field,
+            "looks like a secret, and stands in the configuration",
+            fix,
+        );
+    }
+
+    fn kind(&mut self, field: &Field<'_>) {
+        match field.written() {
+            "stdio" | "local" | "http" | "remote" | "streamable-http" | "streamable_http"
+            | "streamableHttp" => {}
+            "sse" => {
+                self.server.disabled = true;
+                let about = "It is said to speak the transport of 2024-11-05, which Vary does not: write the address of its";
+                self.server.about.push(about.to_owned());
+                self.server
+                    .about
+                    .push("streamable HTTP endpoint, and take out `disabled`.".to_owned());
+                let what = "is `sse`, a transport of 2024-11-05 that is not supported; the server is disabled";
+                let fix = "write its streamable HTTP address, and take out `disabled`";
+                self.found.note(field, what, fix);
+            }
+            _ => self.found.note(
+                field,
+                "is no transport that is known here",
+                "it is left out",
+            ),
+        }
+    }
+
+    /// Variables that the server inherits anyway.
+    fn inherited(&mut self, field: &Field<'_>) {
+        for item in self.items(field) {
+            let name = item.deepest(&["name"]).written();
+            if is_variable(name) {
+                self.found.needs(name, "inherited by a server");
+            }
+            if item.deepest(&["source"]).written() == "remote" {
+                let what = "is a variable of another machine";
+                self.found.note(&item, what, "set it where Vary runs");
+            }
+        }
+    }
+
+    fn headers_of_variables(&mut self, field: &Field<'_>) {
+        let mut headers = Vec::new();
+        for (name, member) in self.members(field) {
+            let variable = member.written();
+            if is_variable(variable) {
+                self.found.needs(variable, "");
+                headers.push((name.to_owned(), Out::Text(format!("${{{variable}}}"))));
+            } else {
+                self.found
+                    .note(&member, "is no name of a variable", "it is left out");
+            }
+        }
+        self.extend("headers", headers, field);
+    }
+
+    fn bearer(&mut self, field: &Field<'_>) {
+        let variable = field.written();
+        if !is_variable(variable) {
+            return self
+                .found
+                .note(field, "is no name of a variable", "it is left out");
+        }
+        self.found.needs(variable, "");
+        let value = Out::Text(format!("Bearer ${{{variable}}}"));
+        self.extend("headers", vec![("Authorization".to_owned(), value)], field);
+    }
+
+    fn duration(&mut self, key: &'static str, field: &Field<'_>, unit: &str) {
+        let text = format!("{}{unit}", field.written().trim_end_matches(".0"));
+        match crate::units::duration(&text) {
+            Ok(_) => self.set(key, Out::Text(text)),
+            Err((what, fix)) => self.found.note(field, what, fix + "; it is left out"),
+        }
+    }
+
+    fn allowed(&mut self, field: &Field<'_>) {
+        let tools = self.tools(field);
+        if tools.iter().all(|tool| tool != "*") {
+            self.server.allowed = Some(tools);
+        }
+    }
+
+    fn denied(&mut self, field: &Field<'_>) {
+        let tools = self.tools(field);
+        self.server.denied.extend(tools);
+    }
+
+    fn tools(&mut self, field: &Field<'_>) -> Vec<String> {
+        let mut tools = Vec::new();
+        for item in self.items(field) {
+            let tool = item.written();
+            let is_plain =
+                |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '*');
+            if !tool.is_empty() && tool.chars().all(is_plain) {
+                tools.push(tool.to_owned());
+            } else {
+                let fix = "say with `variants` which tools are shown";
+                self.found
+                    .note(&item, "is no name of a tool that can be taken over", fix);
+            }
+        }
+        tools
+    }
+}
+
+fn is_true(field: &Field<'_>) -> bool {
+    field.written() == "true"
+}
+
+fn is_false(field: &Field<'_>) -> bool {
+    field.written() == "false"
+}
+
+/// The text as a comment.
+fn one_line(text: &str) -> Option<String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    Some(words.join(" ")).filter(|line| !line.is_empty())
+}
+
+/// Why a key is left out, and what to do.
+fn no_equivalent(key: &str) -> (&'static str, &'static str) {
+    let known = WITHOUT_EQUIVALENT
+        .iter()
+        .find(|(keys, ..)| keys.contains(&key));
+    known.map_or(
+        (
+            "has no equivalent, and is left out",
+            "see that nothing depends on it",
+        ),
+        |(_, what, fix)| (*what, *fix),
+    )
+}
+
+/// The order of what is printed.
+const ORDER: &[&str] = &[
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "url",
+    "headers",
+    "start-timeout",
+    "timeout",
+];
+
+/// Keys of other programs that nothing here stands for: what they are, and what to do.
+const WITHOUT_EQUIVALENT: &[(&[&str], &str, &str)] = &[
+    (
+        &["timeout"],
+        "is left out: some programs mean seconds by it and some milliseconds",
+        "write `timeout` with a unit where the default of 10m will not do",
+    ),
+    (
+        &[
+            "autoApprove",
+            "alwaysAllow",
+            "trust",
+            "approval_mode",
+            "default_tools_approval_mode",
+            "tools",
+            "autoApproveAll",
+        ],
+        "is left out: who may call what without being asked stays with the client",
+        "set it there for the tools of Vary",
+    ),
+    (
+        &[
+            "oauth",
+            "auth",
+            "oauth_resource",
+            "scopes",
+            "authProviderType",
+            "authorization",
+        ],
+        "is left out: Vary signs in nowhere by itself",
+        "put a token into `headers`",
+    ),
+    (
+        &["envFile", "env_file"],
+        "is left out: files of variables are not read",
+        "load it before the start: `set -a; . FILE; set +a`",
+    ),
+    (
+        &["required"],
+        "is left out: a server that is down stops no other",
+        "`vary config check` fails when one is down",
+    ),
+    (
+        &["bearer_token"],
+        "is left out: Codex refuses it, too",
+        "put it into a variable, and that into `headers`",
+    ),
+    (
+        &["sandbox", "sandboxEnabled", "experimental_environment"],
+        "is left out: the server runs as Vary does",
+        "start it in a sandbox by its `command`",
+    ),
+    (
+        &[
+            "dev",
+            "gallery",
+            "version",
+            "icon",
+            "iconUrl",
+            "supports_parallel_tool_calls",
+            "source",
+        ],
+        "is left out: it is about the program that the file is of",
+        "nothing needs to be done",
+    ),
+];

@@ -1,0 +1,258 @@
+//! What kind of file it is, and where its servers stand.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+use super::entry;
+use super::text::Inputs;
+use super::{Foreign, Found, some};
+use crate::diagnostic::Mistake;
+use crate::document::{self, Entry, Value};
+use crate::file::is_setting;
+use crate::reader::Field;
+
+/// A kind of file in which a program keeps its MCP servers.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[non_exhaustive]
+pub enum Format {
+    /// `mcpServers`: Claude, Cursor, Windsurf, Gemini and many others, and the proposed `mcp.json` (SEP-2633).
+    McpServers,
+    /// VS Code's `mcp.json`: `servers` and `inputs`; also under `mcp` in its settings.
+    VsCode,
+    /// Codex: `[mcp_servers.NAME]` in TOML.
+    Codex,
+    /// opencode: `mcp`, with or without `servers` in it.
+    Opencode,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::McpServers, Self::VsCode, Self::Codex, Self::Opencode];
+
+    /// Its name: `mcp-servers`, `vscode`, `codex` or `opencode`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::McpServers => "mcp-servers",
+            Self::VsCode => "vscode",
+            Self::Codex => "codex",
+            Self::Opencode => "opencode",
+        }
+    }
+
+    /// The keys that lead to the servers, the likeliest first.
+    const fn ways(self) -> &'static [&'static [&'static str]] {
+        match self {
+            Self::McpServers => &[&["mcpServers"]],
+            Self::VsCode => &[&["servers"], &["mcp", "servers"]],
+            Self::Codex => &[&["mcp_servers"]],
+            Self::Opencode => &[&["mcp", "servers"], &["mcp"]],
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|format| format.as_str() == name)
+            .ok_or(UnknownFormat)
+    }
+}
+
+/// There is no such [`Format`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("no format is called so; there are mcp-servers, vscode, codex and opencode")]
+#[non_exhaustive]
+pub struct UnknownFormat;
+
+/// Reads the servers of a file.
+pub(super) fn read(file: &Foreign<'_>, found: &mut Found) -> Result<(), Vec<Mistake>> {
+    let root = document::read(&language(file), file.text)?;
+    let field = Field {
+        path: String::new(),
+        node: &root,
+    };
+    let format = match file.format {
+        Some(format) => format,
+        None => detect(&field).map_err(|mistake| vec![mistake])?,
+    };
+    let Some((way, servers)) = servers(&field, format) else {
+        let way = format.ways()[0].join(".");
+        let what = format!("has no `{way}`, in which the format {format} has its servers");
+        let mistake = Mistake::new(root.at, "", what);
+        return Err(vec![
+            mistake.with_fix("choose another with `--format`, or leave it out"),
+        ]);
+    };
+    let inputs = Inputs::read(&field, &way);
+    for (name, server) in named(&servers, found) {
+        entry::read(format, &inputs, &name, &server, found);
+    }
+    beside(&field, &way, found);
+    if found.servers.is_empty() {
+        let mistake = Mistake::new(
+            servers.node.at,
+            servers.path,
+            "has no server that can be used",
+        );
+        let mut mistakes = std::mem::take(&mut found.notes);
+        mistakes.push(mistake.with_fix("name at least one with `command` or `url`"));
+        return Err(mistakes);
+    }
+    Ok(())
+}
+
+/// The name of the file, with an ending that says how it is written.
+fn language(file: &Foreign<'_>) -> String {
+    let start = file.text.trim_start_matches('\u{feff}').trim_start();
+    let is_toml = || {
+        let mut lines = start.lines().map(str::trim_start);
+        lines.any(|line| line.starts_with("[mcp_servers"))
+    };
+    match start.as_bytes().first() {
+        Some(b'{' | b'/') => "x.json".to_owned(),
+        _ if is_toml() => "x.toml".to_owned(),
+        _ => file.name.to_owned(),
+    }
+}
+
+/// What the file looks like.
+fn detect(root: &Field<'_>) -> Result<Format, Mistake> {
+    let keys = root.keys();
+    let has = |key: &str| keys.contains(&key);
+    if has("mcpServers") {
+        return Ok(Format::McpServers);
+    }
+    if has("mcp_servers") {
+        return Ok(Format::Codex);
+    }
+    if has("mcp") {
+        let (_, servers) = servers(root, Format::Opencode).ok_or_else(|| unknown(root))?;
+        let is_opencode = entries(&servers).iter().any(|entry| {
+            let kind = servers.member(entry).deepest(&["type"]);
+            matches!(kind.written(), "local" | "remote")
+        });
+        return Ok(if is_opencode {
+            Format::Opencode
+        } else {
+            Format::VsCode
+        });
+    }
+    let ours = keys
+        .iter()
+        .find(|key| **key != "servers" && is_setting(key));
+    if let Some(ours) = ours.filter(|_| !has("inputs")) {
+        let what = format!("is a configuration of Vary already: it has `{ours}`");
+        let mistake = Mistake::new(root.node.at, "", what);
+        return Err(mistake.with_fix("use it as it is, with `--config`"));
+    }
+    if has("servers") {
+        return Ok(Format::VsCode);
+    }
+    let is_server = |entry: &Entry| {
+        let keys = root.member(entry).keys();
+        ["command", "url", "serverUrl", "httpUrl"]
+            .iter()
+            .any(|key| keys.contains(key))
+    };
+    // What stands under `mcpServers`, copied without it.
+    let all = entries(root);
+    if !all.is_empty() && all.iter().all(is_server) {
+        return Ok(Format::McpServers);
+    }
+    Err(unknown(root))
+}
+
+fn unknown(root: &Field<'_>) -> Mistake {
+    let what =
+        "no servers are found; they stand under `mcpServers`, `servers`, `mcp_servers` or `mcp`";
+    Mistake::new(root.node.at, "", what).with_fix("name the format with `--format`")
+}
+
+fn entries<'t>(field: &Field<'t>) -> &'t [Entry] {
+    match &field.node.value {
+        Value::Table(entries) => entries,
+        _ => &[],
+    }
+}
+
+/// Where the servers stand, and the keys that lead there.
+fn servers<'t>(root: &Field<'t>, format: Format) -> Option<(Vec<&'static str>, Field<'t>)> {
+    for way in format.ways() {
+        let mut at = root.deepest(&[]);
+        let found = way.iter().all(|key| {
+            let entry = entries(&at).iter().find(|entry| entry.key == *key);
+            let next = entry.map(|entry| at.member(entry));
+            next.map(|next| at = next).is_some()
+        });
+        if found {
+            return Some((way.to_vec(), at));
+        }
+    }
+    let is_bare = format == Format::McpServers && !entries(root).is_empty();
+    let is_bare = is_bare && !root.keys().contains(&"mcp");
+    is_bare.then(|| (Vec::new(), root.deepest(&[])))
+}
+
+/// The servers with their names: of a table, or of a list whose items say them.
+fn named<'t>(servers: &Field<'t>, found: &mut Found) -> Vec<(String, Field<'t>)> {
+    if let Value::List(items) = &servers.node.value {
+        let items = items.iter().enumerate().map(|(index, node)| {
+            let path = format!("{}[{index}]", servers.path);
+            let item = Field { path, node };
+            (item.deepest(&["name"]).written().to_owned(), item)
+        });
+        return items.collect();
+    }
+    let all = entries(servers).iter();
+    let (keys, all): (Vec<_>, Vec<_>) = all
+        .map(|entry| (entry.key.clone(), servers.member(entry)))
+        .partition(|(key, _)| key.starts_with('$'));
+    for (_, key) in keys {
+        found.note(&key, "is no server", "it is left out");
+    }
+    all
+}
+
+/// Says what else the file has.
+fn beside(root: &Field<'_>, way: &[&'static str], found: &mut Found) {
+    let known = |key: &&str| way.first() == Some(key) || matches!(*key, "$schema" | "inputs");
+    if way.is_empty() {
+        return;
+    }
+    if root.keys().contains(&"projects") {
+        let projects = root.deepest(&["projects"]);
+        let fix = "copy the `mcpServers` of a project into a file, and import that, too";
+        found.note(
+            &projects,
+            "may have servers of single projects, which are left out",
+            fix,
+        );
+    }
+    let others: BTreeSet<&str> = root.keys().into_iter().filter(|key| !known(key)).collect();
+    let about_tools: Vec<_> = ["tools", "permission", "mcp"]
+        .into_iter()
+        .filter(|key| others.contains(key))
+        .collect();
+    for key in about_tools {
+        let fix = "say what clients see with `variants`, where it is about MCP servers";
+        found.note(&root.deepest(&[key]), "is left out", fix);
+    }
+    let others: BTreeSet<&str> = others
+        .into_iter()
+        .filter(|key| !matches!(*key, "tools" | "permission" | "mcp" | "projects"))
+        .collect();
+    if !others.is_empty() {
+        let what = format!("what is not about servers is left out: {}", some(&others));
+        found.notes.push(Mistake::new(root.node.at, "", what));
+    }
+}

@@ -1,0 +1,260 @@
+//! What other programs replace in their texts, as Vary's variables.
+
+use std::collections::BTreeMap;
+
+use super::{Format, Found};
+use crate::document::Value;
+use crate::reader::Field;
+
+/// What VS Code asks its user for, by id.
+#[derive(Default)]
+pub(super) struct Inputs {
+    all: BTreeMap<String, Input>,
+}
+
+struct Input {
+    about: String,
+    default: Option<String>,
+}
+
+impl Inputs {
+    /// Reads `inputs`, which stand beside the servers.
+    pub(super) fn read(root: &Field<'_>, way: &[&str]) -> Self {
+        let mut above: Vec<&str> = way[..way.len().saturating_sub(1)].to_vec();
+        above.push("inputs");
+        let Value::List(items) = &root.deepest(&above).node.value else {
+            return Self::default();
+        };
+        let mut all = BTreeMap::new();
+        for node in items {
+            let path = String::new();
+            let item = Field { path, node };
+            let said =
+                |key: &str| Some(item.deepest(&[key])).filter(|it| !std::ptr::eq(it.node, node));
+            let text = |key: &str| {
+                said(key)
+                    .map(|it| it.written().to_owned())
+                    .filter(|text| !text.is_empty())
+            };
+            let mut about = text("description").unwrap_or_default();
+            if text("password").as_deref() == Some("true") {
+                about.push_str(" (a secret)");
+            }
+            if text("type").as_deref() == Some("command") {
+                about.push_str(" (the output of a command of the editor)");
+            }
+            if let Some(Value::List(options)) = said("options").map(|it| &it.node.value) {
+                let path = String::new();
+                let options = options.iter().map(|node| {
+                    Field {
+                        path: path.clone(),
+                        node,
+                    }
+                    .written()
+                    .to_owned()
+                });
+                about.push_str(&format!(
+                    " (one of {})",
+                    options.collect::<Vec<_>>().join(", ")
+                ));
+            }
+            if let Some(id) = text("id") {
+                let default = text("default");
+                all.insert(
+                    id,
+                    Input {
+                        about: about.trim().to_owned(),
+                        default,
+                    },
+                );
+            }
+        }
+        Self { all }
+    }
+}
+
+/// The text with Vary's variables in place of what `format` replaces.
+pub(super) fn converted(
+    format: Format,
+    inputs: &Inputs,
+    field: &Field<'_>,
+    text: &str,
+    found: &mut Found,
+) -> String {
+    match format {
+        Format::Codex => text.replace("${", "$${"),
+        Format::Opencode => of_opencode(field, text, found),
+        Format::McpServers | Format::VsCode => of_clients(inputs, field, text, found),
+    }
+}
+
+/// A name that a variable of the environment can have.
+pub(super) fn variable_name(text: &str) -> String {
+    let letter = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_uppercase()
+        } else {
+            '_'
+        }
+    };
+    let name: String = text.chars().map(letter).collect();
+    let words: Vec<&str> = name.split('_').filter(|word| !word.is_empty()).collect();
+    let name = words.join("_");
+    match name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        true => name,
+        false => format!("VALUE_{name}"),
+    }
+}
+
+/// `{env:NAME}` and `{file:PATH}`.
+fn of_opencode(field: &Field<'_>, text: &str, found: &mut Found) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        out.push_str(before);
+        let inner = after.split_once('}');
+        let known = inner.and_then(|(inner, after)| {
+            let name = inner.strip_prefix("env:").map(str::to_owned);
+            let file = inner.strip_prefix("file:");
+            let is_file = file.is_some();
+            let name = name.or_else(|| file.map(variable_name))?;
+            Some((name, is_file, after))
+        });
+        match known {
+            Some((name, is_file, after)) if is_variable(&name) => {
+                if is_file {
+                    let what = format!("reads a file; it is the variable `{name}` here");
+                    found.note(
+                        field,
+                        what,
+                        format!("set {name} to what stands in the file"),
+                    );
+                }
+                found.needs(&name, if is_file { "what stood in a file" } else { "" });
+                if out.ends_with('$') {
+                    out.pop();
+                    found.note(
+                        field,
+                        "has a `$` before a variable, which is left out",
+                        "see that it means the same",
+                    );
+                }
+                out.push_str(&format!("${{{name}}}"));
+                rest = after;
+            }
+            _ => {
+                // A dollar sign before it would make it a variable of ours.
+                if out.ends_with('$') {
+                    out.push('$');
+                }
+                out.push('{');
+                rest = after;
+            }
+        }
+    }
+    out + rest
+}
+
+/// Whether a variable can be called so.
+pub(super) fn is_variable(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${input:ID}`, `${workspaceFolder}` and others.
+fn of_clients(inputs: &Inputs, field: &Field<'_>, text: &str, found: &mut Found) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        out.push_str(before);
+        // A dollar sign before ours would take its meaning from it.
+        let dollar = out.ends_with('$');
+        let Some((inner, after)) = after.split_once('}') else {
+            out.push_str("$${");
+            rest = after;
+            continue;
+        };
+        rest = after;
+        if inner.contains("${") {
+            rest = rest.strip_prefix('}').unwrap_or(rest);
+            let what = "has a variable inside of a default, which is left out";
+            found.note(field, what, "write the default itself");
+            let name = inner.split(":-").next().unwrap_or_default();
+            out.push_str(&replacement(inputs, field, name, found));
+        } else if dollar {
+            out.push_str("${");
+            out.push_str(inner);
+            out.push('}');
+            found.note(
+                field,
+                "has `$$`, which stands for `$` here",
+                "see that it means the same",
+            );
+        } else {
+            out.push_str(&replacement(inputs, field, inner, found));
+        }
+    }
+    out.push_str(rest);
+    if out.len() > 1 && out.strip_prefix('$').is_some_and(is_variable) {
+        let fix = format!("write `${{{}}}` if it is", &out[1..]);
+        found.note(
+            field,
+            "may be a variable in some programs, and is text here",
+            fix,
+        );
+    }
+    out
+}
+
+/// What stands for `${inner}`.
+fn replacement(inputs: &Inputs, field: &Field<'_>, inner: &str, found: &mut Found) -> String {
+    // SEP-2633 has a chain: the first that says something counts.
+    let mut chain = inner.split('|').map(str::trim);
+    let first = chain.next().unwrap_or_default();
+    let default = chain.find_map(|link| link.strip_prefix("value:"));
+    let (first, default) = match first.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (first, default),
+    };
+    let with_default = |name: &str| match default {
+        Some(default) => format!("${{{name}:-{default}}}"),
+        None => format!("${{{name}}}"),
+    };
+    let name = first.strip_prefix("env:").unwrap_or(first);
+    let (scheme, rest) = first.split_once(':').unwrap_or((first, ""));
+    match scheme {
+        "value" => rest.to_owned(),
+        "workspaceFolder" | "workspaceRoot" | "cwd" => "${PWD:-.}".to_owned(),
+        "userHome" => "${HOME}".to_owned(),
+        "pathSeparator" | "/" => "/".to_owned(),
+        "input" => {
+            let name = variable_name(rest);
+            let input = inputs.all.get(rest);
+            let default = input.and_then(|input| input.default.as_deref());
+            let default = default.filter(|default| !default.contains(['}', '$']));
+            let mut about = input.map(|input| input.about.clone()).unwrap_or_default();
+            if default.is_some() {
+                about.push_str(", or leave it out");
+            }
+            found.needs(&name, &about);
+            match default {
+                Some(default) => format!("${{{name}:-{default}}}"),
+                None => format!("${{{name}}}"),
+            }
+        }
+        _ if is_variable(name) => {
+            if default.is_none() {
+                found.needs(name, "");
+            }
+            with_default(name)
+        }
+        _ => {
+            let name = variable_name(first);
+            let what = format!(
+                "has `${{{scheme}...}}`, which nothing here stands for; it is the variable `{name}`"
+            );
+            found.note(field, what, format!("set {name}"));
+            found.needs(&name, "");
+            with_default(&name)
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Configuration files.
+//!
+//! [`Source`] reads the text of a file (YAML, JSON or TOML, or the file in which a client keeps its servers) into a
+//! [`File`], which becomes the [`Config`](mcp_vary_gateway::Config) of a gateway.
+
+mod clients;
+mod diagnostic;
+mod document;
+mod file;
+mod import;
+mod key_spec;
+mod keys;
+mod limits;
+mod mcp_json;
+mod ranking;
+mod reader;
+mod require;
+mod rules;
+mod schema;
+mod server;
+mod units;
+mod variables;
+mod variants;
+mod watch;
+
+pub use self::file::{File, Source};
+
+pub use self::import::{Foreign, Format, Imported, Note, UnknownFormat, import};
+
+pub use self::schema::schema;
+pub use self::server::LeftOut;
+pub use self::variants::Places;
+pub use self::watch::{Watch, text};
+pub use crate::diagnostic::{Mistake, Mistakes, Position};
+pub use crate::rules::prompts::read_prompts;
+pub use crate::rules::resources::read_resources;
+pub use crate::rules::results::read_results;

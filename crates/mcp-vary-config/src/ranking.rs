@@ -1,0 +1,201 @@
+//! `ranking`: what counts how much when variants are ranked by a client's hints.
+
+use std::collections::BTreeMap;
+
+use mcp_vary::rank::{Weight, Weights};
+use mcp_vary::variant::VariantId;
+
+use super::reader::{Field, Reader, did_you_mean, quoted};
+use super::schema::{self, Schema};
+use crate::diagnostic::{Mistake, Position, nearest};
+use crate::document::Value;
+use crate::key_spec::{Setting, Takes};
+
+pub(super) const EXAMPLE: &str = "{weights: {useCase: 80, region: {first: 40, step: 5}}}";
+
+/// A hint that was given a weight: where, by what key, and which.
+#[derive(Debug)]
+pub(super) struct Weighted {
+    at: Position,
+    path: String,
+    key: String,
+}
+
+/// The section while it is read.
+pub(super) struct Draft {
+    pub(super) weights: Weights,
+    pub(super) advertised: usize,
+    pub(super) weighted: Vec<Weighted>,
+}
+
+impl Draft {
+    /// What holds where nothing is said.
+    pub(super) fn of(weights: &Weights, advertised: usize) -> Self {
+        Self {
+            weights: weights.clone(),
+            advertised,
+            weighted: Vec::new(),
+        }
+    }
+}
+
+pub(super) const SETTINGS: &[Setting<Draft>] = &[
+    Setting {
+        key: "weights",
+        about: "points by hint. Without it: `modelFamily` 100, `useCase` 80 and `accessLevel` 80, each with a step of \
+10, `contextSize` 40 with a step of 5. Others count nothing until they are given a weight, such as \
+`renderingCapabilities` and `languageOptimization`; 0 turns one off",
+        default: "",
+        takes: Takes::Other(shape_of_weights, read_weights),
+    },
+    Setting {
+        key: "any",
+        about: "for a variant with `modelFamily: any`, where the client names a family; a variant of the family itself \
+always gets more",
+        default: "50",
+        takes: Takes::Number(0..=MOST, |draft| &mut draft.weights.any),
+    },
+    Setting {
+        key: "stable",
+        about: "for a stable variant",
+        default: "20",
+        takes: Takes::Number(0..=MOST, |draft| &mut draft.weights.stable),
+    },
+    Setting {
+        key: "deprecated",
+        about: "for a deprecated variant; 0 or less",
+        default: "-100",
+        takes: Takes::Number(-MOST..=0, |draft| &mut draft.weights.deprecated),
+    },
+    Setting {
+        key: "advertised",
+        about: "how many variants clients are told of, 2 to 5; the others can be named all the same",
+        default: "5",
+        takes: Takes::Count(2..=5, |draft| &mut draft.advertised),
+    },
+];
+
+fn shape_of_weights(schema: &mut Schema) -> serde_json::Value {
+    let weight = [schema.number(0..=MOST), schema.table(&[WEIGHT])];
+    schema.named(schema::ANYTHING, &serde_json::json!({ "anyOf": weight }))
+}
+
+fn read_weights(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) {
+    let entries = reader.table(field, "{useCase: 80, region: {first: 40, step: 5}}");
+    for entry in entries.unwrap_or_default() {
+        let member = field.member(entry);
+        let known = draft.weights.hints.get(&entry.key).copied();
+        let mut weight = DraftWeight {
+            first: known.map(|weight| weight.first),
+            step: known.map_or(STEP, |weight| weight.step),
+        };
+        if let Value::Table(_) = member.node.value {
+            reader.settings(&member, &[WEIGHT], &mut weight, "{first: 40, step: 5}");
+        } else {
+            weight.read_first(reader, &member);
+        }
+        let Some(first) = weight.first else {
+            if !reader.was_meant(&member, &["first"]) {
+                reader.wrong(&member, "says no points", "add `first: 40`");
+            }
+            continue;
+        };
+        let step = weight.step;
+        let hints = &mut draft.weights.hints;
+        hints.insert(entry.key.clone(), Weight { first, step });
+        draft.weighted.push(Weighted {
+            at: entry.at,
+            path: member.path,
+            key: entry.key.clone(),
+        });
+    }
+}
+
+/// Says which weights count nothing, since no variant has such a hint.
+pub(super) fn check(
+    reader: &mut Reader<'_>,
+    weighted: &[Weighted],
+    hints: &BTreeMap<String, VariantId>,
+) {
+    let known: Vec<_> = hints.keys().map(String::as_str).collect();
+    for weighted in weighted.iter().filter(|it| !hints.contains_key(&it.key)) {
+        let note = Mistake::new(
+            weighted.at,
+            weighted.path.as_str(),
+            "counts nothing: no variant has such a hint",
+        );
+        let fix = match nearest(&weighted.key, &known) {
+            Some(meant) => did_you_mean(meant),
+            None if known.is_empty() => "give one `hints`".to_owned(),
+            None => format!("there are {}", quoted(&known)),
+        };
+        reader.notes.push(note.with_fix(fix));
+    }
+}
+
+/// Notes the hints of variants that have no weight, so that no client gets a variant by them; once for each key, at the
+/// first variant of the file `root` that has it.
+pub(super) fn check_hints(
+    reader: &mut Reader<'_>,
+    root: &Field<'_>,
+    weights: &Weights,
+    hints: &BTreeMap<String, VariantId>,
+) {
+    let unweighted = hints
+        .iter()
+        .filter(|(key, _)| !weights.hints.contains_key(*key));
+    for (key, variant) in unweighted {
+        let keys = ["variants", variant.as_str(), "hints", key];
+        let field = root.deepest(&keys);
+        // A hint that a variant inherits is not written there.
+        if !field.path.ends_with(key.as_str()) {
+            continue;
+        }
+        let note = Mistake::new(
+            field.node.at,
+            field.path,
+            "does not count in the ranking: the hint has no weight",
+        );
+        let fix = format!("add `ranking: {{weights: {{{key}: 60}}}}`");
+        reader.notes.push(note.with_fix(fix));
+    }
+}
+
+/// A weight while it is read.
+struct DraftWeight {
+    first: Option<i32>,
+    step: i32,
+}
+
+impl DraftWeight {
+    fn read_first(&mut self, reader: &mut Reader<'_>, field: &Field<'_>) {
+        // Whatever is wrong with it is said; it is not missing.
+        let mut first = self.first.unwrap_or(0);
+        reader.number(field, 0..=MOST, &mut first);
+        self.first = Some(first);
+    }
+}
+
+const WEIGHT: &[Setting<DraftWeight>] = &[
+    Setting {
+        key: "first",
+        about: "for the client's first preference, 0 to 1000",
+        default: "",
+        takes: Takes::Other(
+            |schema| schema.number(0..=MOST),
+            |reader, field, weight| weight.read_first(reader, field),
+        ),
+    },
+    Setting {
+        key: "step",
+        about: "less for each preference after it; 10 for hints that have no weight without this section",
+        default: "",
+        takes: Takes::Number(0..=MOST, |weight| &mut weight.step),
+    },
+];
+
+/// Points beyond this would say no more.
+const MOST: i32 = 1000;
+
+/// Less for each preference after the first, where nothing else is said.
+const STEP: i32 = 10;

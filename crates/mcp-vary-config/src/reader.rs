@@ -1,0 +1,374 @@
+//! Takes settings out of a tree, and collects what is wrong with them instead of ending at the first.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use mcp_vary::variant::Date;
+
+use super::units;
+use super::variables::{self, Lookup};
+use crate::diagnostic::{Mistake, nearest};
+use crate::document::{Entry, Node, Value, join};
+use crate::key_spec::Setting;
+
+/// A value and the keys that lead to it.
+pub(super) struct Field<'t> {
+    pub(super) path: String,
+    pub(super) node: &'t Node,
+}
+
+impl<'t> Field<'t> {
+    /// The member that `entry` is of this field.
+    pub(super) fn member(&self, entry: &'t Entry) -> Self {
+        Self {
+            path: join(&self.path, &entry.key),
+            node: &entry.node,
+        }
+    }
+
+    /// The keys of a table.
+    pub(super) fn keys(&self) -> Vec<&'t str> {
+        let Value::Table(entries) = &self.node.value else {
+            return Vec::new();
+        };
+        entries.iter().map(|entry| entry.key.as_str()).collect()
+    }
+
+    /// What `keys` lead to, or as much of the way as there is.
+    pub(super) fn deepest(&self, keys: &[&str]) -> Self {
+        let mut field = Self {
+            path: self.path.clone(),
+            node: self.node,
+        };
+        for key in keys {
+            let Value::Table(entries) = &field.node.value else {
+                break;
+            };
+            let Some(entry) = entries.iter().find(|entry| entry.key == *key) else {
+                break;
+            };
+            field = field.member(entry);
+        }
+        field
+    }
+
+    /// The text as it stands in the file: what variables stand for may be secret.
+    pub(super) fn written(&self) -> &'t str {
+        match &self.node.value {
+            Value::Text(text) | Value::Word(text) => text,
+            Value::Null | Value::List(_) | Value::Table(_) => "",
+        }
+    }
+}
+
+/// What stands beside the file while it is read.
+pub(super) struct Reader<'a> {
+    variable: Lookup<'a>,
+    /// The one server that is wanted.
+    pub(super) only: Option<&'a str>,
+    /// The day on which the file is read; without one no date is past.
+    pub(super) today: Option<Date>,
+    /// Whether the file is of another program, which has keys of its own.
+    pub(super) foreign: bool,
+    pub(super) mistakes: Vec<Mistake>,
+    /// What a person should know although nothing is wrong.
+    pub(super) notes: Vec<Mistake>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(variable: Lookup<'a>, only: Option<&'a str>) -> Self {
+        Self {
+            variable,
+            only,
+            today: None,
+            foreign: false,
+            mistakes: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Says what is wrong with a field, and what to write.
+    pub(super) fn wrong(&mut self, field: &Field<'_>, what: impl Into<String>, fix: &str) {
+        let mistake = Mistake::new(field.node.at, field.path.as_str(), what);
+        self.mistakes.push(mistake.with_fix(fix));
+    }
+
+    /// Whether a key of `field`, the last one that was read, was said to mean one of `keys`.
+    pub(super) fn was_meant(&self, field: &Field<'_>, keys: &[&str]) -> bool {
+        let fixes: Vec<_> = keys.iter().map(|key| Some(did_you_mean(key))).collect();
+        let last = self.mistakes.iter().rev();
+        let mut own =
+            last.map_while(|mistake| Some((mistake.key.strip_prefix(&field.path)?, mistake)));
+        own.any(|(below, mistake)| below.starts_with('.') && fixes.contains(&mistake.fix))
+    }
+
+    /// Reads a table of settings; what it has and `known` has not is a mistake.
+    pub(super) fn settings<T>(
+        &mut self,
+        field: &Field<'_>,
+        known: &[&[Setting<T>]],
+        into: &mut T,
+        example: &str,
+    ) {
+        let Some(entries) = self.table(field, example) else {
+            return;
+        };
+        for entry in entries {
+            let member = field.member(entry);
+            let mut settings = known.iter().copied().flatten();
+            match settings.find(|setting| setting.key == entry.key) {
+                Some(setting) => setting.takes.read(self, &member, into),
+                // For editors, and for what anchors name.
+                None if entry.key == "$schema" || entry.key.starts_with("x-") => {}
+                None => self.unknown(&member, entry, known),
+            }
+        }
+    }
+
+    fn unknown<T>(&mut self, member: &Field<'_>, entry: &Entry, known: &[&[Setting<T>]]) {
+        let settings = known.iter().copied().flatten();
+        let keys: Vec<&str> = settings.map(|setting| setting.key).collect();
+        let said = SYNONYMS.iter().find(|(said, _)| *said == entry.key);
+        let meant = said
+            .map(|(_, meant)| *meant)
+            .filter(|meant| keys.contains(meant));
+        let fix = match meant.or_else(|| nearest(&entry.key, &keys)) {
+            Some(meant) => did_you_mean(meant),
+            None => format!("there are {}", quoted(&keys)),
+        };
+        let mistake = Mistake::new(entry.at, member.path.as_str(), "is no setting");
+        self.mistakes.push(mistake.with_fix(fix));
+    }
+
+    /// The entries of a table.
+    pub(super) fn table<'t>(&mut self, field: &Field<'t>, example: &str) -> Option<&'t [Entry]> {
+        if let Value::Table(entries) = &field.node.value {
+            return Some(entries);
+        }
+        let what = match field.node.value {
+            Value::Null => "is empty",
+            _ => "is no table of keys",
+        };
+        self.wrong(field, what, &format!("write {example}"));
+        None
+    }
+
+    /// A text, a number or a boolean, as it is written; its variables replaced.
+    pub(super) fn word(&mut self, field: &Field<'_>) -> Option<String> {
+        match &field.node.value {
+            Value::Word(word) => Some(word.clone()),
+            Value::Text(text) => match variables::replace(text, self.variable) {
+                Ok(text) => Some(text),
+                Err((what, fix)) => {
+                    self.wrong(field, what, &fix);
+                    None
+                }
+            },
+            Value::Null => {
+                self.wrong(field, "is empty", "write a value, or leave the key out");
+                None
+            }
+            Value::List(_) => {
+                self.wrong(field, "is a list", "write one value");
+                None
+            }
+            Value::Table(_) => {
+                self.wrong(field, "is a table of keys", "write one value");
+                None
+            }
+        }
+    }
+
+    /// A text, and no number or boolean; its variables replaced.
+    pub(super) fn text(&mut self, field: &Field<'_>) -> Option<String> {
+        if let Value::Word(_) = field.node.value {
+            self.wrong(field, "is no text", "put it in quotes");
+            return None;
+        }
+        self.word(field)
+    }
+
+    /// The items of a list.
+    pub(super) fn items<'t>(&mut self, field: &Field<'t>, example: &str) -> Vec<Field<'t>> {
+        let what = match &field.node.value {
+            Value::List(items) => {
+                let items = items.iter().enumerate().map(|(index, node)| Field {
+                    path: format!("{}[{index}]", field.path),
+                    node,
+                });
+                return items.collect();
+            }
+            Value::Null => "is empty",
+            _ => "is no list",
+        };
+        self.wrong(field, what, &format!("write {example}"));
+        Vec::new()
+    }
+
+    /// The items of a list of texts.
+    pub(super) fn list<'t>(&mut self, field: &Field<'t>) -> Vec<Field<'t>> {
+        self.items(field, r#"["...", "..."]"#)
+    }
+
+    /// A list of words.
+    pub(super) fn words(&mut self, field: &Field<'_>) -> Vec<String> {
+        let items = self.list(field).into_iter();
+        items.filter_map(|item| self.word(&item)).collect()
+    }
+
+    /// A table of words.
+    pub(super) fn named_words(&mut self, field: &Field<'_>) -> BTreeMap<String, String> {
+        let entries = self.table(field, "{NAME: value}").unwrap_or_default();
+        let words = entries.iter().filter_map(|entry| {
+            let word = self.word(&field.member(entry))?;
+            Some((entry.key.clone(), word))
+        });
+        words.collect()
+    }
+
+    /// Sets a duration.
+    pub(super) fn duration(&mut self, field: &Field<'_>, into: &mut Duration) {
+        self.parsed(field, units::duration, into);
+    }
+
+    /// Sets a duration; `off` is none at all.
+    pub(super) fn duration_or_off(&mut self, field: &Field<'_>, into: &mut Duration) {
+        let parse = |text: &str| match text.trim() {
+            "off" | "no" | "false" => Ok(Duration::ZERO),
+            text => units::duration(text),
+        };
+        self.parsed(field, parse, into);
+    }
+
+    /// Sets a number of bytes.
+    pub(super) fn size(&mut self, field: &Field<'_>, into: &mut usize) {
+        self.parsed(field, units::size, into);
+    }
+
+    /// Sets a number of things.
+    pub(super) fn count(
+        &mut self,
+        field: &Field<'_>,
+        range: RangeInclusive<usize>,
+        into: &mut usize,
+    ) {
+        let parse = |text: &str| match text.trim().parse() {
+            Ok(count) if range.contains(&count) => Ok(count),
+            _ => {
+                let what = "is no number that can be used here".to_owned();
+                let fix = format!("write one from {} to {}", range.start(), range.end());
+                Err((what, fix))
+            }
+        };
+        self.parsed(field, parse, into);
+    }
+
+    /// Sets a whole number, which may be negative.
+    pub(super) fn number(&mut self, field: &Field<'_>, range: RangeInclusive<i32>, into: &mut i32) {
+        let parse = |text: &str| match text.trim().parse() {
+            Ok(number) if range.contains(&number) => Ok(number),
+            _ => {
+                let what = "is no number that can be used here".to_owned();
+                let fix = format!("write one from {} to {}", range.start(), range.end());
+                Err((what, fix))
+            }
+        };
+        self.parsed(field, parse, into);
+    }
+
+    /// Sets what may be absent.
+    pub(super) fn some_count(&mut self, field: &Field<'_>, into: &mut Option<NonZeroUsize>) {
+        let mut count = 0;
+        self.count(field, 1..=MOST, &mut count);
+        *into = NonZeroUsize::new(count).or(*into);
+    }
+
+    /// Sets a switch.
+    pub(super) fn switch(&mut self, field: &Field<'_>, into: &mut bool) {
+        const FIX: &str = "write `on` or `off`";
+        if matches!(field.node.value, Value::List(_) | Value::Table(_)) {
+            return self.wrong(field, "is no switch", FIX);
+        }
+        let parse = |text: &str| match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "on" | "yes" => Ok(true),
+            "false" | "off" | "no" => Ok(false),
+            _ => Err(("is no switch".to_owned(), FIX.to_owned())),
+        };
+        self.parsed(field, parse, into);
+    }
+
+    /// Sets one of several that have names.
+    pub(super) fn choice<T: Copy>(
+        &mut self,
+        field: &Field<'_>,
+        choices: &[(&str, T)],
+        into: &mut T,
+    ) {
+        let Some(word) = self.word(field) else { return };
+        if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == word) {
+            *into = *choice;
+            return;
+        }
+        let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+        let fix = meant_or_known(&word, &names);
+        self.wrong(field, format!("is `{}`", field.written()), &fix);
+    }
+
+    fn parsed<T>(
+        &mut self,
+        field: &Field<'_>,
+        parse: impl Fn(&str) -> Result<T, (String, String)>,
+        into: &mut T,
+    ) {
+        let Some(word) = self.word(field) else { return };
+        match parse(&word) {
+            Ok(value) => *into = value,
+            // The word itself is not shown, nor what was made of it: it may be a variable's.
+            Err((what, fix)) if field.written() == word => self.wrong(field, what, &fix),
+            Err((what, _)) => {
+                let fix = "see what its variable stands for";
+                self.wrong(field, what, fix);
+            }
+        }
+    }
+}
+
+pub(super) fn did_you_mean(key: &str) -> String {
+    format!("did you mean `{key}`?")
+}
+
+/// Which of the `known` names was meant, or which there are.
+pub(super) fn meant_or_known(written: &str, known: &[&str]) -> String {
+    match nearest(written, known) {
+        Some(meant) => did_you_mean(meant),
+        None => format!("there are {}", quoted(known)),
+    }
+}
+
+/// The names as a sentence has them.
+pub(super) fn quoted(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+/// What other programs call our settings.
+const SYNONYMS: &[(&str, &str)] = &[
+    ("cmd", "command"),
+    ("endpoint", "url"),
+    ("environment", "env"),
+    ("httpUrl", "url"),
+    ("mcp-servers", "servers"),
+    ("mcp_servers", "servers"),
+    ("mime-type", "mimeType"),
+    ("port", "listen"),
+    ("serverUrl", "url"),
+    ("transport", "type"),
+    ("uriTemplate", "uri"),
+    ("workdir", "cwd"),
+    ("workingDirectory", "cwd"),
+];
+
+/// What no count needs to exceed.
+pub(super) const MOST: usize = 1_000_000;

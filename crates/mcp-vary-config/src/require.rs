@@ -1,0 +1,82 @@
+//! `require`: extensions without which no client is served.
+
+use mcp_vary::extension::{CONTENT_NEGOTIATION, ExtensionId, SERVER_VARIANTS};
+use serde_json::json;
+
+use super::reader::{Field, Reader, did_you_mean};
+use super::schema::Schema;
+use crate::diagnostic::{Mistake, Position, nearest};
+
+/// Where an extension is required, by what key, and which.
+pub(super) type Required = (Position, String, ExtensionId);
+
+/// What the two extensions are called in a configuration, and their identifiers.
+const OWN: [(&str, &str); 2] = [
+    ("negotiation", CONTENT_NEGOTIATION),
+    ("variants", SERVER_VARIANTS),
+];
+
+const FIX: &str = "write `negotiation`, `variants`, or an identifier such as `com.example/units`";
+
+/// Reads the list of extensions.
+pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> Vec<Required> {
+    let items = reader.list(field).into_iter();
+    let required = items.filter_map(|item| {
+        let id = identifier(reader, &item)?;
+        Some((item.node.at, item.path, id))
+    });
+    required.collect()
+}
+
+fn identifier(reader: &mut Reader<'_>, item: &Field<'_>) -> Option<ExtensionId> {
+    let word = reader.word(item)?;
+    let own = OWN.iter().find(|(name, _)| *name == word);
+    let id = own.map_or(word.as_str(), |(_, id)| id).parse();
+    if id.is_err() {
+        let last = |id: &str| id.rsplit('/').next() == Some(&word);
+        let meant = OWN.iter().find(|(_, id)| last(id)).map(|(name, _)| *name);
+        let fix = match meant.or_else(|| nearest(&word, &OWN.map(|(name, _)| name))) {
+            Some(meant) => did_you_mean(meant),
+            None => FIX.to_owned(),
+        };
+        reader.wrong(item, "is no extension", &fix);
+    }
+    id.ok()
+}
+
+/// Says which of the required extensions are switched off; `variants` and `negotiation` say which are on.
+pub(super) fn check(
+    reader: &mut Reader<'_>,
+    required: &[Required],
+    (variants, negotiation): (bool, bool),
+) {
+    let off = [
+        (CONTENT_NEGOTIATION, negotiation),
+        (SERVER_VARIANTS, variants),
+    ];
+    for (at, key, id) in required {
+        let is_off = off
+            .iter()
+            .any(|(known, is_on)| id.as_str() == *known && !is_on);
+        let name = OWN.iter().find(|(_, known)| id.as_str() == *known);
+        if let (true, Some((name, _))) = (is_off, name) {
+            let mistake = Mistake::new(*at, key.as_str(), "is required and switched off");
+            let fix = format!("leave it out, or remove `{name}: off`");
+            reader.mistakes.push(mistake.with_fix(fix));
+        }
+    }
+}
+
+/// What may stand under `require`.
+pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
+    let names = OWN.map(|(name, _)| name);
+    let label = "[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?";
+    let name = "(?:[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)?";
+    let identifier = format!(r"^{label}(?:\.{label})*/{name}$");
+    let item = json!({"anyOf": [
+        {"enum": names},
+        {"type": "string", "pattern": identifier},
+        schema.variable(),
+    ]});
+    schema.list(&item)
+}

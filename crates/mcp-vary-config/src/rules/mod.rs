@@ -1,0 +1,93 @@
+//! `results`, `resources` and `prompts`: lists of rules by which what servers say is told.
+
+pub(super) mod prompts;
+pub(super) mod resources;
+pub(super) mod results;
+
+use std::sync::Arc;
+
+use mcp_vary::predicate::Predicate;
+
+use super::reader::{Field, Reader};
+use crate::diagnostic::{Mistake, Mistakes};
+use crate::document::{self, Value};
+use crate::key_spec::Setting;
+use mcp_vary_results::Template;
+
+/// One section of rules: what tells it from the others.
+struct Section<D: 'static, R> {
+    /// Its key in a configuration.
+    name: &'static str,
+    /// A list of rules, to learn from.
+    example: &'static str,
+    /// The gist of one.
+    gist: &'static str,
+    /// What a rule may say.
+    settings: &'static [Setting<D>],
+    /// The rule that a draft makes; none where it makes none, which is said.
+    rule: fn(D, &mut Reader<'_>, &Field<'_>) -> Option<R>,
+}
+
+impl<D: Default, R> Section<D, R> {
+    /// Reads the list of rules.
+    fn read(&self, reader: &mut Reader<'_>, field: &Field<'_>) -> Arc<[R]> {
+        let mut rules = Vec::new();
+        for item in reader.items(field, self.example) {
+            let mut draft = D::default();
+            reader.settings(&item, &[self.settings], &mut draft, self.gist);
+            if let Value::Table(_) = item.node.value {
+                rules.extend((self.rule)(draft, reader, &item));
+            }
+        }
+        rules.into()
+    }
+
+    /// Reads rules that stand by themselves.
+    fn read_text(&self, text: &str) -> Result<Arc<[R]>, Mistakes> {
+        let none = |_: &str| None;
+        let mut reader = Reader::new(&none, None);
+        let file = self.name.to_owned();
+        let root = document::read(self.name, text).map_err(|all| sorted(&file, all))?;
+        let path = file.clone();
+        let rules = self.read(&mut reader, &Field { path, node: &root });
+        match reader.mistakes.is_empty() {
+            true => Ok(rules),
+            false => Err(sorted(&file, reader.mistakes)),
+        }
+    }
+}
+
+fn sorted(file: &str, mut all: Vec<Mistake>) -> Mistakes {
+    all.sort_by_key(|mistake| mistake.at);
+    let file = file.to_owned();
+    Mistakes { file, all }
+}
+
+/// Whether one of `keys` stands in the table that `field` is, whatever its value is worth.
+fn says(field: &Field<'_>, keys: &[&str]) -> bool {
+    field.keys().iter().any(|key| keys.contains(key))
+}
+
+/// A condition over a client's features.
+fn predicate(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Predicate> {
+    let word = reader.word(field)?;
+    match word.parse() {
+        Ok(predicate) => Some(predicate),
+        Err(error) => {
+            let what = format!("is no condition: {error}");
+            reader.wrong(field, what, "write one like `agent & !interactive`");
+            None
+        }
+    }
+}
+
+fn template(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Template> {
+    let source = reader.text(field)?;
+    match Template::new(&source) {
+        Ok(template) => Some(template),
+        Err(why) => {
+            reader.wrong(field, why, "write Jinja, such as `{{ value.title }}`");
+            None
+        }
+    }
+}

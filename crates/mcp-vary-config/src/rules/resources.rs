@@ -1,0 +1,215 @@
+//! `resources`: how resources are told.
+
+use mcp_vary::predicate::Predicate;
+use mcp_vary::shape::{MediaType, Rendering};
+use mcp_vary_results::rules::ResourceRules;
+use mcp_vary_results::{Failures, ResourceRule, Template, ToldResource};
+use mcp_vary_view::Selection;
+use serde_json::json;
+
+use super::{Section, predicate, says, template};
+use crate::diagnostic::Mistakes;
+use crate::key_spec::{Setting, Takes};
+use crate::reader::{Field, Reader};
+use crate::schema::Schema;
+use crate::variants::selection;
+
+/// Reads rules from YAML or JSON, as they stand in a configuration under `resources`.
+///
+/// # Errors
+///
+/// Everything that is wrong with them, at once.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_config::read_resources;
+///
+/// let rules = read_resources(r#"
+///   - {uris: ["map://*"], as: geo-markdown}
+///   - {uris: ["map://*"], when: agent & mcp-capable, as: served}
+///   - {uris: ["status://*"], template: "All of {{ value.services | length }} run.", type: text/plain}
+/// "#);
+/// assert!(rules.is_ok());
+///
+/// // Nobody could ask for it.
+/// assert!(read_resources("- {as: served}").is_err());
+/// ```
+pub fn read_resources(text: &str) -> Result<ResourceRules, Mistakes> {
+    SECTION.read_text(text).map(ResourceRules)
+}
+
+const SECTION: Section<Draft, ResourceRule> = Section {
+    name: "resources",
+    example: "[{uris: [\"map://*\"], as: geo-markdown}]",
+    gist: "{uris: [...], as: markdown}",
+    settings: SETTINGS,
+    rule: Draft::rule,
+};
+
+/// Reads the list of rules.
+pub(crate) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> ResourceRules {
+    ResourceRules(SECTION.read(reader, field))
+}
+
+/// What may stand under `resources`.
+pub(crate) fn shape(schema: &mut Schema) -> serde_json::Value {
+    let mut rule = schema.table(&[SETTINGS]);
+    rule["oneOf"] = json!([
+        {"required": ["as"], "not": {"required": ["type"]}},
+        {"required": ["template", "type"]},
+    ]);
+    rule["anyOf"] = json!([
+        {"required": ["when"]},
+        {"properties": {"as": {"not": {"const": "served"}}}},
+    ]);
+    schema.list(&rule)
+}
+
+/// A rule while it is read.
+#[derive(Default)]
+struct Draft {
+    uris: Selection,
+    when: Option<Predicate>,
+    told: Option<As>,
+    template: Option<Template>,
+    media_type: Option<MediaType>,
+}
+
+#[derive(Clone, Copy)]
+enum As {
+    Served,
+    Rendered(Rendering),
+}
+
+impl Draft {
+    fn rule(self, reader: &mut Reader<'_>, field: &Field<'_>) -> Option<ResourceRule> {
+        let (uris, when) = (self.uris.clone(), self.when.clone());
+        match self.told(field) {
+            Ok(told) => Some(ResourceRule {
+                uris,
+                when,
+                told: told?,
+                failures: Failures::default(),
+            }),
+            Err((what, fix)) => {
+                reader.wrong(field, what, fix);
+                None
+            }
+        }
+    }
+
+    /// How a resource is told; none where a value of it is worth nothing, which was said.
+    fn told(self, field: &Field<'_>) -> Result<Option<ToldResource>, Wrong> {
+        let says = |key| says(field, &[key]);
+        match (says("as"), says("template"), says("type")) {
+            (false, false, _) => Err(("says nothing of how", "add `as`, or `template` and `type`")),
+            (true, false, false) => self.by_name(),
+            (false, true, true) => self.in_words(),
+            (false, true, false) => Err((
+                "does not say what its `template` makes",
+                "add `type`, such as `text/markdown`",
+            )),
+            (true, ..) => Err((
+                "is told in two ways",
+                "leave `as` out, or `template` and `type`",
+            )),
+        }
+    }
+
+    fn by_name(self) -> Result<Option<ToldResource>, Wrong> {
+        match self.told {
+            Some(As::Served) if self.when.is_none() => Err((
+                "is for nobody",
+                "add `when`: without it everybody gets what is served",
+            )),
+            Some(As::Served) => Ok(Some(ToldResource::AsServed)),
+            Some(As::Rendered(rendering)) => Ok(Some(ToldResource::Rendered(rendering))),
+            None => Ok(None),
+        }
+    }
+
+    fn in_words(self) -> Result<Option<ToldResource>, Wrong> {
+        let (Some(template), Some(media_type)) = (self.template, self.media_type) else {
+            return Ok(None);
+        };
+        if self.when.is_none() && media_type.format().is_none() {
+            return Err((
+                "has a `type` that no client can ask for",
+                "add `when`, or write `text/markdown`, `text/plain` or `application/json`",
+            ));
+        }
+        Ok(Some(ToldResource::Words(template, media_type)))
+    }
+}
+
+/// What is wrong with the keys of a rule together, and what to write.
+type Wrong = (&'static str, &'static str);
+
+const AS: &[(&str, As)] = &[
+    ("served", As::Served),
+    ("markdown", As::Rendered(Rendering::Markdown)),
+    ("text", As::Rendered(Rendering::Text)),
+    ("geo-markdown", As::Rendered(Rendering::GeoMarkdown)),
+    ("geo-text", As::Rendered(Rendering::GeoText)),
+];
+
+const SETTINGS: &[Setting<Draft>] = &[
+    Setting {
+        key: "uris",
+        about: "the resources that it is about, by URI: a list of patterns and conditions, or `include` and `exclude`. All without it",
+        default: "",
+        takes: Takes::Other(selection::shape, |reader, field, draft| {
+            draft.uris = selection::read(reader, field)
+        }),
+    },
+    Setting {
+        key: "when",
+        about: "the clients that it is for, whatever format they ask for: a condition over their feature tags. Without it: those who ask for what it makes",
+        default: "",
+        takes: Takes::Other(Schema::word, |reader, field, draft| {
+            draft.when = predicate(reader, field)
+        }),
+    },
+    Setting {
+        key: "as",
+        about: "`markdown`, `text`: a resource in JSON rendered so. `geo-markdown`, `geo-text`: likewise, and GeoJSON as places and distances. `served`: as the server has it, for clients that meet `when`",
+        default: "",
+        takes: Takes::Other(
+            |schema| schema.choice(AS),
+            |reader, field, draft| {
+                let mut told = As::Served;
+                let before = reader.mistakes.len();
+                reader.choice(field, AS, &mut told);
+                draft.told = (reader.mistakes.len() == before).then_some(told);
+            },
+        ),
+    },
+    Setting {
+        key: "template",
+        about: "a template of the text instead",
+        default: "",
+        takes: Takes::Other(Schema::text, |reader, field, draft| {
+            draft.template = template(reader, field);
+        }),
+    },
+    Setting {
+        key: "type",
+        about: "the media type of what `template` makes, such as `text/markdown`",
+        default: "",
+        takes: Takes::Other(
+            |_| json!({"type": "string", "pattern": "^[^/\\s]+/[^/\\s]+"}),
+            |reader, field, draft| {
+                let Some(word) = reader.word(field) else {
+                    return;
+                };
+                match word.parse() {
+                    Ok(media_type) => draft.media_type = Some(media_type),
+                    Err(_) => {
+                        reader.wrong(field, "is no media type", "write one like `text/markdown`")
+                    }
+                }
+            },
+        ),
+    },
+];

@@ -1,0 +1,240 @@
+//! `results`: how results of tools are told.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use mcp_vary::predicate::Predicate;
+use mcp_vary::shape::Bounds;
+use mcp_vary_results::rules::ResultRules;
+use mcp_vary_results::{Projection, Recipe, ResultRule};
+use serde_json::json;
+
+use super::{Section, predicate, says, template};
+use crate::diagnostic::Mistakes;
+use crate::key_spec::{Setting, Takes};
+use crate::reader::{Field, Reader};
+use crate::schema::Schema;
+use crate::variants::selection;
+
+/// Reads rules from YAML or JSON, as they stand in a configuration under `results`.
+///
+/// # Errors
+///
+/// Everything that is wrong with them, at once.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_config::read_results;
+///
+/// let rules = read_results(r#"
+///   - tools: [list_issues]
+///     project: map({number, title})
+///     markdown: "{% for issue in value %}- #{{ issue.number }} {{ issue.title }}\n{% endfor %}"
+///   - tools: [list_issues]
+///     when: x-max-tokens=[-2000]
+///     project: map(.title)
+/// "#);
+/// assert!(rules.is_ok());
+///
+/// // Every mistake is told at once, with its place.
+/// let mistakes = read_results("- {project: '.[', markdown: '{{'}").unwrap_err();
+/// assert_eq!(mistakes.all.len(), 2);
+/// ```
+pub fn read_results(text: &str) -> Result<ResultRules, Mistakes> {
+    SECTION.read_text(text).map(ResultRules)
+}
+
+const SECTION: Section<Draft, ResultRule> = Section {
+    name: "results",
+    example: "[{tools: [\"list_*\"], project: \"map({id, title})\"}]",
+    gist: "{tools: [...], markdown: ...}",
+    settings: SETTINGS,
+    rule: Draft::rule,
+};
+
+/// The keys of which a rule has one.
+const HOW: [&str; 5] = ["project", "markdown", "text", "hints", "limits"];
+
+/// Reads the list of rules.
+pub(crate) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> ResultRules {
+    ResultRules(SECTION.read(reader, field))
+}
+
+/// What may stand under `results`.
+pub(crate) fn shape(schema: &mut Schema) -> serde_json::Value {
+    let mut rule = schema.table(&[SETTINGS]);
+    rule["anyOf"] = HOW.map(|key| json!({"required": [key]})).into();
+    schema.list(&rule)
+}
+
+/// A rule while it is read.
+#[derive(Default)]
+struct Draft {
+    tools: mcp_vary_view::Selection,
+    when: Predicate,
+    everyone: bool,
+    recipe: Recipe,
+}
+
+impl Draft {
+    fn rule(self, reader: &mut Reader<'_>, field: &Field<'_>) -> Option<ResultRule> {
+        if !says(field, &HOW) {
+            let fix = "add `project`, `markdown`, `text`, `hints` or `limits`";
+            reader.wrong(field, "says nothing of how", fix);
+            return None;
+        }
+        Some(ResultRule {
+            tools: self.tools,
+            recipe: Arc::new(Recipe {
+                verbosity: self.when.verbosity(),
+                ..self.recipe
+            }),
+            when: self.when,
+            everyone: self.everyone,
+        })
+    }
+}
+
+const FOR: &[(&str, bool)] = &[("negotiating", false), ("everyone", true)];
+
+const SETTINGS: &[Setting<Draft>] = &[
+    Setting {
+        key: "tools",
+        about: "the tools that it is about: a list of patterns and conditions, or `include` and `exclude`, as in `variants`. All without it",
+        default: "",
+        takes: Takes::Other(selection::shape, |reader, field, draft| {
+            draft.tools = selection::read(reader, field)
+        }),
+    },
+    Setting {
+        key: "when",
+        about: "the clients that it is for: a condition over their feature tags, such as `agent & !interactive`. Of several that hold the one that asks for most decides, then the first",
+        default: "*",
+        takes: Takes::Other(Schema::word, |reader, field, draft| {
+            draft.when = predicate(reader, field).unwrap_or_default()
+        }),
+    },
+    Setting {
+        key: "for",
+        about: "`negotiating`: for clients that declared features, or whose variant has some. `everyone`: for all",
+        default: "negotiating",
+        takes: Takes::Other(
+            |schema| schema.choice(FOR),
+            |reader, field, draft| {
+                reader.choice(field, FOR, &mut draft.everyone);
+            },
+        ),
+    },
+    Setting {
+        key: "project",
+        about: "a filter of jq that makes the value that is told of the tool's own",
+        default: "",
+        takes: Takes::Other(Schema::text, |reader, field, draft| {
+            let Some(filter) = reader.text(field) else {
+                return;
+            };
+            match Projection::new(&filter) {
+                Ok(projection) => draft.recipe.projection = Some(projection),
+                Err(why) => reader.wrong(field, why, "see https://jqlang.org/manual"),
+            }
+        }),
+    },
+    Setting {
+        key: "markdown",
+        about: "a template of the text for clients that read markdown, and for those that say nothing of formats",
+        default: "",
+        takes: Takes::Other(Schema::text, |reader, field, draft| {
+            draft.recipe.markdown = template(reader, field);
+        }),
+    },
+    Setting {
+        key: "text",
+        about: "a template of the text for clients that read plain text, and of the markdown where there is no template for it",
+        default: "",
+        takes: Takes::Other(Schema::text, |reader, field, draft| {
+            draft.recipe.text = template(reader, field);
+        }),
+    },
+    Setting {
+        key: "hints",
+        about: "templates of reasoning hints, for clients that declared `sampling`; one that makes no text makes no hint",
+        default: "",
+        takes: Takes::Other(
+            |schema| {
+                let text = schema.text();
+                schema.list(&text)
+            },
+            |reader, field, draft| {
+                for item in reader.list(field) {
+                    draft.recipe.hints.extend(template(reader, &item));
+                }
+            },
+        ),
+    },
+    Setting {
+        key: "hints-under",
+        about: "the property that hints stand in, where the client reads JSON and the tool's `outputSchema` admits it",
+        default: "hints",
+        takes: Takes::Word(|draft| &mut draft.recipe.hints_under),
+    },
+    Setting {
+        key: "limits",
+        about: "how much of a result goes out: `{elements: 50, depth: 4, tokens: 2000}`, or some of these. What is left out is counted, and linked",
+        default: "",
+        takes: Takes::Other(
+            |schema| schema.table(&[BOUNDS]),
+            |reader, field, draft| {
+                let bounds = &mut draft.recipe.bounds;
+                reader.settings(field, &[BOUNDS], bounds, "{elements: 50, tokens: 2000}");
+            },
+        ),
+    },
+];
+
+/// How much of a result goes out.
+const BOUNDS: &[Setting<Bounds>] = &[
+    Setting {
+        key: "elements",
+        about: "elements of any array; members of an object that has more than 64",
+        default: "",
+        takes: Takes::Other(
+            |schema| schema.count(ELEMENTS),
+            |reader, field, bounds| bound(reader, field, ELEMENTS, &mut bounds.elements),
+        ),
+    },
+    Setting {
+        key: "depth",
+        about: "levels of arrays and objects; with 1 the value has scalars alone",
+        default: "",
+        takes: Takes::Other(
+            |schema| schema.count(DEPTH),
+            |reader, field, bounds| bound(reader, field, DEPTH, &mut bounds.depth),
+        ),
+    },
+    Setting {
+        key: "tokens",
+        about: "tokens of the texts together, and of the structured value; they are estimated",
+        default: "",
+        takes: Takes::Other(
+            |schema| schema.count(TOKENS),
+            |reader, field, bounds| bound(reader, field, TOKENS, &mut bounds.tokens),
+        ),
+    },
+];
+
+const ELEMENTS: RangeInclusive<usize> = 1..=1_000_000;
+const DEPTH: RangeInclusive<usize> = 1..=128;
+/// What is said of what is left out has some as well.
+const TOKENS: RangeInclusive<usize> = 200..=10_000_000;
+
+fn bound(
+    reader: &mut Reader<'_>,
+    field: &Field<'_>,
+    range: RangeInclusive<usize>,
+    into: &mut Option<usize>,
+) {
+    let mut count = 0;
+    reader.count(field, range, &mut count);
+    *into = Some(count).filter(|count| *count > 0).or(*into);
+}

@@ -1,0 +1,319 @@
+//! The JSON Schema of the configuration, for editors.
+//!
+//! It is made of the tables by which the file is read: each [`Setting`] says to both what may be written. What a schema cannot say is left to the reader: which variants there are, the range of a
+//! duration with units, whether braces of a pattern are closed.
+
+use std::ops::RangeInclusive;
+
+use serde_json::{Map, Value, json};
+
+use super::file;
+use super::units;
+use crate::key_spec::Setting;
+
+/// What may be written as the value of a setting.
+pub(super) type Shape = fn(&mut Schema) -> Value;
+
+/// The [JSON Schema](https://json-schema.org/draft/2020-12) of a configuration file, as text.
+///
+/// # Properties
+///
+/// What a file may say, it allows; of what a file may not say, it refuses what can be told without reading
+/// the file as a whole.
+///
+/// # Examples
+///
+/// ```
+/// let schema: serde_json::Value = serde_json::from_str(&crate::schema()).unwrap();
+/// assert_eq!(schema["required"], serde_json::json!(["servers"]));
+/// assert_eq!(schema["properties"]["naming"]["default"], "as-needed");
+/// // No key but those of the reader, those that begin with `x-`, and YAML's `<<`.
+/// assert_eq!(schema["additionalProperties"], false);
+/// ```
+#[must_use]
+pub fn schema() -> String {
+    let mut schema = Schema::default();
+    let mut root = Map::new();
+    root.insert("$schema".to_owned(), json!(DIALECT));
+    root.insert("title".to_owned(), json!("Configuration of Vary"));
+    if let Value::Object(shape) = file::shape(&mut schema) {
+        root.extend(shape);
+    }
+    root.insert("$defs".to_owned(), Value::Object(schema.definitions));
+    let text = serde_json::to_string_pretty(&root);
+    text.expect("JSON values can be written") + "\n"
+}
+
+/// What is referred to by name, while the rest is made.
+#[derive(Debug, Default)]
+pub(super) struct Schema {
+    definitions: Map<String, Value>,
+}
+
+impl Schema {
+    /// A reference to what `name` stands for.
+    pub(super) fn define(&mut self, name: &str, what: fn(&mut Self) -> Value) -> Value {
+        if !self.definitions.contains_key(name) {
+            let what = what(self);
+            self.definitions.insert(name.to_owned(), what);
+        }
+        json!({"$ref": format!("#/$defs/{name}")})
+    }
+
+    /// A table of settings, and what a file may have beside them.
+    pub(super) fn table<T>(&mut self, tables: &[&[Setting<T>]]) -> Value {
+        let mut properties = Map::new();
+        for setting in tables.iter().copied().flatten() {
+            let mut shape = setting.takes.shape(self);
+            if let Value::Object(shape) = &mut shape {
+                shape.insert("description".to_owned(), json!(setting.about));
+                if !setting.default.is_empty() {
+                    shape.insert("default".to_owned(), as_written(setting.default));
+                }
+            }
+            properties.insert(setting.key.to_owned(), shape);
+        }
+        properties.insert("$schema".to_owned(), json!({}));
+        json!({
+            "type": "object",
+            "properties": properties,
+            "patternProperties": {BESIDE: {}},
+            "additionalProperties": false,
+        })
+    }
+
+    /// A table with keys of one's own.
+    pub(super) fn named(&mut self, keys: &str, value: &Value) -> Value {
+        json!({
+            "type": "object",
+            "properties": {"<<": {}},
+            "propertyNames": {"pattern": format!("^(?:{keys}|<<)$")},
+            "additionalProperties": value,
+        })
+    }
+
+    /// Overrides by the names of items.
+    pub(super) fn items<T>(&mut self, settings: &[Setting<T>]) -> Value {
+        let item = self.table(&[settings]);
+        self.named(ANYTHING, &item)
+    }
+
+    /// A list of the same.
+    pub(super) fn list(&mut self, item: &Value) -> Value {
+        json!({"type": "array", "items": item})
+    }
+
+    /// Text in which a variable stands.
+    pub(super) fn variable(&mut self) -> Value {
+        self.define("variable", |schema| {
+            let pattern = format!(r"(?:^|[^$])\$\{{{VARIABLE}\}}");
+            json!({"allOf": [schema.text(), {"pattern": pattern}]})
+        })
+    }
+
+    /// A text; what stands in `${}` can be replaced.
+    pub(super) fn text(&mut self) -> Value {
+        self.define("text", |_| {
+            let broken = format!(r"(?:^|[^$])\$\{{(?!{VARIABLE}\}})");
+            json!({"type": "string", "not": {"pattern": broken}})
+        })
+    }
+
+    /// A text, a number or a boolean.
+    pub(super) fn word(&mut self) -> Value {
+        self.define(
+            "word",
+            |schema| json!({"anyOf": [schema.text(), {"type": ["number", "boolean"]}]}),
+        )
+    }
+
+    /// A list of words.
+    pub(super) fn words(&mut self) -> Value {
+        let word = self.word();
+        self.list(&word)
+    }
+
+    /// A table of words.
+    pub(super) fn named_words(&mut self) -> Value {
+        let word = self.word();
+        self.named(ANYTHING, &word)
+    }
+
+    /// Whatever JSON has.
+    pub(super) fn any(&mut self) -> Value {
+        self.define("value", |schema| {
+            let value = json!({"$ref": "#/$defs/value"});
+            json!({"anyOf": [
+                schema.text(),
+                {"type": ["number", "boolean", "null"]},
+                {"type": "array", "items": value},
+                {"type": "object", "additionalProperties": value},
+            ]})
+        })
+    }
+
+    /// A table of whatever JSON has.
+    pub(super) fn values(&mut self) -> Value {
+        json!({"type": "object", "additionalProperties": self.any()})
+    }
+
+    /// On or off.
+    pub(super) fn switch(&mut self) -> Value {
+        self.define("switch", |schema| {
+            let words = ["on", "off", "true", "false", "yes", "no"].map(any_case);
+            json!({"anyOf": [
+                {"enum": ["on", "off", true, false]},
+                {"type": "string", "pattern": format!(r"^\s*(?:{})\s*$", words.join("|"))},
+                schema.variable(),
+            ]})
+        })
+    }
+
+    /// One of several that have names; those that YAML takes for something else, both ways.
+    pub(super) fn choice<T>(&mut self, choices: &[(&str, T)]) -> Value {
+        let mut names = Vec::new();
+        for (name, _) in choices {
+            match *name {
+                "true" => names.push(json!(true)),
+                "false" => names.push(json!(false)),
+                _ => {}
+            }
+            names.push(json!(name));
+        }
+        json!({"anyOf": [{"enum": names}, self.variable()]})
+    }
+
+    /// A duration with its unit, or a number of seconds.
+    pub(super) fn duration(&mut self) -> Value {
+        self.define("duration", |schema| {
+            let units: Vec<_> = units::DURATIONS.iter().map(|(unit, _)| *unit).collect();
+            let units = units.join("|");
+            let pattern = format!(
+                r"^\s*(?:0*[0-9]{{1,3}}(?:\.[0-9]*)?|(?:[0-9]+(?:\.[0-9]*)?\s*(?:{units})\s*)+)\s*$"
+            );
+            json!({"anyOf": [
+                {"type": "string", "pattern": pattern},
+                {"type": "number", "minimum": 0.001, "exclusiveMaximum": units::UNIT_NEEDED},
+                schema.variable(),
+            ]})
+        })
+    }
+
+    /// The same, or off.
+    pub(super) fn duration_or_off(&mut self) -> Value {
+        json!({"anyOf": [{"enum": ["off", "no", "false", false]}, self.duration()]})
+    }
+
+    /// A number of bytes, with or without unit.
+    pub(super) fn size(&mut self) -> Value {
+        self.define("size", |schema| {
+            let units: Vec<_> = units::SIZES
+                .iter()
+                .map(|(unit, _)| any_case(unit))
+                .collect();
+            let pattern = format!(r"^\s*[0-9]+(?:\.[0-9]*)?\s*(?:{})\s*$", units.join("|"));
+            json!({"anyOf": [
+                {"type": "string", "pattern": pattern},
+                {"type": "number", "minimum": units::SMALLEST, "maximum": units::LARGEST},
+                schema.variable(),
+            ]})
+        })
+    }
+
+    /// A number of things.
+    pub(super) fn count(&mut self, range: RangeInclusive<usize>) -> Value {
+        json!({"anyOf": [
+            {"type": "integer", "minimum": range.start(), "maximum": range.end()},
+            {"type": "string", "pattern": r"^\s*\+?[0-9]+\s*$"},
+            self.variable(),
+        ]})
+    }
+
+    /// A whole number, which may be negative.
+    pub(super) fn number(&mut self, range: RangeInclusive<i32>) -> Value {
+        json!({"anyOf": [
+            {"type": "integer", "minimum": range.start(), "maximum": range.end()},
+            {"type": "string", "pattern": r"^\s*[+-]?[0-9]+\s*$"},
+            self.variable(),
+        ]})
+    }
+
+    /// A port, or what has one at its end.
+    pub(super) fn address(&mut self) -> Value {
+        json!({"anyOf": [
+            {"type": "integer", "minimum": 0, "maximum": u16::MAX},
+            {"type": "string", "pattern": r"(?:^|:)\+?[0-9]{1,5}$"},
+            self.variable(),
+        ]})
+    }
+
+    /// A program to start.
+    pub(super) fn program(&mut self) -> Value {
+        json!({"allOf": [self.text(), {"minLength": 1}]})
+    }
+
+    /// The address of an endpoint.
+    pub(super) fn url(&mut self) -> Value {
+        let address = format!(
+            r"^(?:{}|{})://[^/?#:\s]\S*$",
+            any_case("http"),
+            any_case("https")
+        );
+        json!({"anyOf": [{"type": "string", "pattern": address}, self.variable()]})
+    }
+
+    /// Headers, or what is wanted of them.
+    pub(super) fn headers(&mut self) -> Value {
+        let word = self.word();
+        self.named("[!#$%&'*+.^_`|~0-9A-Za-z-]+", &word)
+    }
+
+    /// The id of a variant.
+    pub(super) fn variant_id(&mut self) -> Value {
+        json!({"allOf": [self.word(), {"minLength": 1}]})
+    }
+
+    /// A day, or a time of which the day counts.
+    pub(super) fn date(&mut self) -> Value {
+        self.pattern("^[0-9]{4}-[0-9]{2}-[0-9]{2}")
+    }
+
+    /// A text of that form, or one in which a variable stands.
+    pub(super) fn pattern(&mut self, pattern: &str) -> Value {
+        json!({"anyOf": [{"type": "string", "pattern": pattern}, self.variable()]})
+    }
+}
+
+/// What the reference calls the default, as YAML has it.
+fn as_written(default: &str) -> Value {
+    if let Some(items) = default
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+    {
+        let items = items.split(", ").filter(|item| !item.is_empty());
+        return items.map(Value::from).collect();
+    }
+    default
+        .parse::<i64>()
+        .map_or_else(|_| json!(default), Value::from)
+}
+
+/// A pattern for `word` in small and capital letters.
+fn any_case(word: &str) -> String {
+    let letter = |c: char| format!("[{c}{}]", c.to_ascii_uppercase());
+    word.chars().map(letter).collect()
+}
+
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// What stands in `${}`: see `variables`. A default ends at the first brace, and holds no variable.
+const VARIABLE: &str = r"(?:env:)?[A-Za-z0-9_]+(?::-(?:[^}$]|\$(?!\{))*)?";
+
+/// Keys that the reader passes over, and YAML's merge, which is resolved before it reads.
+const BESIDE: &str = "^(?:x-|<<$)";
+
+/// Any key.
+pub(super) const ANYTHING: &str = r"[\s\S]*";
+
+#[cfg(test)]
+mod tests;

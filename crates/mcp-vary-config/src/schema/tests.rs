@@ -1,0 +1,507 @@
+//! The schema says what the reader does.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::{as_written, schema};
+use crate::Source;
+use crate::document::{self, Node};
+
+const COMMITTED: &str = include_str!("../../../../docs/vary.schema.json");
+const PAGE: &str = include_str!("../../../../docs/configuration.md");
+const README: &str = include_str!("../../../../README.md");
+
+#[test]
+fn the_committed_schema_is_the_programs() {
+    assert!(
+        COMMITTED == schema(),
+        "write it anew: cargo run -- config schema > docs/vary.schema.json"
+    );
+    let schema = parsed();
+    assert!(jsonschema::meta::is_valid(&schema));
+}
+
+fn parsed() -> Value {
+    serde_json::from_str(&schema()).unwrap()
+}
+
+/// What the reader takes a file for, as JSON.
+fn json_of(name: &str, text: &str) -> Value {
+    fn value(node: &Node) -> Value {
+        match &node.value {
+            document::Value::Null => Value::Null,
+            document::Value::Text(text) => json!(text),
+            document::Value::Word(word) => {
+                serde_json::from_str(word).unwrap_or_else(|_| json!(word))
+            }
+            document::Value::List(items) => items.iter().map(value).collect(),
+            document::Value::Table(entries) => {
+                let entries = entries.iter();
+                entries
+                    .map(|entry| (entry.key.clone(), value(&entry.node)))
+                    .collect()
+            }
+        }
+    }
+    let root = document::read(name, text);
+    value(&root.unwrap_or_else(|mistakes| panic!("{mistakes:?}")))
+}
+
+/// The blocks of one language on a page.
+fn blocks(page: &'static str, language: &str) -> Vec<&'static str> {
+    let starts = page
+        .split(&format!("```{language}\n"))
+        .skip(1)
+        .collect::<Vec<_>>();
+    starts
+        .iter()
+        .filter_map(|start| start.split("\n```").next())
+        .collect()
+}
+
+#[test]
+fn every_example_is_valid() {
+    let validator = jsonschema::validator_for(&parsed()).unwrap();
+    let named = |name, blocks: Vec<&str>| {
+        let blocks = blocks.into_iter().map(move |text| (name, text.to_owned()));
+        blocks.collect::<Vec<(&str, String)>>()
+    };
+    let mut files = named("x.yaml", blocks(PAGE, "yaml"));
+    files.extend(named("x.yaml", blocks(README, "yaml")));
+    files.extend(named("x.toml", blocks(PAGE, "toml")));
+    assert!(files.len() >= 8, "{}", files.len());
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/configurations");
+    let before = files.len();
+    for entry in std::fs::read_dir(examples).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|ending| ending == "yaml") {
+            files.push(("x.yaml", std::fs::read_to_string(&path).unwrap()));
+        }
+    }
+    assert!(files.len() > before, "no example in {examples}");
+    for (name, text) in files {
+        if let Err(error) = validator.validate(&json_of(name, &text)) {
+            panic!("{error} at {}\n{text}", error.instance_path());
+        }
+    }
+}
+
+/// The rows of the table under a heading: key, default, and what it is, without links.
+fn rows(heading: &str) -> Vec<(&'static str, &'static str, String)> {
+    let (_, rest) = PAGE.split_once(heading).unwrap();
+    let table = rest.split("|---|---|---|\n").nth(1).unwrap();
+    let lines = table.lines().take_while(|line| line.starts_with('|'));
+    let cell = |cell: &'static str| cell.trim().trim_matches('`');
+    lines
+        .map(|line| {
+            let cells: Vec<&str> = line.trim_matches('|').splitn(3, '|').collect();
+            (cell(cells[0]), cell(cells[1]), unlinked(cells[2].trim()))
+        })
+        .collect()
+}
+
+/// `[text](target)` as `text`.
+fn unlinked(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('[') {
+        let link = after.split_once("](");
+        let link = link.and_then(|(shown, after)| Some((shown, after.split_once(')')?.1)));
+        let Some((shown, after)) = link else { break };
+        out.push_str(before);
+        out.push_str(shown);
+        rest = after;
+    }
+    out + rest
+}
+
+/// The tables of the reference, and where each stands in [`base`].
+const TABLES: &[(&str, &str)] = &[
+    ("## Top level", ""),
+    ("## A server", "/servers/a"),
+    ("| key of `restart`", "/servers/a/restart"),
+    ("| key of a variant", "/variants/standard"),
+    ("| key of a condition", "/variants/standard/tools/include/0"),
+    ("| key of `deprecation`", "/variants/old/deprecation"),
+    (
+        "| key of an argument",
+        "/variants/standard/overrides/tools/t/arguments/a",
+    ),
+    ("| key of a rule", "/clients/0"),
+    ("## `ranking`", "/ranking"),
+    ("| key of a weight", "/ranking/weights/useCase"),
+    ("## `limits`", "/limits"),
+];
+
+/// Tables that the reference describes in sentences.
+const OTHERS: &[&str] = &[
+    "/variants/standard/tools",
+    "/variants/standard/overrides",
+    "/variants/standard/overrides/tools/t",
+    "/variants/standard/overrides/prompts/p",
+    "/variants/standard/overrides/prompts/p/arguments/a",
+    "/variants/standard/overrides/resources/r",
+];
+
+/// A file that has every table.
+fn base() -> Value {
+    json!({
+        "servers": {"a": {"command": "x", "restart": {}}},
+        "limits": {},
+        "clients": [{"variant": "standard"}],
+        "ranking": {"weights": {"useCase": {}}},
+        "variants": {
+            "standard": {
+                "tools": {"include": [{}]},
+                "overrides": {
+                    "tools": {"t": {"arguments": {"a": {}}}},
+                    "prompts": {"p": {"arguments": {"a": {}}}},
+                    "resources": {"r": {}},
+                },
+            },
+            "old": {"deprecation": {"message": "m"}},
+        },
+    })
+}
+
+fn places() -> impl Iterator<Item = &'static str> {
+    TABLES
+        .iter()
+        .map(|(_, place)| *place)
+        .chain(OTHERS.iter().copied())
+}
+
+/// The settings that the schema has at a place of a file.
+fn settings_at(schema: &Value, place: &str) -> Map<String, Value> {
+    let mut at = vec![schema.clone()];
+    for key in place.split('/').skip(1) {
+        at = at
+            .iter()
+            .flat_map(|shape| below(schema, shape, key))
+            .collect();
+    }
+    let tables = at.iter().flat_map(|shape| choices(schema, shape));
+    let tables = tables.filter(|shape| shape.get("patternProperties").is_some());
+    let settings = tables.filter_map(|shape| shape["properties"].as_object().cloned());
+    let mut settings: Map<_, _> = settings.flatten().collect();
+    settings.remove("$schema");
+    settings
+}
+
+/// What a shape stands for: its choices, with references followed.
+fn choices(schema: &Value, shape: &Value) -> Vec<Value> {
+    if let Some(reference) = shape["$ref"].as_str() {
+        let target = schema.pointer(reference.trim_start_matches('#')).unwrap();
+        return choices(schema, target);
+    }
+    match shape["anyOf"].as_array() {
+        Some(any) => any.iter().flat_map(|one| choices(schema, one)).collect(),
+        None => vec![shape.clone()],
+    }
+}
+
+fn below(schema: &Value, shape: &Value, key: &str) -> Vec<Value> {
+    let shapes = choices(schema, shape).into_iter();
+    let below = shapes.filter_map(|shape| {
+        let of_list = shape.get("items").filter(|_| key.parse::<usize>().is_ok());
+        let named = || {
+            shape
+                .get("additionalProperties")
+                .filter(|it| it.is_object())
+        };
+        let found = shape["properties"].get(key).or(of_list).or_else(named);
+        found.cloned()
+    });
+    below.collect()
+}
+
+/// The file with something else at `place`.
+fn file_with(place: &str, key: &str, value: &Value) -> Value {
+    let mut file = base();
+    file.pointer_mut(place).unwrap()[key] = value.clone();
+    file
+}
+
+/// Every key that the reader knows is in the schema, and no other.
+#[test]
+fn the_schema_has_the_keys_of_the_reader() {
+    let schema = parsed();
+    for place in places() {
+        let file = file_with(place, "zzzzzzzz", &json!(1)).to_string();
+        let mistakes = Source::new("x.json", &file).read(&|_| None).unwrap_err();
+        let fix = mistakes.all[0].fix.clone().unwrap();
+        let known = fix.trim_start_matches("there are ").split(", ");
+        let mut known: Vec<_> = known.map(|key| key.trim_matches('`').to_owned()).collect();
+        let mut said: Vec<_> = settings_at(&schema, place).keys().cloned().collect();
+        known.sort_unstable();
+        said.sort_unstable();
+        assert_eq!(said, known, "{place}");
+    }
+}
+
+/// The texts and defaults of the schema are those of the reference.
+#[test]
+fn the_schema_says_what_the_reference_says() {
+    let schema = parsed();
+    for (heading, place) in TABLES {
+        let settings = settings_at(&schema, place);
+        let rows = rows(heading);
+        assert_eq!(settings.len(), rows.len(), "{heading}");
+        for (key, default, about) in rows {
+            assert_eq!(settings[key]["description"], about, "{place} {key}");
+            let default = (!default.is_empty()).then(|| as_written(default));
+            assert_eq!(
+                settings[key].get("default"),
+                default.as_ref(),
+                "{place} {key}"
+            );
+        }
+    }
+}
+
+/// Values as people may write them, right and wrong.
+fn values() -> Vec<Value> {
+    let words = [
+        "",
+        " ",
+        "on",
+        "OFF",
+        "yes",
+        "x",
+        "a b",
+        "30s",
+        "1h 30m",
+        "5000",
+        "0.25",
+        "1.5.2s",
+        "soon",
+        "8",
+        "+8",
+        "-1",
+        "8800",
+        "host:80",
+        "host:",
+        "16 MiB",
+        "64kB",
+        "1 TB",
+        "http://x/",
+        "ftp://x/",
+        "http:///x",
+        "2027-01-31",
+        "tomorrow",
+        "stable",
+        "experimental",
+        "stdio",
+        "http",
+        "sse",
+        "compact",
+        "standard",
+        "full",
+        "first-sentence",
+        "gemini",
+        "none",
+        "content",
+        "session",
+        "never",
+        "idempotent",
+        "always",
+        "absent",
+        "human",
+        "format=json",
+        "=",
+        "*",
+        "{a,b}",
+        "{a",
+        "${V}",
+        "x${V}",
+        "${env:V}",
+        "${V:-30s}",
+        "$${V}",
+        "$$${V}",
+        "${input:a}",
+        "${",
+        "a ${V",
+        "${}",
+        "${V:-${V}}",
+    ];
+    let others = json!([
+        null, true, false, 0, 1, 0.5, 7, 30, 999, 1000, 5000, 70000, 1048576, 2000000, -1, [], ["a"],
+        ["a", 1], [null], [[]], [{}], ["${input:a}"], {}, {"a": "b"}, {"a": 1}, {"a": null}, {"a": {}},
+        {"a": []}, {"a b": "c"}, {"x-a": 1}, {"$schema": "x"},
+    ]);
+    let words = words.into_iter().map(Value::from);
+    words.chain(others.as_array().unwrap().clone()).collect()
+}
+
+/// All values for a shape that was not seen before, else those that tell it from others.
+fn values_for(shape: &Value, seen: &mut BTreeSet<String>) -> Vec<Value> {
+    let mut shape = shape.clone();
+    for told in ["description", "default"] {
+        shape.as_object_mut().unwrap().remove(told);
+    }
+    if seen.insert(shape.to_string()) {
+        return values();
+    }
+    let telling = json!([
+        "x", "on", "30s", "16 MiB", "8", "http://x/", "stable", "${V}", "${", true, 1, 5000, null, ["a"], {"a": "b"},
+        {"a": {}}
+    ]);
+    telling.as_array().unwrap().clone()
+}
+
+/// What the reader says of a file when the variable `V` is what would do best.
+fn refused(file: &Value) -> Vec<String> {
+    let text = file.to_string();
+    let said = |v: &str| match Source::new("x.json", &text).read(&|_| Some(v.to_owned())) {
+        Ok(_) => Vec::new(),
+        Err(mistakes) => mistakes
+            .all
+            .into_iter()
+            .map(|mistake| mistake.what)
+            .collect(),
+    };
+    const BEST: &[&str] = &[
+        "8",
+        "30s",
+        "on",
+        "off",
+        "http://x/",
+        "standard",
+        "stable",
+        "full",
+        "gemini",
+        "content",
+        "session",
+        "never",
+        "as-needed",
+        "stdio",
+        "strict",
+        "absent",
+        "human",
+        "2027-01-31",
+    ];
+    let tries = if text.contains("${") { BEST } else { &[""] };
+    tries.iter().map(|v| said(v)).min_by_key(Vec::len).unwrap()
+}
+
+/// What cannot be told from the shape of a file.
+const LEFT_TO_THE_READER: &[&str] = &[
+    "is out of range",
+    "is no number that can be used here",
+    "is no variant",
+    "is no pattern",
+    "is no tag",
+    "is no day of the calendar",
+    "leads back to the variant itself",
+    "is no address to listen on",
+    "is no media type",
+    "says no points",
+    "has a first pause that is longer than the longest",
+];
+
+/// Each value in the place of each setting: what the reader takes the schema takes, and what the reader
+/// refuses the schema refuses, but for what only the whole file tells.
+#[test]
+fn the_schema_refuses_what_the_reader_refuses() {
+    let schema = parsed();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    // What stands for a part of a value cannot be known.
+    let is_open = |value: &Value| ["x${V}", "$$${V}"].iter().any(|open| value == open);
+    let (mut taken, mut refusals, mut wrong) = (0, 0, Vec::new());
+    let mut seen = BTreeSet::new();
+    for place in places() {
+        for (key, shape) in &settings_at(&schema, place) {
+            for value in values_for(shape, &mut seen) {
+                let file = file_with(place, key, &value);
+                let valid = validator.is_valid(&file);
+                let said = refused(&file);
+                if !valid && said.is_empty() {
+                    wrong.push(format!(
+                        "{place}/{key}: {value} is refused by the schema alone"
+                    ));
+                }
+                let told = |what: &String| {
+                    let mut left = LEFT_TO_THE_READER.iter();
+                    left.any(|left| what.starts_with(left))
+                };
+                if valid && !is_open(&value) && !said.iter().all(told) {
+                    wrong.push(format!("{place}/{key}: {value} is taken: {said:?}"));
+                }
+                taken += usize::from(said.is_empty());
+                refusals += usize::from(!valid);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(taken > 500 && refusals > 500, "{taken} {refusals}");
+}
+
+#[track_caller]
+fn schema_refuses(file: &str) {
+    let validator = jsonschema::validator_for(&parsed()).unwrap();
+    let value = json_of("x.yaml", file);
+    assert!(!validator.is_valid(&value), "{file}");
+    assert!(
+        Source::new("x.yaml", file).read(&|_| None).is_err(),
+        "{file}"
+    );
+}
+
+#[test]
+fn what_two_keys_tell_together_is_refused() {
+    for server in [
+        "{}",
+        "{comand: x}",
+        "{command: x, url: 'http://x/'}",
+        "{command: x, type: http}",
+        "{command: x, type: sse}",
+        "{url: 'http://x/', type: stdio}",
+        "{url: 'http://x/', args: [x]}",
+        "{url: 'http://x/', cwd: x}",
+        "{command: x, headers: {A: b}}",
+        "{command: x, disabled: true}",
+        "[x]",
+    ] {
+        schema_refuses(&format!("servers: {{a: {server}}}"));
+    }
+    for file in [
+        "{}",
+        "naming: always",
+        "servers: {}",
+        "servers: {a b: {command: x}}",
+    ] {
+        schema_refuses(file);
+    }
+    for variants in [
+        "{}",
+        "{a: {status: experimental}}",
+        "{a: {deprecation: {message: m}}}",
+        "{'': {}}",
+    ] {
+        schema_refuses(&format!(
+            "servers: {{a: {{command: x}}}}\nvariants: {variants}"
+        ));
+    }
+    for clients in ["[{}]", "[{name: a}]", "[{name: a, headers: {A: b}}]"] {
+        schema_refuses(&format!(
+            "servers: {{a: {{command: x}}}}\nclients: {clients}"
+        ));
+    }
+    for empty in ["[]", "{include: []}"] {
+        schema_refuses(&format!(
+            "servers: {{a: {{command: x}}}}\nvariants: {{standard: {{tools: {empty}}}}}"
+        ));
+    }
+}
+
+/// An editor may see a file before its tables are merged.
+#[test]
+fn what_is_not_merged_yet_is_allowed() {
+    let validator = jsonschema::validator_for(&parsed()).unwrap();
+    let file =
+        json!({"x-slow": {"timeout": "5m"}, "servers": {"<<": {}, "a": {"<<": {"command": "x"}}}});
+    assert!(validator.is_valid(&file));
+    let disabled = json!({"servers": {"a": {"command": "x"}, "b": {"disabled": true}}});
+    assert!(validator.is_valid(&disabled));
+}

@@ -1,0 +1,221 @@
+//! One entry of `servers`: the shape that every client's `mcpServers` has, and what Vary adds.
+
+mod draft;
+mod settings;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use self::draft::{Draft, Kind};
+use self::settings::{COMMON, KINDS, OURS};
+use super::reader::{Field, Reader, quoted};
+use super::schema::Schema;
+use crate::diagnostic::Mistake;
+use crate::document::{self, Entry};
+use mcp_vary_upstream::UpstreamConfig;
+
+/// The servers of a file.
+#[derive(Debug, Default)]
+pub(super) struct Servers {
+    pub(super) enabled: Vec<UpstreamConfig>,
+    /// The names of those that the file has and switches off.
+    pub(super) disabled: Vec<String>,
+    /// Those of a client's file whose entries cannot be used.
+    pub(super) left_out: Vec<LeftOut>,
+}
+
+/// A server of a client's file whose entry cannot be used: the others are served without it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct LeftOut {
+    /// Its name in the file.
+    pub name: String,
+    /// What is wrong with its entry.
+    pub mistakes: Vec<Mistake>,
+}
+
+/// Reads the table of servers, or the one that is wanted.
+pub(super) fn read_all(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Servers) {
+    let Some(entries) = reader.table(field, "an entry for each server: {name: {command: ...}}")
+    else {
+        return;
+    };
+    if let Some(only) = reader.only
+        && entries.iter().all(|entry| entry.key != only)
+    {
+        let names: Vec<&str> = entries.iter().map(|entry| entry.key.as_str()).collect();
+        let fix = format!("it has {}", quoted(&names));
+        return reader.wrong(field, format!("has no server `{only}`"), &fix);
+    }
+    let mut taken = BTreeSet::new();
+    for entry in entries {
+        if reader.only.is_none_or(|only| only == entry.key) {
+            read_one(reader, field, entry, &mut taken, into);
+        }
+    }
+    if entries.is_empty() {
+        reader.wrong(field, "is empty", "name at least one server");
+    } else if entries.len() == into.disabled.len() {
+        reader.wrong(field, "has only disabled servers", "enable one of them");
+    } else if into.enabled.is_empty() {
+        // Nothing is left to serve.
+        let left_out = std::mem::take(&mut into.left_out);
+        let mistakes = left_out.into_iter().flat_map(|it| it.mistakes);
+        reader.mistakes.extend(mistakes);
+    }
+}
+
+fn read_one<'t>(
+    reader: &mut Reader<'_>,
+    servers: &Field<'t>,
+    entry: &'t Entry,
+    taken: &mut BTreeSet<String>,
+    into: &mut Servers,
+) {
+    let field = servers.member(entry);
+    let before = (reader.mistakes.len(), reader.notes.len());
+    let mut draft = Draft::default();
+    read_settings(reader, &field, &mut draft);
+    if draft.disabled && reader.only.is_none() {
+        // Half of what is switched off is switched off because something is missing.
+        reader.mistakes.truncate(before.0);
+        reader.notes.truncate(before.1);
+        return into.disabled.push(entry.key.clone());
+    }
+    let name = name(reader, &field, entry);
+    if !taken.insert(name.clone()) {
+        let what = format!("would be called `{name}` like another one");
+        reader.wrong(&field, what, "rename one of them");
+    }
+    let config = draft.finish(reader, &field, name);
+    // A client's file is not written for Vary: what one program cannot use, another one may.
+    if reader.foreign && reader.only.is_none() && reader.mistakes.len() > before.0 {
+        return into.left_out.push(LeftOut {
+            name: entry.key.clone(),
+            mistakes: reader.mistakes.split_off(before.0),
+        });
+    }
+    if let Some(config) = config {
+        into.enabled.push(config);
+    }
+}
+
+fn read_settings(reader: &mut Reader<'_>, field: &Field<'_>, draft: &mut Draft) {
+    const EXAMPLE: &str = "{command: ...} or {url: ...}";
+    if !reader.foreign {
+        return reader.settings(field, &[COMMON, OURS], draft, EXAMPLE);
+    }
+    for entry in reader.table(field, EXAMPLE).unwrap_or_default() {
+        let member = field.member(entry);
+        if matches!(entry.node.value, document::Value::Null) {
+            // Some programs write down what is not set.
+            continue;
+        }
+        if let Some(setting) = COMMON.iter().find(|setting| setting.key == entry.key) {
+            setting.takes.read(reader, &member, draft);
+        } else if OURS.iter().any(|setting| setting.key == entry.key) {
+            // Clients have a `timeout`, too, some in seconds and some in milliseconds.
+            let note = Mistake::new(entry.at, member.path, "is ignored in the file of a client");
+            reader.notes.push(note.with_fix(TO_OURS));
+        }
+    }
+}
+
+/// The server's name, as tools may carry it.
+fn name(reader: &mut Reader<'_>, field: &Field<'_>, entry: &Entry) -> String {
+    let better = plain_name(&entry.key);
+    if better == entry.key {
+        return better;
+    }
+    if reader.foreign {
+        let what = format!("is called `{better}` here");
+        let note = Mistake::new(entry.at, field.path.as_str(), what);
+        reader.notes.push(note.with_fix(NO_OTHER_CHARACTERS));
+    } else {
+        let what = format!(
+            "is no name of a server, which has at most {LONGEST_NAME} letters, digits, `-`, `_` and `.`"
+        );
+        let mistake = Mistake::new(entry.at, field.path.as_str(), what);
+        let fix = format!("call it `{better}`");
+        reader.mistakes.push(mistake.with_fix(fix));
+    }
+    better
+}
+
+/// The name itself where a server may have it, else one like it.
+pub(super) fn plain_name(name: &str) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(allowed) {
+        return name.to_owned();
+    }
+    let words = name.split(|c| !allowed(c));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let mut better = words.join("-");
+    better.truncate(LONGEST_NAME);
+    if better.is_empty() {
+        "server".clone_into(&mut better);
+    }
+    better
+}
+
+/// Why a server is called otherwise.
+pub(super) const NO_OTHER_CHARACTERS: &str = "names of tools can have no other characters";
+
+/// What may stand under `servers`.
+pub(super) fn shape(schema: &mut Schema) -> Value {
+    let server = schema.define("server", |schema| {
+        let mut server = schema.table(&[COMMON, OURS]);
+        // Half of what is switched off is switched off because something is missing.
+        server["if"] = is_disabled();
+        server["else"] = has_a_target();
+        server
+    });
+    let mut servers = schema.named(NAME, &server);
+    servers["minProperties"] = json!(1);
+    servers["not"] = json!({"minProperties": 1, "additionalProperties": is_disabled()});
+    servers
+}
+
+fn is_disabled() -> Value {
+    json!({
+        "type": "object",
+        "properties": {"disabled": {"enum": [true, "on", "true", "yes"]}},
+        "required": ["disabled"],
+    })
+}
+
+/// A program or an address, with what goes with it. An editor may see a merged table before it is merged.
+fn has_a_target() -> Value {
+    let kinds = |kind: Kind| {
+        let kinds = KINDS.iter().filter(move |(_, other)| *other == kind);
+        kinds.map(|(name, _)| *name).collect::<Vec<_>>()
+    };
+    let nothing = json!({"maxProperties": 0});
+    json!({
+        "anyOf": [{"required": ["command"]}, {"required": ["url"]}, {"required": ["<<"]}],
+        "properties": {"type": {"not": {"enum": kinds(Kind::Sse)}}},
+        "if": {"required": ["url"]},
+        "then": {
+            "not": {"required": ["command"]},
+            "properties": {
+                "type": {"not": {"enum": kinds(Kind::Stdio)}},
+                "args": {"maxItems": 0},
+                "env": nothing,
+                "cwd": false,
+            },
+        },
+        "else": {
+            "properties": {"type": {"not": {"enum": kinds(Kind::Http)}}, "headers": nothing},
+        },
+    })
+}
+
+/// What a file needs to have settings of ours.
+pub(super) const TO_OURS: &str = "settings of Vary need a file with `servers` of its own";
+
+/// The names that a server may have.
+const NAME: &str = "[A-Za-z0-9._-]{1,64}";
+
+/// Letters of a server's name; with the name of a tool it has to fit where 128 fit.
+const LONGEST_NAME: usize = 64;

@@ -1,0 +1,123 @@
+//! An entry of `servers` on its way to what the gateway starts or calls.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use http::{HeaderMap, Uri};
+use mcp_vary_upstream::{Isolation, Limits, Repeat, Target, UpstreamConfig};
+
+use crate::document;
+use crate::reader::{Field, Reader, quoted};
+
+/// An entry while it is read.
+#[derive(Default)]
+pub(super) struct Draft {
+    pub(super) disabled: bool,
+    /// The keys that were given, whatever they were worth.
+    pub(super) given: BTreeSet<&'static str>,
+    pub(super) program: Option<String>,
+    pub(super) args: Vec<String>,
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) cwd: Option<PathBuf>,
+    pub(super) kind: Option<Kind>,
+    pub(super) url: Option<Uri>,
+    pub(super) headers: HeaderMap,
+    pub(super) limits: Limits,
+    pub(super) isolation: Isolation,
+    pub(super) repeat: Repeat,
+    pub(super) mirrored: Option<Vec<String>>,
+    pub(super) allowed_methods: Vec<String>,
+}
+
+/// What `type` may say.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Kind {
+    Stdio,
+    Http,
+    Sse,
+}
+
+impl Draft {
+    /// The server, unless something is wrong with where it is.
+    pub(super) fn finish(
+        mut self,
+        reader: &mut Reader<'_>,
+        field: &Field<'_>,
+        name: String,
+    ) -> Option<UpstreamConfig> {
+        self.check_target(reader, field);
+        let target = match (self.program.take(), self.url.take()) {
+            (Some(program), _) => Target::Command {
+                program,
+                args: self.args,
+                env: self.env,
+                cwd: self.cwd,
+            },
+            (None, url) => Target::Http {
+                url: url?,
+                headers: self.headers,
+            },
+        };
+        let mut config = UpstreamConfig::new(name, target)
+            .with_limits(self.limits)
+            .with_isolation(self.isolation);
+        config.repeat = self.repeat;
+        config.allowed_methods = self.allowed_methods;
+        if let Some(mirrored) = self.mirrored {
+            config.mirrored = mirrored;
+        }
+        Some(config)
+    }
+
+    fn check_target(&self, reader: &mut Reader<'_>, field: &Field<'_>) {
+        let (right, beside, others) =
+            match (self.given.contains("command"), self.given.contains("url")) {
+                (true, true) => {
+                    return reader.wrong(field, "has `command` and `url`", "keep one of them");
+                }
+                (false, false) => {
+                    // What is no table, or has them with a slip, was told already.
+                    let is_table = matches!(field.node.value, document::Value::Table(_));
+                    if is_table && !reader.was_meant(field, &["command", "url"]) {
+                        let what = "has neither `command` nor `url`";
+                        reader.wrong(field, what, "write one of them");
+                    }
+                    return;
+                }
+                (true, false) => (Kind::Stdio, "command", &["headers"][..]),
+                (false, true) => (Kind::Http, "url", &["args", "env", "cwd"][..]),
+            };
+        if self.kind == Some(Kind::Sse) {
+            let what = "has the type `sse`, a transport of 2024-11-05 that is not supported";
+            let fix = "write `http` and the server's streamable HTTP address";
+            reader.wrong(field, what, fix);
+        } else if self.kind.is_some_and(|kind| kind != right) {
+            let right = if right == Kind::Stdio {
+                "stdio"
+            } else {
+                "http"
+            };
+            let what = format!("has a `type` that does not go with `{beside}`");
+            reader.wrong(field, what, &format!("write `{right}`, or leave it out"));
+        }
+        let lost: Vec<&str> = others
+            .iter()
+            .filter(|key| self.given.contains(**key) && !self.is_empty(key))
+            .copied()
+            .collect();
+        if !lost.is_empty() && !reader.foreign {
+            let what = format!("has {}, of no use beside `{beside}`", quoted(&lost));
+            reader.wrong(field, what, "leave it out");
+        }
+    }
+
+    /// Some clients write all keys, whether they are of use or not.
+    fn is_empty(&self, key: &str) -> bool {
+        match key {
+            "args" => self.args.is_empty(),
+            "env" => self.env.is_empty(),
+            "headers" => self.headers.is_empty(),
+            _ => false,
+        }
+    }
+}

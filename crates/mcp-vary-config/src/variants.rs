@@ -1,0 +1,309 @@
+//! `variants`: what each shows, and as what.
+
+mod deprecation;
+mod description;
+mod draft;
+mod overrides;
+pub(super) mod selection;
+mod settings;
+mod spans;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use mcp_vary::variant::{self, Date, VariantId, Variants};
+use serde_json::json;
+
+use super::reader::{Field, Reader, meant_or_known};
+use super::schema::{ANYTHING, Schema};
+use crate::diagnostic::Mistake;
+use crate::document::Value;
+pub use crate::variants::spans::Places;
+use draft::Draft;
+use mcp_vary_catalog::variant_config::{Faces, VariantConfig};
+use settings::SETTINGS;
+pub(super) use settings::{DIALECTS, RESULTS, choice, features};
+
+const EXAMPLE: &str = "{reviewer: {description: \"For code review\", tools: [\"git_*\"]}}, or off";
+
+/// The variants of a file: whether there are any, and which.
+#[derive(Debug)]
+pub(super) struct Declared {
+    pub(super) on: bool,
+    /// `None` leaves those that exist without any configuration.
+    pub(super) faces: Option<Arc<Faces>>,
+    /// What the file calls its variants, whatever is wrong with them.
+    named: Vec<VariantId>,
+    pub(super) places: Places,
+}
+
+impl Default for Declared {
+    fn default() -> Self {
+        Self {
+            on: true,
+            faces: None,
+            named: Vec::new(),
+            places: Places::default(),
+        }
+    }
+}
+
+impl Declared {
+    /// The ids of the variants.
+    pub(super) fn ids(&self) -> Vec<VariantId> {
+        if self.named.is_empty() {
+            return Faces::built_in().ids().collect();
+        }
+        self.named.clone()
+    }
+
+    /// The keys of the variants' hints, each with the first variant that has it.
+    pub(super) fn hints(&self) -> BTreeMap<String, VariantId> {
+        let keys = |faces: &Faces| {
+            let mut keys = BTreeMap::new();
+            for variant in faces.variants.iter() {
+                for key in variant.hints.keys() {
+                    keys.entry(key.clone())
+                        .or_insert_with(|| variant.id.clone());
+                }
+            }
+            keys
+        };
+        match &self.faces {
+            Some(faces) => keys(faces),
+            None => keys(&Faces::built_in()),
+        }
+    }
+}
+
+/// Reads a switch, or a table of variants.
+pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Declared) {
+    if !matches!(field.node.value, Value::Table(_)) {
+        return reader.switch(field, &mut into.on);
+    }
+    let before = reader.mistakes.len();
+    let entries = reader.table(field, EXAMPLE).unwrap_or_default();
+    let mut all: Vec<(Field<'_>, Draft)> = Vec::new();
+    for entry in entries {
+        let member = field.member(entry);
+        let mut draft = Draft::default();
+        into.places.add(&entry.key, &member, entry.at);
+        reader.settings(
+            &member,
+            &[SETTINGS],
+            &mut draft,
+            "{description: ..., tools: [...]}",
+        );
+        match entry.key.parse::<VariantId>() {
+            Ok(id) => draft.id = Some(id),
+            Err(error) => {
+                let mistake = Mistake::new(
+                    entry.at,
+                    member.path.as_str(),
+                    format!("is no id of a variant: {error}"),
+                );
+                reader
+                    .mistakes
+                    .push(mistake.with_fix("rename it, `reviewer` for example"));
+            }
+        }
+        all.push((member, draft));
+    }
+    if entries.is_empty() {
+        return reader.wrong(field, "is empty", &format!("write {EXAMPLE}"));
+    }
+    into.named = all
+        .iter()
+        .filter_map(|(_, draft)| draft.id.clone())
+        .collect();
+    let faces = resolved(reader, &all);
+    check(reader, field, &all, &faces);
+    if reader.mistakes.len() == before {
+        into.faces = Faces::new(faces).ok().map(Arc::new);
+    }
+}
+
+/// Says what is wrong with the variants together, whatever is wrong with single ones.
+fn check(
+    reader: &mut Reader<'_>,
+    field: &Field<'_>,
+    all: &[(Field<'_>, Draft)],
+    faces: &[VariantConfig],
+) {
+    let standard = Faces::built_in().all.swap_remove(0);
+    let mut seen = BTreeSet::new();
+    let drafts = all.iter().map(|(_, draft)| draft);
+    let drafts = drafts.filter(|draft| draft.id().is_some_and(|id| seen.insert(id)));
+    // What a variant starts from decides nothing of what is looked at here.
+    let declared = drafts.map(|draft| {
+        let mut faces = faces.iter();
+        let face = faces.find(|face| draft.id() == Some(face.variant.id.as_str()));
+        face.map_or_else(
+            || draft.on(standard.clone()).variant,
+            |it| it.variant.clone(),
+        )
+    });
+    let today = reader.today.unwrap_or(Date::from_unix(0));
+    match Variants::new(declared.collect(), today) {
+        Ok((_, warnings)) => warn(reader, field, &warnings),
+        Err(mistakes) => {
+            // One whose name or status is wrong may be stable.
+            let is_read = |(field, draft): &(Field<'_>, Draft)| {
+                let says_status = field.deepest(&["status"]).path != field.path;
+                draft.id.is_some() && (draft.status.is_some() || !says_status)
+            };
+            let is_whole = all.iter().all(is_read);
+            let is_sure = |it: &&_| is_whole || **it != variant::Mistake::NoneStable;
+            for mistake in mistakes.all().iter().filter(is_sure) {
+                refuse(reader, field, mistake);
+            }
+        }
+    }
+}
+
+/// Notes, at its position in the file, what is allowed and probably not meant.
+fn warn(reader: &mut Reader<'_>, field: &Field<'_>, warnings: &[variant::Warning]) {
+    use variant::Warning::{NotDeprecated, PastDate};
+    for warning in warnings {
+        let (keys, what, fix) = match warning {
+            NotDeprecated(id) => (
+                vec![id.as_str(), "deprecation"],
+                "has no effect, since the variant is not deprecated".to_owned(),
+                "remove `status`, or this",
+            ),
+            PastDate(id, date) => (
+                vec![id.as_str(), "deprecation", "removal-date"],
+                format!("is past: `{id}` was to be removed on {date} and is still served"),
+                "remove the variant, or move the date",
+            ),
+            _ => continue,
+        };
+        let place = field.deepest(&keys);
+        let note = Mistake::new(place.node.at, place.path, what);
+        reader.notes.push(note.with_fix(fix));
+    }
+}
+
+/// Says at its place why the variants cannot be offered.
+fn refuse(reader: &mut Reader<'_>, field: &Field<'_>, mistake: &variant::Mistake) {
+    use variant::Mistake::{Date, NoneStable, ReplacesItself, UnknownReplacement};
+    let id = match mistake {
+        Date(id, _) | ReplacesItself(id) | UnknownReplacement(id, _) => id.as_str(),
+        _ => "",
+    };
+    let at = |key: &str| field.deepest(&[id, "deprecation", key]);
+    match mistake {
+        NoneStable => {
+            let fix =
+                "clients that choose none get the first stable one; mark one as `status: stable`";
+            reader.wrong(field, "has no stable variant", fix);
+        }
+        ReplacesItself(_) => {
+            reader.wrong(
+                &at("replacement"),
+                "is the variant itself",
+                "name another, or leave it out",
+            );
+        }
+        UnknownReplacement(_, other) => {
+            let names = field.keys();
+            let fix = meant_or_known(other.as_str(), &names);
+            reader.wrong(&at("replacement"), "is no variant", &fix);
+        }
+        Date(..) => reader.wrong(
+            &at("removal-date"),
+            "is no day of the calendar",
+            "write it as `2027-01-31`",
+        ),
+        other => reader.wrong(
+            field,
+            format!("cannot be offered: {other}"),
+            "change the variants",
+        ),
+    }
+}
+
+/// What may stand under `variants`.
+pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
+    let variant = schema.table(&[SETTINGS]);
+    let mut variants = schema.named(ANYTHING, &variant);
+    variants["minProperties"] = json!(1);
+    variants["propertyNames"] =
+        json!({"minLength": 1, "pattern": r"^[^\u0000-\u001f\u007f-\u009f]*$"});
+    // One of them is stable.
+    let is_no_default = json!({"anyOf": [
+        {"required": ["status"], "properties": {"status": {"enum": ["experimental", "deprecated"]}}},
+        {"required": ["deprecation"], "not": {"required": ["status"]}},
+    ]});
+    variants["not"] = json!({"minProperties": 1, "additionalProperties": is_no_default});
+    json!({"anyOf": [schema.switch(), variants]})
+}
+
+/// Each variant on what it starts from.
+fn resolved(reader: &mut Reader<'_>, all: &[(Field<'_>, Draft)]) -> Vec<VariantConfig> {
+    let built_in = Faces::built_in();
+    let mut done: BTreeMap<&str, VariantConfig> = BTreeMap::new();
+    let mut names: Vec<&str> = all.iter().filter_map(|(_, draft)| draft.id()).collect();
+    names.extend(built_in.all.iter().map(|face| face.variant.id.as_str()));
+    // Each round settles at least one variant whose start is settled; the rest goes round in circles.
+    loop {
+        let settled = done.len();
+        for (_, draft) in all {
+            let Some(id) = draft.id().filter(|id| !done.contains_key(id)) else {
+                continue;
+            };
+            let start = match draft.from.as_deref() {
+                Some(from)
+                    if from != id && all.iter().any(|(_, other)| other.id() == Some(from)) =>
+                {
+                    done.get(from).cloned()
+                }
+                from => Some(start(from.unwrap_or(id), &built_in)),
+            };
+            if let Some(start) = start {
+                done.insert(id, draft.on(start));
+            }
+        }
+        if done.len() == settled {
+            break;
+        }
+    }
+    for (field, draft) in all {
+        let Some(id) = draft.id() else { continue };
+        let unknown = draft.from.as_deref().filter(|from| !names.contains(from));
+        if let Some(from) = unknown {
+            let fix = meant_or_known(from, &names);
+            reader.wrong(&field.deepest(&["from"]), "is no variant", &fix);
+        } else if !done.contains_key(id) {
+            reader.wrong(
+                &field.deepest(&["from"]),
+                "leads back to the variant itself",
+                "take out one `from`",
+            );
+        }
+    }
+    let ids = all.iter().filter_map(|(_, draft)| draft.id());
+    let faces = ids.filter_map(|id| done.remove(id));
+    faces.map(|face| described(face, &built_in)).collect()
+}
+
+/// The same; where nobody describes it, by what it shows.
+fn described(mut face: VariantConfig, built_in: &Faces) -> VariantConfig {
+    if face.variant.description.is_empty() {
+        face.variant.description = description::of(&face, built_in);
+    }
+    face
+}
+
+/// The built-in variant `id`, or one that shows everything as it is and claims to be made for nothing. Words are
+/// about the variant itself alone.
+fn start(id: &str, built_in: &Faces) -> VariantConfig {
+    let mut all = built_in.all.iter();
+    let known = all.find(|face| face.variant.id.as_str() == id);
+    let mut start = known.unwrap_or(&built_in.all[0]).clone();
+    if known.is_none() {
+        start.variant.hints.clear();
+    }
+    start.variant.description.clear();
+    start
+}

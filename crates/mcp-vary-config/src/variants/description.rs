@@ -1,0 +1,83 @@
+//! What is said of a variant that its operator does not describe.
+
+use mcp_vary_catalog::variant_config::{Base, Faces, VariantConfig};
+use mcp_vary_view::{Description, Rule, SchemaStyle, Selection};
+
+/// What `face` shows, in the words of the built-in variant that shows the same, or in plain ones.
+pub(super) fn of(face: &VariantConfig, built_in: &Faces) -> String {
+    let alike = built_in
+        .all
+        .iter()
+        .find(|known| shows_the_same(known, face));
+    if let Some(known) = alike {
+        return known.variant.description.clone();
+    }
+    let parts = [
+        Some(tools(face)),
+        some("resources", &face.resources),
+        some("prompts", &face.prompts),
+        short(face),
+        (face.base == Base::ReadOnly).then(|| OWN_WORD.to_owned()),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    parts.join(" ")
+}
+
+fn shows_the_same(one: &VariantConfig, other: &VariantConfig) -> bool {
+    one.base == other.base
+        && one.style == other.style
+        && one.tools == other.tools
+        && one.resources == other.resources
+        && one.prompts == other.prompts
+        && one.tool_overrides == other.tool_overrides
+        && one.prompt_overrides == other.prompt_overrides
+        && one.resource_overrides == other.resource_overrides
+}
+
+fn tools(face: &VariantConfig) -> String {
+    match (face.base, some("tools", &face.tools)) {
+        (Base::ReadOnly, None) => {
+            "Only the tools that declare that they change nothing.".to_owned()
+        }
+        (Base::ReadOnly, Some(some)) => {
+            format!("{some} Only those that declare that they change nothing.")
+        }
+        (Base::Standard | Base::Compact, None) => "All tools.".to_owned(),
+        (Base::Standard | Base::Compact, Some(some)) => some,
+    }
+}
+
+/// What is left out is nobody's business: only what is shown is named.
+fn some(what: &str, selection: &Selection) -> Option<String> {
+    if *selection == Selection::default() {
+        return None;
+    }
+    let named: Vec<String> = selection.include.iter().map(Rule::to_string).collect();
+    Some(match named.len() {
+        0 => format!("Some of the {what}."),
+        1..=MOST_NAMED => format!("Some of the {what}: {}.", named.join("; ")),
+        _ => format!(
+            "Some of the {what}: {} and more.",
+            named[..MOST_NAMED].join("; ")
+        ),
+    })
+}
+
+fn short(face: &VariantConfig) -> Option<String> {
+    let is_compact = face.base == Base::Compact;
+    let is_cut = is_compact || face.style.description == Description::FirstSentence;
+    let is_bare = is_compact || face.style.schema == SchemaStyle::Compact;
+    match (is_cut, is_bare) {
+        (true, true) => {
+            Some("The first sentence of each description, schemas without prose.".to_owned())
+        }
+        (true, false) => Some("The first sentence of each description.".to_owned()),
+        (false, true) => Some("Schemas without prose.".to_owned()),
+        (false, false) => None,
+    }
+}
+
+const OWN_WORD: &str = "A selection by the server's own word, no protection against the server.";
+
+/// How many patterns are named.
+const MOST_NAMED: usize = 8;

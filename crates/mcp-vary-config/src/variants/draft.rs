@@ -1,0 +1,89 @@
+//! A variant of a file on its way to what the gateway serves.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use mcp_vary::feature::Features;
+use mcp_vary::variant::{DeprecationInfo, ServerVariant, Status, VariantId};
+use mcp_vary_catalog::variant_config::{Base, VariantConfig};
+use mcp_vary_view::{Description, Dialect, ResultFields, SchemaStyle, Selection};
+
+use super::overrides::Overrides;
+
+/// A variant while it is read: what it says, on top of what it starts from.
+#[derive(Default)]
+pub(super) struct Draft {
+    pub(super) id: Option<VariantId>,
+    pub(super) from: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) hints: Option<BTreeMap<String, String>>,
+    pub(super) status: Option<Status>,
+    pub(super) deprecation: Option<DeprecationInfo>,
+    pub(super) priority: Option<u32>,
+    pub(super) tools: Option<Selection>,
+    pub(super) resources: Option<Selection>,
+    pub(super) prompts: Option<Selection>,
+    pub(super) descriptions: Option<Description>,
+    pub(super) schemas: Option<SchemaStyle>,
+    pub(super) dialect: Option<Option<Dialect>>,
+    pub(super) result: Option<ResultFields>,
+    pub(super) features: Option<Features>,
+    pub(super) overrides: Overrides,
+}
+
+impl Draft {
+    pub(super) fn id(&self) -> Option<&str> {
+        self.id.as_ref().map(VariantId::as_str)
+    }
+
+    /// What the variant is when it starts from `start`.
+    pub(super) fn on(&self, start: VariantConfig) -> VariantConfig {
+        let mut face = start;
+        let Some(id) = &self.id else { return face };
+        self.leave_compact(&mut face);
+        let is_start = face.variant.id == *id;
+        let mut variant = if is_start {
+            face.variant.clone()
+        } else {
+            // A start is deprecated or experimental for itself.
+            let mut variant = ServerVariant::new(id.clone(), face.variant.description.clone());
+            variant.hints = face.variant.hints.clone();
+            variant
+        };
+        if let Some(description) = &self.description {
+            variant.description.clone_from(description);
+        }
+        variant.hints = self.hints.clone().unwrap_or(variant.hints);
+        variant.status = self.status.unwrap_or(variant.status);
+        if let Some(info) = &self.deprecation {
+            variant.status = self.status.unwrap_or(Status::Deprecated);
+            variant.deprecation_info = Some(info.clone());
+        }
+        variant.priority = self.priority.unwrap_or(variant.priority);
+        face.variant = variant;
+        face.tools = self.tools.clone().unwrap_or(face.tools);
+        face.resources = self.resources.clone().unwrap_or(face.resources);
+        face.prompts = self.prompts.clone().unwrap_or(face.prompts);
+        face.style.description = self.descriptions.unwrap_or(face.style.description);
+        face.style.schema = self.schemas.unwrap_or(face.style.schema);
+        face.style.dialect = self.dialect.unwrap_or(face.style.dialect);
+        face.style.result = self.result.unwrap_or(face.style.result);
+        if let Some(features) = &self.features {
+            face.features = Some(Arc::new(features.clone()));
+        }
+        self.overrides.add_to(&mut face);
+        face
+    }
+
+    /// Where `full` is said of a part, only the other part stays short.
+    fn leave_compact(&self, face: &mut VariantConfig) {
+        let is_full =
+            self.descriptions == Some(Description::Full) || self.schemas == Some(SchemaStyle::Full);
+        if is_full && face.base == Base::Compact {
+            face.base = Base::Standard;
+            face.style.description = Description::FirstSentence;
+            face.style.schema = SchemaStyle::Compact;
+            face.variant.hints.remove("contextSize");
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! What a variant makes of single items.
+
+use std::collections::BTreeMap;
+
+use mcp_vary::json::Json;
+use mcp_vary::shape::MediaType;
+use mcp_vary_catalog::variant_config::VariantConfig;
+use mcp_vary_results::result_store::Kept;
+use mcp_vary_view::{ArgumentOverride, UriMap};
+
+use crate::document::{Node, Value};
+use crate::key_spec::{Setting, Takes};
+use crate::reader::{Field, Reader};
+use crate::schema::Schema;
+
+/// What is said of single items, by their names.
+#[derive(Default)]
+pub(super) struct Overrides {
+    tools: BTreeMap<String, Change>,
+    prompts: BTreeMap<String, Change>,
+    resources: BTreeMap<String, Change>,
+}
+
+/// What is said of one item.
+#[derive(Default)]
+struct Change {
+    name: Option<String>,
+    title: Option<String>,
+    description: Option<String>,
+    uri: Option<String>,
+    mime_type: Option<String>,
+    annotations: BTreeMap<String, Json<'static>>,
+    arguments: BTreeMap<String, Argument>,
+}
+
+/// What is said of one argument.
+#[derive(Default)]
+struct Argument {
+    name: Option<String>,
+    description: Option<String>,
+    hidden: Option<bool>,
+    fixed: Option<Json<'static>>,
+    default: Option<Json<'static>>,
+    required: Option<bool>,
+}
+
+impl Overrides {
+    /// Adds what is said to the overrides that `face` has: what is not said of an item or argument stays.
+    pub(super) fn add_to(&self, face: &mut VariantConfig) {
+        for (name, change) in &self.tools {
+            let tool = face.tool_overrides.entry(name.clone()).or_default();
+            replace(&mut tool.name, &change.name);
+            replace(&mut tool.title, &change.title);
+            replace(&mut tool.description, &change.description);
+            tool.annotations.extend(change.annotations.clone());
+            change.add_arguments_to(&mut tool.arguments);
+        }
+        for (name, change) in &self.prompts {
+            let prompt = face.prompt_overrides.entry(name.clone()).or_default();
+            replace(&mut prompt.name, &change.name);
+            replace(&mut prompt.title, &change.title);
+            replace(&mut prompt.description, &change.description);
+            change.add_arguments_to(&mut prompt.arguments);
+        }
+        for (uri, change) in &self.resources {
+            let resource = face.resource_overrides.entry(uri.clone()).or_default();
+            replace(&mut resource.name, &change.name);
+            replace(&mut resource.title, &change.title);
+            replace(&mut resource.description, &change.description);
+            replace(&mut resource.uri, &change.uri);
+            replace(&mut resource.mime_type, &change.mime_type);
+            resource.annotations.extend(change.annotations.clone());
+        }
+    }
+}
+
+impl Change {
+    fn add_arguments_to(&self, arguments: &mut BTreeMap<String, ArgumentOverride>) {
+        for (name, said) in &self.arguments {
+            said.add_to(arguments.entry(name.clone()).or_default());
+        }
+    }
+}
+
+impl Argument {
+    /// What is said replaces what cannot hold beside it. A `default` does not end a `fixed` value.
+    fn add_to(&self, argument: &mut ArgumentOverride) {
+        if self.fixed.is_some() || self.hidden == Some(true) {
+            argument.name = None;
+            argument.required = false;
+        }
+        if self.fixed.is_some() || self.required == Some(true) {
+            argument.default = None;
+        }
+        if self.default.is_some() {
+            argument.required = false;
+        }
+        replace(&mut argument.name, &self.name);
+        replace(&mut argument.description, &self.description);
+        replace(&mut argument.fixed, &self.fixed);
+        replace(&mut argument.default, &self.default);
+        argument.hidden = self.hidden.unwrap_or(argument.hidden);
+        argument.required = self.required.unwrap_or(argument.required);
+    }
+}
+
+fn replace<T: Clone>(what: &mut Option<T>, said: &Option<T>) {
+    if said.is_some() {
+        what.clone_from(said);
+    }
+}
+
+/// Reads `overrides`.
+pub(super) fn read(reader: &mut Reader<'_>, field: &Field<'_>, into: &mut Overrides) {
+    let example = "{tools: {NAME: {description: ...}}}";
+    reader.settings(field, &[OVERRIDES], into, example);
+}
+
+/// What may stand under `overrides`.
+pub(super) fn shape(schema: &mut Schema) -> serde_json::Value {
+    schema.table(&[OVERRIDES])
+}
+
+const OVERRIDES: &[Setting<Overrides>] = &[
+    Setting {
+        key: "tools",
+        about: "tools by the names that `standard` has",
+        default: "",
+        takes: Takes::Other(
+            |schema| schema.items(TOOL),
+            |reader, field, all| items(reader, field, TOOL, &mut all.tools),
+        ),
+    },
+    Setting {
+        key: "prompts",
+        about: "prompts by the names that `standard` has",
+        default: "",
+        takes: Takes::Other(
+            |schema| schema.items(PROMPT),
+            |reader, field, all| items(reader, field, PROMPT, &mut all.prompts),
+        ),
+    },
+    Setting {
+        key: "resources",
+        about: "resources and templates by URI",
+        default: "",
+        takes: Takes::Other(|schema| schema.items(RESOURCE), resources),
+    },
+];
+
+/// Overrides by URI, each of which can be what the variant says.
+fn resources(reader: &mut Reader<'_>, field: &Field<'_>, all: &mut Overrides) {
+    let mut said = BTreeMap::new();
+    items(reader, field, RESOURCE, &mut said);
+    for (own, change) in &said {
+        let Some(uri) = &change.uri else { continue };
+        let at = field.deepest(&[own, "uri"]);
+        if let Err(why) = UriMap::check(own, uri) {
+            reader.wrong(&at, why.what(), &why.fix());
+        } else if Kept::is_uri(uri) {
+            let what = "is a URI of the gateway's own";
+            reader.wrong(&at, what, "begin with another scheme");
+        }
+    }
+    all.resources.extend(said);
+}
+
+/// Overrides by the names of items.
+fn items<T: Default>(
+    reader: &mut Reader<'_>,
+    field: &Field<'_>,
+    settings: &[Setting<T>],
+    into: &mut BTreeMap<String, T>,
+) {
+    for entry in reader.table(field, "{NAME: {...}}").unwrap_or_default() {
+        let mut change = T::default();
+        let member = field.member(entry);
+        reader.settings(&member, &[settings], &mut change, "{description: ...}");
+        into.insert(entry.key.clone(), change);
+    }
+}
+
+const TOOL: &[Setting<Change>] = &[
+    Setting {
+        key: "name",
+        about: "what the variant calls it",
+        default: "",
+        takes: Takes::Word(|tool| &mut tool.name),
+    },
+    Setting {
+        key: "title",
+        about: "its title for people",
+        default: "",
+        takes: Takes::Word(|tool| &mut tool.title),
+    },
+    Setting {
+        key: "description",
+        about: "what it says of itself",
+        default: "",
+        takes: Takes::Word(|tool| &mut tool.description),
+    },
+    Setting {
+        key: "annotations",
+        about: "MCP's hints: what is said here replaces what the server says",
+        default: "",
+        takes: Takes::Other(Schema::values, |reader, field, tool| {
+            tool.annotations = values(reader, field)
+        }),
+    },
+    Setting {
+        key: "arguments",
+        about: "its arguments by the names that the server gives them",
+        default: "",
+        takes: Takes::Other(
+            |schema| schema.items(ARGUMENT),
+            |reader, field, tool| items(reader, field, ARGUMENT, &mut tool.arguments),
+        ),
+    },
+];
+
+const PROMPT: &[Setting<Change>] = &[
+    Setting {
+        key: "name",
+        about: "what the variant calls it",
+        default: "",
+        takes: Takes::Word(|prompt| &mut prompt.name),
+    },
+    Setting {
+        key: "title",
+        about: "its title for people",
+        default: "",
+        takes: Takes::Word(|prompt| &mut prompt.title),
+    },
+    Setting {
+        key: "description",
+        about: "what it says of itself",
+        default: "",
+        takes: Takes::Word(|prompt| &mut prompt.description),
+    },
+    Setting {
+        key: "arguments",
+        about: "its arguments by the names that the server gives them",
+        default: "",
+        takes: Takes::Other(
+            |schema| schema.items(ARGUMENT),
+            |reader, field, prompt| items(reader, field, ARGUMENT, &mut prompt.arguments),
+        ),
+    },
+];
+
+const RESOURCE: &[Setting<Change>] = &[
+    Setting {
+        key: "name",
+        about: "what the variant calls it",
+        default: "",
+        takes: Takes::Word(|resource| &mut resource.name),
+    },
+    Setting {
+        key: "title",
+        about: "its title for people",
+        default: "",
+        takes: Takes::Word(|resource| &mut resource.title),
+    },
+    Setting {
+        key: "description",
+        about: "what it says of itself",
+        default: "",
+        takes: Takes::Word(|resource| &mut resource.description),
+    },
+    Setting {
+        key: "uri",
+        about: "its URI in the variant; of a template the template, with the same in braces",
+        default: "",
+        takes: Takes::Other(
+            |schema| schema.pattern(r"^[A-Za-z][A-Za-z0-9+.-]*:\S*$"),
+            |reader, field, resource| resource.uri = reader.word(field),
+        ),
+    },
+    Setting {
+        key: "mimeType",
+        about: "its MIME type as it is listed; what is read says its own",
+        default: "",
+        takes: Takes::Other(
+            |schema| schema.pattern(r"^[^/\s]+/[^/\s]+"),
+            |reader, field, resource| resource.mime_type = media_type(reader, field),
+        ),
+    },
+    Setting {
+        key: "annotations",
+        about: "MCP's hints: what is said here replaces what the server says",
+        default: "",
+        takes: Takes::Other(Schema::values, |reader, field, resource| {
+            resource.annotations = values(reader, field)
+        }),
+    },
+];
+
+const ARGUMENT: &[Setting<Argument>] = &[
+    Setting {
+        key: "name",
+        about: "what the variant calls it",
+        default: "",
+        takes: Takes::Word(|argument| &mut argument.name),
+    },
+    Setting {
+        key: "description",
+        about: "what it says of it",
+        default: "",
+        takes: Takes::Word(|argument| &mut argument.description),
+    },
+    Setting {
+        key: "hidden",
+        about: "it is not listed and cannot be given",
+        default: "off",
+        takes: Takes::Other(Schema::switch, |reader, field, argument| {
+            argument.hidden = switch(reader, field)
+        }),
+    },
+    Setting {
+        key: "fixed",
+        about: "its value in every call; it is not listed and cannot be given",
+        default: "",
+        takes: Takes::Other(Schema::any, |reader, field, argument| {
+            argument.fixed = value(reader, field)
+        }),
+    },
+    Setting {
+        key: "default",
+        about: "its value in calls that do not give it",
+        default: "",
+        takes: Takes::Other(Schema::any, |reader, field, argument| {
+            argument.default = value(reader, field)
+        }),
+    },
+    Setting {
+        key: "required",
+        about: "every call must give it",
+        default: "off",
+        takes: Takes::Other(Schema::switch, |reader, field, argument| {
+            argument.required = switch(reader, field)
+        }),
+    },
+];
+
+fn media_type(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<String> {
+    let word = reader.word(field)?;
+    if word.parse::<MediaType>().is_err() {
+        reader.wrong(field, "is no media type", "write one like `text/markdown`");
+    }
+    Some(word)
+}
+
+fn switch(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<bool> {
+    let mut on = false;
+    reader.switch(field, &mut on);
+    Some(on)
+}
+
+fn values(reader: &mut Reader<'_>, field: &Field<'_>) -> BTreeMap<String, Json<'static>> {
+    let entries = reader.table(field, "{NAME: value}").unwrap_or_default();
+    let values = entries.iter().filter_map(|entry| {
+        let value = value(reader, &field.member(entry))?;
+        Some((entry.key.clone(), value))
+    });
+    values.collect()
+}
+
+/// Any JSON value; its variables replaced.
+fn value(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Json<'static>> {
+    let part = |path: String, node| Field { path, node };
+    Some(match &field.node.value {
+        Value::Null => Json::Null,
+        Value::Word(word) => match Json::parse(word) {
+            Ok(json) => json.into_owned(),
+            // What YAML takes for a number and JSON does not.
+            Err(_) => Json::String(word.clone().into()),
+        },
+        Value::Text(_) => Json::String(reader.word(field)?.into()),
+        Value::List(items) => {
+            let items = items.iter().enumerate();
+            let items = items.map(|(index, node): (usize, &Node)| {
+                value(reader, &part(format!("{}[{index}]", field.path), node))
+            });
+            Json::Array(items.collect::<Option<_>>()?)
+        }
+        Value::Table(entries) => {
+            let members = entries.iter().map(|entry| {
+                Some((
+                    entry.key.clone().into(),
+                    value(reader, &field.member(entry))?,
+                ))
+            });
+            Json::Object(members.collect::<Option<_>>()?)
+        }
+    })
+}

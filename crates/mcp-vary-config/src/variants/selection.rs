@@ -1,0 +1,185 @@
+//! Which items a variant shows.
+
+use mcp_vary_view::{Hint, Pattern, Rule, Selection, Wanted};
+use serde_json::json;
+
+use super::choice;
+use crate::document::Value;
+use crate::key_spec::{Setting, Takes};
+use crate::reader::{Field, Reader};
+use crate::schema::Schema;
+
+/// Which items are shown: a list of patterns and conditions, or `include` and `exclude`.
+pub(crate) fn read(reader: &mut Reader<'_>, field: &Field<'_>) -> Selection {
+    let mut selection = Selection::default();
+    if let Value::List(_) = field.node.value {
+        selection.include = some_rules(reader, field);
+    } else {
+        let example = "[\"git_*\"], or {include: [...], exclude: [...]}";
+        reader.settings(field, &[SELECTION], &mut selection, example);
+    }
+    selection
+}
+
+const SELECTION: &[Setting<Selection>] = &[
+    Setting {
+        key: "include",
+        about: "what is shown: patterns and conditions, one of which must hold; everything without it",
+        default: "",
+        takes: Takes::Other(some_rules_shape, |reader, field, selection| {
+            selection.include = some_rules(reader, field)
+        }),
+    },
+    Setting {
+        key: "exclude",
+        about: "what is not shown, although it is included, by name or by the server's own name",
+        default: "",
+        takes: Takes::Other(rules_shape, |reader, field, selection| {
+            selection.exclude = rules(reader, field)
+        }),
+    },
+];
+
+/// At least one rule: what shows nothing in other programs shows everything here.
+fn some_rules(reader: &mut Reader<'_>, field: &Field<'_>) -> Vec<Rule> {
+    if matches!(&field.node.value, Value::List(items) if items.is_empty()) {
+        let fix = "leave it out for all, or write {exclude: [\"*\"]} for none";
+        reader.wrong(field, "is empty", fix);
+    }
+    rules(reader, field)
+}
+
+fn rules(reader: &mut Reader<'_>, field: &Field<'_>) -> Vec<Rule> {
+    let Value::List(items) = &field.node.value else {
+        reader.wrong(
+            field,
+            "is no list",
+            "write [\"git_*\", {readOnlyHint: true}]",
+        );
+        return Vec::new();
+    };
+    let mut rules = Vec::new();
+    for (index, node) in items.iter().enumerate() {
+        let path = format!("{}[{index}]", field.path);
+        let item = Field { path, node };
+        if let Value::Table(_) = node.value {
+            let mut rule = Rule::default();
+            reader.settings(
+                &item,
+                &[RULE],
+                &mut rule,
+                "{server: git, readOnlyHint: true}",
+            );
+            rules.push(rule);
+        } else {
+            rules.extend(pattern(reader, &item).map(Rule::named));
+        }
+    }
+    rules
+}
+
+const RULE: &[Setting<Rule>] = &[
+    Setting {
+        key: "name",
+        about: "a pattern on the name or URI; beside `server` also on the server's own name for it",
+        default: "",
+        takes: Takes::Other(Schema::word, |reader, field, rule| {
+            rule.name = pattern(reader, field)
+        }),
+    },
+    Setting {
+        key: "server",
+        about: "a pattern on the server's name in this file",
+        default: "",
+        takes: Takes::Other(Schema::word, |reader, field, rule| {
+            rule.server = pattern(reader, field)
+        }),
+    },
+    Setting {
+        key: "readOnlyHint",
+        about: "what a tool says of itself: `true`, `false`, or `absent`. Where it says nothing MCP's \
+defaults count: a tool writes, destroys, and is open to the world",
+        default: "",
+        takes: Takes::Other(
+            |schema| schema.choice(WANTED),
+            |reader, field, rule| hint(reader, field, Hint::ReadOnlyHint, rule),
+        ),
+    },
+    Setting {
+        key: "destructiveHint",
+        about: "likewise",
+        default: "",
+        takes: Takes::Other(
+            |schema| schema.choice(WANTED),
+            |reader, field, rule| hint(reader, field, Hint::DestructiveHint, rule),
+        ),
+    },
+    Setting {
+        key: "idempotentHint",
+        about: "likewise",
+        default: "",
+        takes: Takes::Other(
+            |schema| schema.choice(WANTED),
+            |reader, field, rule| hint(reader, field, Hint::IdempotentHint, rule),
+        ),
+    },
+    Setting {
+        key: "openWorldHint",
+        about: "likewise",
+        default: "",
+        takes: Takes::Other(
+            |schema| schema.choice(WANTED),
+            |reader, field, rule| hint(reader, field, Hint::OpenWorldHint, rule),
+        ),
+    },
+];
+
+fn hint(reader: &mut Reader<'_>, field: &Field<'_>, hint: Hint, rule: &mut Rule) {
+    if let Some(wanted) = choice(reader, field, WANTED) {
+        rule.hints.insert(hint, wanted);
+    }
+}
+
+fn pattern(reader: &mut Reader<'_>, field: &Field<'_>) -> Option<Pattern> {
+    let word = reader.word(field)?;
+    match word.parse() {
+        Ok(pattern) => Some(pattern),
+        Err(error) => {
+            let what = format!("is no pattern: {error}");
+            reader.wrong(
+                field,
+                what,
+                "write `*` for anything, `{a,b}` for one of several",
+            );
+            None
+        }
+    }
+}
+
+const WANTED: &[(&str, Wanted)] = &[
+    ("true", Wanted::True),
+    ("false", Wanted::False),
+    ("absent", Wanted::Absent),
+];
+
+/// What may stand under `tools`, `resources` and `prompts`.
+pub(crate) fn shape(schema: &mut Schema) -> serde_json::Value {
+    schema.define(
+        "selection",
+        |schema| json!({"anyOf": [some_rules_shape(schema), schema.table(&[SELECTION])]}),
+    )
+}
+
+fn rules_shape(schema: &mut Schema) -> serde_json::Value {
+    let rule = schema.define(
+        "rule",
+        |schema| json!({"anyOf": [schema.word(), schema.table(&[RULE])]}),
+    );
+    schema.list(&rule)
+}
+
+fn some_rules_shape(schema: &mut Schema) -> serde_json::Value {
+    let mut rules = rules_shape(schema);
+    rules["minItems"] = json!(1);
+    rules
+}

@@ -1,0 +1,224 @@
+//! What may be said of a variant.
+
+use mcp_vary::feature::Features;
+use mcp_vary::variant::Status;
+use mcp_vary_view::{Description, Dialect, ResultFields, SchemaStyle};
+use serde_json::json;
+
+use super::deprecation::{DEPRECATION, Deprecation};
+use super::draft::Draft;
+use super::{overrides, selection};
+use crate::key_spec::{Setting, Takes};
+use crate::reader::{Field, Reader};
+use crate::schema::Schema;
+
+pub(super) const SETTINGS: &[Setting<Draft>] = &[
+    Setting {
+        key: "from",
+        about: "another variant that this one starts from, or one of the three. What this one says \
+replaces what that one says; overrides are added to, item by item and argument by argument. Without it: everything \
+as it is, or as the one of the three that has the same name",
+        default: "",
+        takes: Takes::Other(Schema::variant_id, |reader, field, draft| {
+            draft.from = reader.word(field)
+        }),
+    },
+    Setting {
+        key: "description",
+        about: "for people and models that choose: what it is good for, and what not. Without it what the \
+variant shows is said, such as `Some of the tools: git_*.`",
+        default: "",
+        takes: Takes::Word(|draft| &mut draft.description),
+    },
+    Setting {
+        key: "hints",
+        about: "what it is made for, for ranking: `useCase`, `contextSize`, `modelFamily` and others. Without \
+it: what the variant of `from` is made for; nothing, where there is no `from`",
+        default: "",
+        takes: Takes::Other(Schema::named_words, |reader, field, draft| {
+            draft.hints = Some(reader.named_words(field))
+        }),
+    },
+    Setting {
+        key: "status",
+        about: "`stable`, `experimental` or `deprecated`; at least one variant is stable",
+        default: "stable",
+        takes: Takes::Other(
+            |schema| schema.choice(STATUSES),
+            |reader, field, draft| draft.status = choice(reader, field, STATUSES),
+        ),
+    },
+    Setting {
+        key: "deprecation",
+        about: "how to move on",
+        default: "",
+        takes: Takes::Other(
+            |schema| {
+                let mut deprecation = schema.table(&[DEPRECATION]);
+                deprecation["required"] = json!(["message"]);
+                deprecation
+            },
+            |reader, field, draft| {
+                let mut info = Deprecation::default();
+                reader.settings(
+                    field,
+                    &[DEPRECATION],
+                    &mut info,
+                    "{message: ..., replacement: ...}",
+                );
+                draft.deprecation = info.finish(reader, field);
+            },
+        ),
+    },
+    Setting {
+        key: "priority",
+        about: "decides between variants of equal score; the lower comes first",
+        default: "0",
+        takes: Takes::Other(
+            |schema| schema.count(0..=1000),
+            |reader, field, draft| {
+                let mut priority = 0;
+                reader.count(field, 0..=1000, &mut priority);
+                draft.priority = u32::try_from(priority).ok();
+            },
+        ),
+    },
+    Setting {
+        key: "tools",
+        about: "which tools it shows: a list of patterns and conditions, one of which must hold, or \
+`include` and `exclude`, each such a list. All without it",
+        default: "",
+        takes: Takes::Other(selection::shape, |reader, field, draft| {
+            draft.tools = Some(selection::read(reader, field))
+        }),
+    },
+    Setting {
+        key: "resources",
+        about: "which resources and templates, likewise, by URI",
+        default: "",
+        takes: Takes::Other(selection::shape, |reader, field, draft| {
+            draft.resources = Some(selection::read(reader, field))
+        }),
+    },
+    Setting {
+        key: "prompts",
+        about: "which prompts, likewise",
+        default: "",
+        takes: Takes::Other(selection::shape, |reader, field, draft| {
+            draft.prompts = Some(selection::read(reader, field))
+        }),
+    },
+    Setting {
+        key: "descriptions",
+        about: "`full`, or `first-sentence`",
+        default: "full",
+        takes: Takes::Other(
+            |schema| schema.choice(DESCRIPTIONS),
+            |reader, field, draft| draft.descriptions = choice(reader, field, DESCRIPTIONS),
+        ),
+    },
+    Setting {
+        key: "schemas",
+        about: "`full`, or `compact`: what decides which arguments are accepted, without prose",
+        default: "full",
+        takes: Takes::Other(
+            |schema| schema.choice(SCHEMAS),
+            |reader, field, draft| draft.schemas = choice(reader, field, SCHEMAS),
+        ),
+    },
+    Setting {
+        key: "dialect",
+        about: "`gemini`, `openai-strict`: keywords that those models refuse are rewritten or taken out. \
+A call's arguments are held against the server's own schema before they go on",
+        default: "none",
+        takes: Takes::Other(
+            |schema| schema.choice(DIALECTS),
+            |reader, field, draft| draft.dialect = choice(reader, field, DIALECTS),
+        ),
+    },
+    Setting {
+        key: "result",
+        about: "which field of a tool's result clients get: `both`, `content`, `structured`. Images, \
+links and errors stay, and so do the data of a user interface; `content` lists no `outputSchema`",
+        default: "both",
+        takes: Takes::Other(
+            |schema| schema.choice(RESULTS),
+            |reader, field, draft| draft.result = choice(reader, field, RESULTS),
+        ),
+    },
+    Setting {
+        key: "features",
+        about: "the feature tags that clients are taken to have declared that declare none, such as \
+`[human, format=markdown]`",
+        default: "",
+        takes: Takes::Other(Schema::words, |reader, field, draft| {
+            draft.features = Some(features(reader, field))
+        }),
+    },
+    Setting {
+        key: "overrides",
+        about: "what it makes of single `tools`, `prompts` and `resources`",
+        default: "",
+        takes: Takes::Other(overrides::shape, |reader, field, draft| {
+            overrides::read(reader, field, &mut draft.overrides)
+        }),
+    },
+];
+
+const STATUSES: &[(&str, Status)] = &[
+    ("stable", Status::Stable),
+    ("experimental", Status::Experimental),
+    ("deprecated", Status::Deprecated),
+];
+
+const DESCRIPTIONS: &[(&str, Description)] = &[
+    ("full", Description::Full),
+    ("first-sentence", Description::FirstSentence),
+];
+
+const SCHEMAS: &[(&str, SchemaStyle)] = &[
+    ("full", SchemaStyle::Full),
+    ("compact", SchemaStyle::Compact),
+];
+
+pub(crate) const DIALECTS: &[(&str, Option<Dialect>)] = &[
+    ("none", None),
+    ("gemini", Some(Dialect::Gemini)),
+    ("openai-strict", Some(Dialect::OpenaiStrict)),
+];
+
+pub(crate) const RESULTS: &[(&str, ResultFields)] = &[
+    ("both", ResultFields::Both),
+    ("content", ResultFields::Content),
+    ("structured", ResultFields::Structured),
+];
+
+/// A list of feature tags; those that are none are said.
+pub(crate) fn features(reader: &mut Reader<'_>, field: &Field<'_>) -> Features {
+    let mut tags = Vec::new();
+    for item in reader.list(field) {
+        let Some(tag) = reader.word(&item) else {
+            continue;
+        };
+        let (_, ignored) = Features::from_tags([tag.as_str()]);
+        for entry in ignored.entries() {
+            let fix = "write tags such as `human` or `format=markdown`";
+            reader.wrong(&item, format!("is no tag: {}", entry.reason), fix);
+        }
+        tags.push(tag);
+    }
+    let (features, _) = Features::from_tags(tags.iter().map(String::as_str));
+    features
+}
+
+/// One of several words; nothing when it is none of them, which is said.
+pub(crate) fn choice<T: Copy>(
+    reader: &mut Reader<'_>,
+    field: &Field<'_>,
+    choices: &[(&str, T)],
+) -> Option<T> {
+    let mut chosen = choices.first()?.1;
+    let before = reader.mistakes.len();
+    reader.choice(field, choices, &mut chosen);
+    (reader.mistakes.len() == before).then_some(chosen)
+}

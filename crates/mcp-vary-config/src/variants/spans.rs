@@ -1,0 +1,167 @@
+//! Where in a file something is said of a variant.
+
+use std::collections::BTreeMap;
+
+use mcp_vary::variant::VariantId;
+
+use crate::diagnostic::{Mistake, Position};
+use crate::document::{Value, join};
+use crate::reader::Field;
+
+/// The places of all that a file says of its variants, for what shows only when the servers are there.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// By the keys that lead there: `variants.brief.tools[0]`.
+    all: BTreeMap<String, Position>,
+    /// What each variant starts from.
+    starts: BTreeMap<String, String>,
+}
+
+impl Places {
+    /// Keeps the places of a variant.
+    pub(super) fn add(&mut self, id: &str, field: &Field<'_>, at: Position) {
+        self.all.insert(field.path.clone(), at);
+        self.collect(field);
+        let from = field.deepest(&["from"]);
+        if from.path != field.path {
+            self.starts.insert(id.to_owned(), from.written().to_owned());
+        }
+    }
+
+    fn collect(&mut self, field: &Field<'_>) {
+        match &field.node.value {
+            Value::Table(entries) => {
+                for entry in entries {
+                    let path = join(&field.path, &entry.key);
+                    self.all.insert(path.clone(), entry.at);
+                    let node = &entry.node;
+                    self.collect(&Field { path, node });
+                }
+            }
+            Value::List(items) => {
+                for (index, node) in items.iter().enumerate() {
+                    let path = format!("{}[{index}]", field.path);
+                    self.all.insert(path.clone(), node.at);
+                    self.collect(&Field { path, node });
+                }
+            }
+            Value::Null | Value::Word(_) | Value::Text(_) => {}
+        }
+    }
+
+    /// What is wrong with a variant before the servers that there are, as a mistake of the file: at the place
+    /// where the file says it, which may be that of a variant that this one starts from.
+    ///
+    /// A variant that the file does not declare has its mistakes at the file's start.
+    #[must_use]
+    pub fn slip(&self, variant: &VariantId, mistake: &mcp_vary_view::Mistake) -> Mistake {
+        let (at, key) = self.place(variant.as_str(), mistake.key());
+        let (what, fix) = said(mistake);
+        Mistake::new(at, key, what).with_fix(fix)
+    }
+
+    /// Where an override is that has the name which a server gives: `tools.git_log.name` is said in `tools.log.name`.
+    fn by_own_name(&self, id: &str, key: &str) -> Option<(Position, String)> {
+        let (part, rest) = key.split_once('.')?;
+        let start = format!("variants.{id}.overrides.{part}.");
+        let after_prefix = rest.match_indices('_').map(|(at, _)| &rest[at + 1..]);
+        let mut paths = after_prefix.map(|rest| format!("{start}{rest}"));
+        paths.find_map(|path| Some((*self.all.get(&path)?, path)))
+    }
+
+    fn place(&self, id: &str, key: &str) -> (Position, String) {
+        let of = |id: &str| {
+            // A list is short for `include`; overrides have a table of their own.
+            let short = key.replacen(".include[", "[", 1);
+            let tried = [format!("overrides.{key}"), key.to_owned(), short];
+            let mut paths = tried.iter().map(|key| format!("variants.{id}.{key}"));
+            let found = paths.find_map(|path| Some((*self.all.get(&path)?, path)));
+            found.or_else(|| self.by_own_name(id, key))
+        };
+        let mut at = id;
+        // A file whose variants start in circles is refused.
+        for _ in 0..=self.starts.len() {
+            if let Some(place) = of(at) {
+                return place;
+            }
+            let Some(start) = self.starts.get(at) else {
+                break;
+            };
+            at = start;
+        }
+        let own = format!("variants.{id}");
+        let place = self.all.get(&own).copied();
+        (place.unwrap_or(Position::START), format!("{own}.{key}"))
+    }
+}
+
+/// What is wrong, to be read after the key, and what to do.
+fn said(mistake: &mcp_vary_view::Mistake) -> (String, String) {
+    use mcp_vary_view::Mistake as Is;
+    let meant = |meant: &Option<String>| match meant {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => "take it out".to_owned(),
+    };
+    let (what, fix) = match mistake {
+        Is::UnknownItem { meant: name, .. } => {
+            return ("is in no list of this view".to_owned(), meant(name));
+        }
+        Is::UnknownArgument { meant: name, .. } => {
+            return ("is no argument".to_owned(), meant(name));
+        }
+        Is::Collision {
+            name,
+            keys: [other, _],
+        } => (
+            format!("is called `{name}` in this view, like `{other}`"),
+            "give one of them another `name`",
+        ),
+        Is::ArgumentTaken { name, .. } => (
+            format!("is `{name}`, as there is an argument already"),
+            "choose another name, or rename or hide that one",
+        ),
+        Is::HiddenRequired { .. } => (
+            "hides an argument that the server requires".to_owned(),
+            "give it a `fixed` value or a `default`",
+        ),
+        Is::Contradiction {
+            said: [one, other], ..
+        } => (format!("has `{one}` and `{other}`"), "take out one of them"),
+        Is::UnfitValue { why, .. } => (
+            format!("is not what the server takes: {why}"),
+            "write a value that its schema accepts",
+        ),
+        Is::UnfitName {
+            dialect, instead, ..
+        } => {
+            let what = format!("is no name for the dialect `{}`", dialect.as_str());
+            return (what, format!("write `{instead}`"));
+        }
+        Is::UnfitUri { why, .. } => return (why.what(), why.fix()),
+        Is::UriTaken { own, uri, .. } => (
+            format!("leaves no URI to `{own}`: `{uri}` is another's in this view"),
+            "give one of them another `uri`",
+        ),
+        Is::OwnName {
+            rule,
+            server,
+            own,
+            name,
+            ..
+        } => {
+            let what = format!(
+                "holds for nothing that clients see: server `{server}` calls it `{own}`, and they see `{name}`"
+            );
+            let fix = format!(
+                "say whose it is, as in `{{server: {server}, name: {rule}}}`, or `server: \"*\"` for every server's"
+            );
+            return (what, fix);
+        }
+        Is::Idle { rule, .. } => (
+            format!("holds for nothing: `{rule}`"),
+            "look for a slip in it, or take it out",
+        ),
+        other => (other.to_string(), "change it"),
+    };
+    (what, fix.to_owned())
+}

@@ -1,0 +1,226 @@
+//! Reading the lists of a server, page by page.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use mcp_vary::json::edit;
+use mcp_vary::json::{self, Members};
+use mcp_vary_catalog::listing::{Item, ListKind, Listing};
+use mcp_vary_upstream::{Request, Upstream};
+use mcp_vary_wire::headers::param_headers;
+use mcp_vary_wire::response::Failure;
+
+/// Reads all pages of a list, of which so many views are made.
+///
+/// # Errors
+///
+/// The server's own error, or one that says what about its answer cannot be used.
+pub(crate) async fn read(
+    upstream: &Upstream,
+    kind: ListKind,
+    views: usize,
+) -> Result<Listing, Failure> {
+    let mut room = Room::new(kind, views);
+    let page = Page::ask(upstream, kind, None, &mut room).await?;
+    let (mut listing, cursor) = first(page);
+    let Some(mut cursor) = cursor else {
+        return Ok(listing);
+    };
+    listing.whole = None;
+    // A cursor that comes again would lead round in a circle.
+    let mut followed = BTreeSet::new();
+    let mut ids: BTreeSet<_> = listing.items.iter().map(|item| item.id.clone()).collect();
+    while followed.insert(cursor.clone()) {
+        if followed.len() > MAX_PAGES {
+            return Err(room.refused(&format!("has more than {MAX_PAGES} pages")));
+        }
+        let page = Page::ask(upstream, kind, Some(&cursor), &mut room).await?;
+        let new = page.items.into_iter();
+        let new = new.filter(|item| ids.insert(item.id.clone()));
+        listing.items.extend(new);
+        let Some(next) = page.next else {
+            break;
+        };
+        cursor = next;
+    }
+    Ok(listing)
+}
+
+/// The list that a first page begins, and where the next page is.
+fn first(page: Page) -> (Listing, Option<String>) {
+    let listing = Listing {
+        whole: page.is_whole.then(|| page.text.into()),
+        frame: page.frame.into(),
+        items: page.items,
+        ttl: page.ttl,
+    };
+    (listing, page.next)
+}
+
+/// A list of more pages, items or bytes is not one that a client could use; it counts as unreadable.
+const MAX_PAGES: usize = 1_000;
+const MAX_ITEMS: usize = 100_000;
+/// Of the text of a list, which is held as its items and as the pages that clients get, and of what is made of the
+/// items.
+const MAX_BYTES: usize = 128 << 20;
+/// How often the text of a list is held.
+const COPIES: usize = 2;
+/// What an item costs beside its text, in bytes; roughly.
+const ITEM: usize = 512;
+/// What each view of it costs.
+const SHOWN: usize = 512;
+
+/// What a list may still cost.
+struct Room {
+    kind: ListKind,
+    /// How many views are made of each item.
+    views: usize,
+    items: usize,
+    bytes: usize,
+}
+
+impl Room {
+    fn new(kind: ListKind, views: usize) -> Self {
+        Self {
+            kind,
+            views,
+            items: MAX_ITEMS,
+            bytes: MAX_BYTES,
+        }
+    }
+
+    /// Takes the room of a page of so many bytes, before it is copied out of its message.
+    fn take_text(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.take_bytes(bytes.saturating_mul(COPIES))
+    }
+
+    fn take_items(&mut self, items: usize) -> Result<(), Failure> {
+        self.items = self
+            .items
+            .checked_sub(items)
+            .ok_or_else(|| self.refused(&format!("has more than {MAX_ITEMS} items")))?;
+        let each = ITEM.saturating_add(SHOWN.saturating_mul(self.views));
+        self.take_bytes(items.saturating_mul(each))
+    }
+
+    fn take_bytes(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.bytes = self.bytes.checked_sub(bytes).ok_or_else(|| {
+            self.refused(&format!(
+                "would take more than {} MiB: {COPIES} times its text, and {ITEM} bytes for each item and {SHOWN} for \
+                 each of {} views of it",
+                MAX_BYTES >> 20,
+                self.views
+            ))
+        })?;
+        Ok(())
+    }
+
+    fn refused(&self, why: &str) -> Failure {
+        Failure::internal(format!("{} of the server {why}", self.kind.method()))
+    }
+}
+
+async fn ask(
+    upstream: &Upstream,
+    kind: ListKind,
+    cursor: Option<&str>,
+    room: &mut Room,
+) -> Result<String, Failure> {
+    let mut params = Members::default();
+    if let Some(cursor) = cursor {
+        params.set("cursor", json::string(cursor));
+    }
+    let mut meta = Members::default();
+    for (key, value) in upstream.client_meta() {
+        meta.set(*key, value.as_str());
+    }
+    if !meta.is_empty() {
+        params.set("_meta", meta.to_json());
+    }
+    let params = (!params.is_empty()).then(|| params.to_json());
+    let exchange = upstream
+        .request(Request::new(kind.method(), params))
+        .await?;
+    match exchange.answer().await?.outcome() {
+        Ok(result) => {
+            room.take_text(result.len())?;
+            Ok(result.to_owned())
+        }
+        Err(error) => Err(Failure::told_by_upstream(error)),
+    }
+}
+
+struct Page {
+    text: String,
+    /// Whether every item may be shown.
+    is_whole: bool,
+    frame: String,
+    items: Vec<Item>,
+    next: Option<String>,
+    ttl: Option<Duration>,
+}
+
+impl Page {
+    async fn ask(
+        upstream: &Upstream,
+        kind: ListKind,
+        cursor: Option<&str>,
+        room: &mut Room,
+    ) -> Result<Self, Failure> {
+        let result = ask(upstream, kind, cursor, room).await?;
+        let checks_headers = kind == ListKind::Tools && upstream.takes_param_headers();
+        let page = Self::read(result, kind, checks_headers, room.items)
+            .map_err(|why| Failure::internal(format!("{} of the server: {why}", kind.method())))?;
+        room.take_items(page.items.len())?;
+        Ok(page)
+    }
+
+    fn read(
+        text: String,
+        kind: ListKind,
+        checks_headers: bool,
+        most: usize,
+    ) -> Result<Self, String> {
+        let mut members = Members::parse(&text).map_err(|e| e.to_string())?;
+        let key = kind.items_key();
+        let items = members
+            .get(key)
+            .ok_or_else(|| format!("`{key}` is missing"))?;
+        let texts = json::elements_within(items, most).map_err(|e| format!("`{key}`: {e}"))?;
+        let items: Vec<_> = texts
+            .iter()
+            .filter_map(|item| Item::read(item, kind))
+            .collect();
+        let readable = items.len();
+        let items: Vec<_> = items
+            .into_iter()
+            .filter(|item| !checks_headers || has_valid_headers(item))
+            .collect();
+        let is_whole = items.len() == readable;
+        let next = members.get_str("nextCursor");
+        let ttl = members.get("ttlMs").and_then(|ttl| ttl.parse().ok());
+        let ttl = ttl.map(Duration::from_millis);
+        members.remove("nextCursor");
+        members.set(key, "[]");
+        let frame = members.to_json();
+        Ok(Self {
+            frame,
+            items,
+            next,
+            ttl,
+            text,
+            is_whole,
+        })
+    }
+}
+
+/// > Clients using the Streamable HTTP transport MUST reject tool definitions where any `x-mcp-header`
+/// > value violates these constraints. (2026-07-28, basic/transports/streamable-http)
+fn has_valid_headers(tool: &Item) -> bool {
+    let schema = edit::get(&tool.json, "inputSchema").unwrap_or("{}");
+    let headers = param_headers(schema);
+    if let Err(why) = &headers {
+        tracing::warn!(tool = &*tool.id, why, "tool left out");
+    }
+    headers.is_ok()
+}

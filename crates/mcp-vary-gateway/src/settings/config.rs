@@ -1,0 +1,288 @@
+//! What a gateway is started with.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcp_vary::extension::ExtensionId;
+use mcp_vary::rank::{ADVERTISED, Weights};
+use mcp_vary::variant::{self, Date};
+use mcp_vary_base::environment::Outside;
+use mcp_vary_catalog::merge::Naming;
+use mcp_vary_catalog::selection::variant_selection::Choosing;
+use mcp_vary_catalog::variant_config::{self, Faces, VariantConfig};
+use mcp_vary_results::rules::PromptRules;
+use mcp_vary_results::rules::ResourceRules;
+use mcp_vary_results::rules::ResultRules;
+use mcp_vary_upstream::UpstreamConfig;
+use mcp_vary_upstream::chain::Ancestors;
+
+use crate::settings::keys::Keys;
+use crate::settings::limits::Limits;
+
+/// Everything that a gateway needs to know before it starts.
+///
+/// # Examples
+///
+/// ```
+/// use mcp_vary_gateway::{Config, Outside, Target, UpstreamConfig};
+///
+/// let target = Target::command("npx", ["-y", "@modelcontextprotocol/server-everything"].map(String::from));
+/// let outside = Outside::new(|| 0, |bytes| bytes.fill(7));
+/// let config = Config::new(UpstreamConfig::new("everything", target), outside).with_variants(false);
+/// assert!(config.negotiation && !config.variants);
+/// ```
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Config {
+    /// The servers that the gateway stands in front of; of two that offer the same the first is reached.
+    pub servers: Vec<UpstreamConfig>,
+    /// Servers that are left out since their entries cannot be used, and why; the status shows them.
+    pub left_out: Vec<(String, String)>,
+    /// How names tell which server they belong to.
+    pub naming: Naming,
+    /// Whether the gateway starts although it cannot connect to any server yet; off by default.
+    pub start_without_servers: bool,
+    /// How long the start waits for servers, which may have to be downloaded; a minute by default.
+    pub start_patience: Duration,
+    /// Whether the extension server-variants is offered; on by default (EXT-3).
+    pub variants: bool,
+    /// The variants; `standard`, `compact` and `read-only` unless others are set.
+    pub faces: Arc<Faces>,
+    /// How the default variant of a client is chosen, beside its hints.
+    pub choosing: Choosing,
+    /// What counts how much when variants are ranked by a client's hints (SV-5): the extension's weights,
+    /// and 80 for `accessLevel`, by default.
+    pub weights: Weights,
+    /// How many variants are advertised, 2 to 5 (SV-3); 5 by default.
+    pub advertised: usize,
+    /// Whether the extension content-negotiation is offered; on by default (EXT-3).
+    pub negotiation: bool,
+    /// Extensions without which no client is served (EXT-4); none by default. One of the two that is
+    /// switched off is not asked for.
+    pub required: Vec<ExtensionId>,
+    /// JSON goes out as text and as structured value always, even to a client that asked for the
+    /// value alone (CN-9's switch); off by default.
+    pub always_both: bool,
+    /// A text that is exactly one JSON document becomes a structured value for clients that prefer
+    /// JSON (CN-12); on by default.
+    pub lift_json_text: bool,
+    /// Whether clients have a tool that reads what was left out of results, for models that cannot read
+    /// resources; off by default.
+    pub read_result: bool,
+    /// How results of tools are told.
+    pub results: ResultRules,
+    /// How resources are told.
+    pub told_resources: ResourceRules,
+    /// How prompts are told.
+    pub told_prompts: PromptRules,
+    /// Tools, resources, templates or prompts on one page of a list; `None` puts all on one.
+    pub page_size: Option<NonZeroUsize>,
+    /// How long a session lasts after `initialize`; 24 hours by default.
+    pub session_lifetime: Duration,
+    /// What a client may take up.
+    pub limits: Limits,
+    /// The gateways in front of this process; none by default.
+    pub ancestors: Ancestors,
+    /// Clock and randomness.
+    pub outside: Outside,
+    /// Seals session ids and cursors. Random by default, so that they end with the process; set it
+    /// where several replicas share clients, or where sessions outlive a restart.
+    pub key: [u8; 32],
+    /// What was sealed with one of these opens, too: keys that were replaced not long ago.
+    pub previous_keys: Vec<[u8; 32]>,
+    /// The keys that a file names.
+    pub named_keys: Keys,
+}
+
+impl Config {
+    /// The defaults in front of one server.
+    #[must_use]
+    pub fn new(server: UpstreamConfig, outside: Outside) -> Self {
+        Self::of_servers(vec![server], outside)
+    }
+
+    /// The defaults in front of several servers.
+    #[must_use]
+    pub fn of_servers(servers: Vec<UpstreamConfig>, outside: Outside) -> Self {
+        let mut key = [0; 32];
+        (outside.random)(&mut key);
+        Self {
+            key,
+            previous_keys: Vec::new(),
+            named_keys: Keys::default(),
+            servers,
+            left_out: Vec::new(),
+            naming: Naming::default(),
+            start_without_servers: false,
+            start_patience: Duration::from_secs(60),
+            variants: true,
+            faces: Arc::new(Faces::built_in()),
+            choosing: Choosing::default(),
+            weights: variant_config::weights(),
+            advertised: ADVERTISED,
+            negotiation: true,
+            required: Vec::new(),
+            always_both: false,
+            lift_json_text: true,
+            read_result: false,
+            results: ResultRules::default(),
+            told_resources: ResourceRules::default(),
+            told_prompts: PromptRules::default(),
+            page_size: None,
+            session_lifetime: Duration::from_secs(24 * 60 * 60),
+            limits: Limits::default(),
+            ancestors: Ancestors::default(),
+            outside,
+        }
+    }
+
+    /// Names tools and prompts as `naming` says.
+    #[must_use]
+    pub fn with_naming(mut self, naming: Naming) -> Self {
+        self.naming = naming;
+        self
+    }
+
+    /// Starts although no server can be connected to yet, after waiting for them for `patience`.
+    #[must_use]
+    pub fn starting_without_servers(mut self, patience: Duration) -> Self {
+        self.start_without_servers = true;
+        self.start_patience = patience;
+        self
+    }
+
+    /// Offers server variants, or does not.
+    #[must_use]
+    pub fn with_variants(mut self, on: bool) -> Self {
+        self.variants = on;
+        self
+    }
+
+    /// Offers these variants in place of the built-in ones.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with how they are declared.
+    pub fn with_variants_of(
+        mut self,
+        faces: Vec<VariantConfig>,
+    ) -> Result<Self, variant::Mistakes> {
+        let today = Date::from_unix((self.outside.now)());
+        let faces = Faces::new(faces)?;
+        faces.log_warnings(today);
+        self.faces = Arc::new(faces);
+        Ok(self)
+    }
+
+    /// Makes a variant the default of clients that no rule is about, whatever their hints.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such variant; it says which there are.
+    pub fn with_default_variant(mut self, id: &str) -> Result<Self, String> {
+        let ids: Vec<_> = self.faces.ids().collect();
+        let found = ids.iter().find(|known| known.as_str() == id);
+        let names: Vec<_> = ids.iter().map(|id| format!("`{id}`")).collect();
+        let found = found
+            .ok_or_else(|| format!("there is no variant `{id}`; there are {}", names.join(", ")))?;
+        self.choosing.default = Some(found.clone());
+        Ok(self)
+    }
+
+    /// Chooses the default variant of clients so.
+    #[must_use]
+    pub fn with_choosing(mut self, choosing: Choosing) -> Self {
+        self.choosing = choosing;
+        self
+    }
+
+    /// Ranks variants by these weights.
+    #[must_use]
+    pub fn with_weights(mut self, weights: Weights) -> Self {
+        self.weights = weights;
+        self
+    }
+
+    /// Advertises at most `most` variants; less than 2 is 2, more than 5 is 5 (SV-3).
+    #[must_use]
+    pub fn with_advertised(mut self, most: usize) -> Self {
+        self.advertised = most.clamp(2, 5);
+        self
+    }
+
+    /// Offers content negotiation, or does not.
+    #[must_use]
+    pub fn with_negotiation(mut self, on: bool) -> Self {
+        self.negotiation = on;
+        self
+    }
+
+    /// Serves only clients that declare `extension`.
+    #[must_use]
+    pub fn with_required(mut self, extension: ExtensionId) -> Self {
+        self.required.push(extension);
+        self
+    }
+
+    /// Sends JSON as text and as structured value always.
+    #[must_use]
+    pub fn with_always_both(mut self, on: bool) -> Self {
+        self.always_both = on;
+        self
+    }
+
+    /// Lists a tool that reads what was left out of results, or does not.
+    #[must_use]
+    pub fn with_read_result(mut self, on: bool) -> Self {
+        self.read_result = on;
+        self
+    }
+
+    /// Puts at most `size` items on a page of a list.
+    #[must_use]
+    pub fn with_page_size(mut self, size: NonZeroUsize) -> Self {
+        self.page_size = Some(size);
+        self
+    }
+
+    /// Ends a session `lifetime` after `initialize`.
+    #[must_use]
+    pub fn with_session_lifetime(mut self, lifetime: Duration) -> Self {
+        self.session_lifetime = lifetime;
+        self
+    }
+
+    /// Seals session ids and cursors with `key`.
+    #[must_use]
+    pub fn with_key(mut self, key: [u8; 32]) -> Self {
+        self.key = key;
+        self
+    }
+
+    /// Opens what was sealed with `keys`, too, so that the key can be replaced under way.
+    #[must_use]
+    pub fn with_previous_keys(mut self, keys: impl IntoIterator<Item = [u8; 32]>) -> Self {
+        self.previous_keys.extend(keys);
+        self
+    }
+
+    /// Replaces the limits.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+}
+
+/// Without the keys.
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config")
+            .field("servers", &self.servers)
+            .field("variants", &self.variants)
+            .field("negotiation", &self.negotiation)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}

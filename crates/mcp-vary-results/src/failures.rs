@@ -1,0 +1,30 @@
+//! How often what the operator configured failed.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tracing::{debug, warn};
+
+/// How often something was not told as configured.
+#[derive(Debug, Default)]
+pub struct Failures(AtomicU64);
+
+impl Failures {
+    /// Says so the first few times, then ever more rarely. Why may show what the server said.
+    pub fn add(&self, server: &str, what: &str, part: &str, why: &str) {
+        let count = self.0.fetch_add(1, Ordering::Relaxed) + 1;
+        debug!(server, what, part, why, "not told as configured");
+        if count <= 8 || count.is_power_of_two() {
+            warn!(
+                server,
+                what,
+                part,
+                count,
+                "not told as configured, but as the server gave it (why: log level debug)"
+            );
+        }
+    }
+
+    pub fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,344 @@
+//! jq filters over values.
+//!
+//! The filters are the operator's, what they work at is a server's: each may run for so long, recurse so deep,
+//! and make one value of so many bytes.
+
+mod library;
+
+use std::fmt::{self, Write};
+use std::time::Duration;
+
+use jaq_core::data::HasLut;
+use jaq_core::load::{Arena, File, Loader, lex, parse};
+use jaq_core::{Compiler, Ctx, DataT, Filter, Lut, Vars, compile, load, unwrap_valr};
+use jaq_json::{Val, read};
+use mcp_vary::json::Json;
+
+use self::library::{Effort, NAME};
+use super::LARGEST;
+
+/// A jq filter that makes one value of one value.
+///
+/// Numbers that it does not calculate with keep their spelling, and objects the order of their keys. There
+/// is no `input`, `env`, `$ENV`, `halt`, `debug`, `stderr`, `import` or `include`.
+pub struct Projection {
+    source: String,
+    filter: Filter<Kind>,
+}
+
+impl fmt::Debug for Projection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Projection").field(&self.source).finish()
+    }
+}
+
+/// What filters work at, and with.
+struct Kind;
+
+impl DataT for Kind {
+    type V<'a> = Val;
+    type Data<'a> = Run<'a>;
+}
+
+/// One run of a filter.
+#[derive(Clone)]
+struct Run<'a> {
+    lut: &'a Lut<Kind>,
+    effort: &'a Effort,
+}
+
+impl<'a> HasLut<'a, Kind> for Run<'a> {
+    fn lut(&self) -> &'a Lut<Kind> {
+        self.lut
+    }
+}
+
+impl Projection {
+    /// Reads a filter.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, as the rest of a sentence about it.
+    pub fn new(source: &str) -> Result<Self, String> {
+        let main = term(source)?;
+        let arena = Arena::default();
+        let loader = Loader::new(library::definitions(main));
+        let file = File {
+            code: NAME,
+            path: (),
+        };
+        let modules = loader.load(&arena, file);
+        let modules = modules.map_err(|_| "is no jq filter".to_owned())?;
+        let compiler = Compiler::default().with_funs(library::functions());
+        let filter = compiler.compile(modules).map_err(|errors| {
+            let unknown = errors.iter().flat_map(|(_, errors)| errors);
+            let unknown: Vec<_> = unknown.map(|(name, kind)| missing(name, kind)).collect();
+            format!("uses {}, which is not there", unknown.join(", "))
+        })?;
+        Ok(Self {
+            source: source.to_owned(),
+            filter,
+        })
+    }
+
+    /// What the filter makes of `value`, JSON.
+    ///
+    /// # Errors
+    ///
+    /// Why it makes nothing of it. It may show a part of the value: it is for the operator.
+    pub fn apply(&self, value: &str) -> Result<String, String> {
+        let input = read::parse_single(value.as_bytes()).map_err(|error| error.to_string())?;
+        let effort = Effort::new(TIME);
+        let run = Run {
+            lut: &self.filter.lut,
+            effort: &effort,
+        };
+        let context = Ctx::<Kind>::new(run, Vars::new([]));
+        let mut values = self.filter.id.run((context, input)).map(unwrap_valr);
+        let first = values.next().ok_or("it makes no value")?;
+        let first = first.map_err(|error| error.to_string())?;
+        if values.next().is_some() {
+            return Err("it makes more than one value; put it in [ ]".to_owned());
+        }
+        let text = text_of(&first)
+            .ok_or_else(|| format!("it makes a value of more than {LARGEST} bytes"))?;
+        // Not every value of jq is one of JSON: `nan`, bytes, keys that are no strings.
+        Json::parse(&text).map_err(|error| format!("it makes no JSON: {error}"))?;
+        Ok(text)
+    }
+}
+
+/// The value as JSON; none where that is too long. A value may hold another many times, at the cost of one.
+fn text_of(value: &Val) -> Option<String> {
+    let mut text = Text::default();
+    write!(text, "{value}").ok()?;
+    Some(text.0)
+}
+
+/// A text as long as there is room.
+#[derive(Default)]
+struct Text(String);
+
+impl Write for Text {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        if self.0.len() + more.len() > LARGEST {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(more);
+        Ok(())
+    }
+}
+
+fn term(source: &str) -> Result<parse::Term<&str>, String> {
+    let tokens = lex::Lexer::new(source).lex();
+    let tokens = tokens.map_err(|errors| {
+        let what = errors
+            .first()
+            .map(|(expected, at)| (expected.as_str(), *at));
+        misplaced(source, what)
+    })?;
+    let term = parse::Parser::new(&tokens).parse(parse::Parser::term);
+    term.map_err(|errors| {
+        let what = errors.first();
+        let what = what.map(|(expected, at)| (expected.as_str(), at.map_or("", |token| token.0)));
+        misplaced(source, what)
+    })
+}
+
+fn misplaced(source: &str, what: Option<(&str, &str)>) -> String {
+    let Some((expected, at)) = what else {
+        return "is no jq filter".to_owned();
+    };
+    match load::span(source, at).start {
+        _ if at.is_empty() => format!("is no jq filter: {expected} is expected at its end"),
+        start => format!("is no jq filter: {expected} is expected at character {}", {
+            source[..start].chars().count() + 1
+        }),
+    }
+}
+
+fn missing(name: &str, kind: &compile::Undefined) -> String {
+    match kind {
+        compile::Undefined::Filter(arity) => format!("`{name}/{arity}`"),
+        _ => format!("`{name}`"),
+    }
+}
+
+/// How long one run may take.
+const TIME: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn makes(filter: &str, value: &str) -> Result<String, String> {
+        Projection::new(filter).unwrap().apply(value)
+    }
+
+    #[test]
+    fn what_is_not_calculated_stays_as_it_is_spelled() {
+        let items = r#"{"items":[{"n":1.50,"z":1},{"n":100000000000000000000000000}]}"#;
+        assert_eq!(
+            makes(".items | map({n})", items).unwrap(),
+            r#"[{"n":1.50},{"n":100000000000000000000000000}]"#
+        );
+        assert_eq!(makes(".", r#"{"b":1,"a":2}"#).unwrap(), r#"{"b":1,"a":2}"#);
+    }
+
+    #[test]
+    fn the_language_is_there() {
+        for (filter, value, made) in [
+            ("[range(5; 0; -2)]", "1", "[5,3,1]"),
+            ("[range(0, 1; 2, 3)]", "1", "[0,1,0,1,2,1,1,2]"),
+            ("[limit(3; repeat(1))]", "1", "[1,1,1]"),
+            ("[(1, 2) * (3, 4)]", "1", "[3,4,6,8]"),
+            ("\"ab\" * 2 + \"c\"", "1", "\"ababc\""),
+            (
+                ".a += 1 | .b *= 2",
+                "{\"a\":1,\"b\":2.5}",
+                "{\"a\":2,\"b\":5.0}",
+            ),
+            (
+                "{a: 1} * {b: 2} + {c: null}",
+                "1",
+                "{\"a\":1,\"b\":2,\"c\":null}",
+            ),
+            (".[] |= . + 1", "[1,2]", "[2,3]"),
+            ("[paths]", "[[1]]", "[[0],[0,0]]"),
+            ("map_values(. * 2) | add", "[1,2]", "6"),
+            (
+                "walk(if type == \"number\" then . + 1 end)",
+                "[1,{\"a\":2}]",
+                "[2,{\"a\":3}]",
+            ),
+            (
+                "del(.. | select(. == null))",
+                "{\"a\":null,\"b\":[1,null]}",
+                "{\"b\":[1]}",
+            ),
+            ("[.. | numbers]", "[1,[2]]", "[1,2]"),
+            ("def f($x): $x + 1; f(2)", "1", "3"),
+            ("fromjson | .a", r#""{\"a\": [1]}""#, "[1]"),
+            ("[.[] | select(test(\"^a\"))]", r#"["ab","b"]"#, r#"["ab"]"#),
+            (". as {a: $x} | $x", r#"{"a":5}"#, "5"),
+            ("\"n: \\(.n)\"", r#"{"n":5}"#, r#""n: 5""#),
+            (
+                "[\"\\(1, 2)-\\(3, 4)\"]",
+                "1",
+                r#"["1-3","1-4","2-3","2-4"]"#,
+            ),
+            ("@json \"n: \\(.n)!\"", r#"{"n":["5"]}"#, r#""n: [\"5\"]!""#),
+            ("\"\"", "1", "\"\""),
+            (
+                "def f: ., (. + 1 | f); [limit(1000; f)] | length",
+                "1",
+                "1000",
+            ),
+        ] {
+            assert_eq!(makes(filter, value).as_deref(), Ok(made), "{filter}");
+        }
+    }
+
+    #[test]
+    fn nothing_runs_without_end() {
+        let endless = "it takes too long";
+        let deep = "it recurses too deep";
+        for (filter, value, why) in [
+            ("def f: f; f", "1", endless),
+            ("[repeat(1)]", "1", endless),
+            ("[range(0; infinite)]", "1", endless),
+            ("until(. < 0; . + 1)", "1", endless),
+            ("\"\\(def f: f; f)\"", "1", endless),
+            ("{a: (def f: f; f)}", "1", endless),
+            (".[def f: f; f]", "[1]", endless),
+            ("def f: 1 + f; f", "1", deep),
+            ("def f: try f catch f; f", "1", deep),
+            ("def f: [f]; f", "1", deep),
+            (
+                "[range(3000)] as $r | [$r[] as $a | $r[] as $b | 1] | length",
+                "1",
+                endless,
+            ),
+            ("[range(3000)] | [.[] + .[]] | length", "1", endless),
+            ("[range(3000)] | [{a: .[], b: .[]}] | length", "1", endless),
+        ] {
+            let error = makes(filter, value).unwrap_err();
+            assert!(error.contains(why), "{filter}: {error}");
+        }
+        // As many as an index says.
+        assert!(makes("null | .[10000000000] = 1", "1").is_err());
+        let nested = format!("\"{}\"", "[".repeat(100_000));
+        assert!(makes("fromjson", &nested).unwrap_err().contains("nested"));
+    }
+
+    #[test]
+    fn one_value_of_json_is_made() {
+        for (filter, why) in [
+            ("empty", "no value"),
+            (".[]", "more than one value"),
+            ("nan", "no JSON"),
+            (".a", "cannot index"),
+            ("\"x\" * 10000000", "too large"),
+            ("10000000000000 * \"x\"", "too large"),
+            ("reduce range(60) as $i (\"x\"; . + .)", "too large"),
+            ("reduce range(60) as $i ([1]; . += .)", "too large"),
+            (
+                "(\"x\" * 8000000) as $x | [$x, $x]",
+                "more than 8388608 bytes",
+            ),
+            (
+                "(\"x\" * 8000000) as $x | [$x, $x] | tojson | length",
+                "too large",
+            ),
+            (
+                "(\"x\" * 8000000) as $x | [$x, $x] | tostring | length",
+                "too large",
+            ),
+            (
+                "(\"x\" * 8000000) as $x | \"\\([$x, $x])\" | length",
+                "too large",
+            ),
+            (
+                "(\"x\" * 8000000) as $x | \"\\($x)\\($x)\" | length",
+                "too large",
+            ),
+            (
+                "(\"x\" * 8000000) as $x | @json \"\\($x)\\($x)\" | length",
+                "too large",
+            ),
+            (
+                "(\"x\" * 8000000) as $x | [$x, $x] | @json | length",
+                "too large",
+            ),
+            (
+                "(\"x\" * 8000000) as $x | [$x, $x] | join(\",\") | length",
+                "too large",
+            ),
+            ("{a: \"x\"} | .a *= 10000000000000", "too large"),
+        ] {
+            let error = makes(filter, "[1,2]").unwrap_err();
+            assert!(error.contains(why), "{filter}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_bad_filter_says_where() {
+        for (filter, why) in [
+            ("", "is no jq filter: "),
+            (".[", "is no jq filter: "),
+            (".a | | .b", "at character 6"),
+            ("foo(1)", "uses `foo/1`, which is not there"),
+            ("$x", "uses `$x`, which is not there"),
+            ("halt", "uses `halt/0`, which is not there"),
+            ("env", "uses `env/0`, which is not there"),
+            ("$ENV.HOME", "uses `$ENV`, which is not there"),
+            ("input", "uses `input/0`, which is not there"),
+            ("debug", "uses `debug/0`, which is not there"),
+            ("import \"x\" as x; .", "is no jq filter: "),
+        ] {
+            let error = Projection::new(filter).unwrap_err();
+            assert!(error.contains(why), "{filter}: {error}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Prompts as the operator has them told.
+
+use mcp_vary::feature::Features;
+use mcp_vary::json::{Json, Members, elements};
+use mcp_vary::predicate::{Predicate, choose_with_condition};
+use mcp_vary::shape::{PromptAlternative, Report, Role, Shaped, prompt_result};
+use mcp_vary_view::{Candidate, Selection};
+
+use super::rule::Called;
+use super::{Failures, Scope, Template};
+
+/// One rule of the operator about prompts.
+#[derive(Debug)]
+pub struct PromptRule {
+    pub prompts: Selection,
+    /// The clients that it is for.
+    pub when: Predicate,
+    pub role: Role,
+    pub description: Option<String>,
+    pub text: Template,
+    pub failures: Failures,
+}
+
+/// The result of `prompts/get` for the prompt that is called `id` where no variant renames it, as `rules` have it told to a client with `features`.
+pub fn told_prompt(
+    rules: &[PromptRule],
+    (id, called): (&str, &Called),
+    result: &str,
+    features: &Features,
+    report: Option<Report<'_>>,
+) -> Shaped {
+    let candidate = Candidate {
+        name: id,
+        own: &called.name,
+        server: &called.server,
+        hints: None,
+    };
+    let about = rules.iter().filter(|rule| rule.prompts.shows(candidate));
+    let about: Vec<_> = about.map(|rule| (rule.when.clone(), rule)).collect();
+    let chosen = choose_with_condition(&about, features).filter(|_| !features.is_empty());
+    let told = chosen.and_then(|(when, rule)| Some((when, rule.tell(called, result)?)));
+    match told {
+        // Under its own condition, which says what decided.
+        Some((when, told)) => prompt_result(result, features, &[(when.clone(), told)], report),
+        None => Shaped::Unchanged,
+    }
+}
+
+impl PromptRule {
+    fn tell(&self, called: &Called, result: &str) -> Option<PromptAlternative> {
+        let text = texts(result);
+        let named = [("prompt", &*called.name), ("server", &*called.server)];
+        let scope = Scope::new(&Json::Null, &text, &called.arguments, &named);
+        let words = self.text.render(&scope);
+        let failed = |why: &String| self.failures.add(&called.server, &called.name, "text", why);
+        let words = words.inspect_err(failed).ok()?;
+        let told = PromptAlternative::new(self.role, &words);
+        Some(match &self.description {
+            Some(description) => told.with_description(description),
+            None => told,
+        })
+    }
+}
+
+/// What the messages say, an empty line between two.
+fn texts(result: &str) -> String {
+    let result = Members::parse(result).unwrap_or_default();
+    let messages = elements(result.get("messages").unwrap_or("[]")).unwrap_or_default();
+    let texts = messages.into_iter().filter_map(|message| {
+        let message = Members::parse(message).ok()?;
+        Members::parse(message.get("content")?)
+            .ok()?
+            .get_str("text")
+    });
+    texts.collect::<Vec<_>>().join("\n\n")
+}

@@ -1,0 +1,132 @@
+//! Resources as the operator has them told.
+
+use mcp_vary::feature::Features;
+use mcp_vary::json::{Json, Members, elements};
+use mcp_vary::predicate::Predicate;
+use mcp_vary::shape::{
+    MediaType, Rendering, Report, Representation, Representations, Shaped, resource_result,
+};
+use mcp_vary_view::{Candidate, Selection, UriMap};
+
+use super::{Failures, Scope, Template};
+
+/// One rule of the operator about resources.
+#[derive(Debug)]
+pub struct ResourceRule {
+    /// The resources that it is about, by URI.
+    pub uris: Selection,
+    /// The clients that it is for, whatever format they ask for; without it those who ask for its format.
+    pub when: Option<Predicate>,
+    pub told: ToldResource,
+    pub failures: Failures,
+}
+
+/// How a resource is told.
+#[derive(Debug)]
+pub enum ToldResource {
+    /// As the server has it.
+    AsServed,
+    Rendered(Rendering),
+    /// In the operator's words.
+    Words(Template, MediaType),
+}
+
+/// The result of `resources/read` of the server called `server`, in which resources are called as in a view, as
+/// `rules` have it told to a client with `features`. Rules are about the server's own URIs.
+pub fn told_resource(
+    rules: &[ResourceRule],
+    (server, uris): (&str, &UriMap),
+    result: &str,
+    features: &Features,
+    report: Option<Report<'_>>,
+) -> Shaped {
+    if features.is_empty() {
+        return Shaped::Unchanged;
+    }
+    let known = representations(rules, (server, uris), result);
+    let of = |uri: &str| {
+        let mut known = known.iter();
+        known.find(|(known, _)| known == uri).map(|(_, all)| all)
+    };
+    resource_result(result, features, of, report)
+}
+
+/// Whether one of `rules` is about the resource that the server calls `own`.
+pub fn are_about(rules: &[ResourceRule], server: &str, own: &str) -> bool {
+    let candidate = Candidate {
+        name: own,
+        own,
+        server,
+        hints: None,
+    };
+    let mut rules = rules.iter();
+    rules.any(|rule| rule.uris.shows_resource(candidate))
+}
+
+/// Whether one of `rules` is about one of the contents of the server's result.
+pub fn are_about_contents(rules: &[ResourceRule], server: &str, result: &str) -> bool {
+    let result = Members::parse(result).unwrap_or_default();
+    let contents = elements(result.get("contents").unwrap_or("[]")).unwrap_or_default();
+    contents.into_iter().any(|content| {
+        let content = Members::parse(content).unwrap_or_default();
+        let uri = content.get_str("uri");
+        uri.is_some_and(|uri| are_about(rules, server, &uri))
+    })
+}
+
+/// What there is of each of the contents.
+fn representations(
+    rules: &[ResourceRule],
+    (server, uris): (&str, &UriMap),
+    result: &str,
+) -> Vec<(String, Representations)> {
+    let result = Members::parse(result).unwrap_or_default();
+    let contents = result.get("contents").unwrap_or("[]");
+    let contents = elements(contents).unwrap_or_default();
+    let known = contents.into_iter().filter_map(|content| {
+        let content = Members::parse(content).ok()?;
+        let (uri, text) = (content.get_str("uri")?, content.get_str("text")?);
+        let own = uris.own(&uri).unwrap_or_else(|| uri.as_str().into());
+        let candidate = Candidate {
+            name: &own,
+            own: &own,
+            server,
+            hints: None,
+        };
+        let mut all = Representations::default();
+        for rule in rules
+            .iter()
+            .filter(|rule| rule.uris.shows_resource(candidate))
+        {
+            if let Some(one) = rule.representation(&uri, &text, server) {
+                all = match &rule.when {
+                    Some(when) => all.with_under(when.clone(), one),
+                    // Of two in one format the first counts.
+                    None => all.clone().with(one).unwrap_or(all),
+                };
+            }
+        }
+        Some((uri, all))
+    });
+    known.collect()
+}
+
+impl ResourceRule {
+    fn representation(&self, uri: &str, text: &str, server: &str) -> Option<Representation> {
+        match &self.told {
+            ToldResource::AsServed => Some(Representation::AsServed),
+            ToldResource::Rendered(rendering) => Some(Representation::Rendered(*rendering)),
+            ToldResource::Words(template, media_type) => {
+                let value = Json::parse(text).unwrap_or(Json::Null);
+                let scope = Scope::new(&value, text, "{}", &[("uri", uri), ("server", server)]);
+                let words = template.render(&scope);
+                let words =
+                    words.inspect_err(|why| self.failures.add(server, uri, "template", why));
+                Some(Representation::Text {
+                    media_type: media_type.clone(),
+                    text: words.ok()?,
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! Results that were told in fewer words, kept whole for a while so that their clients can read the rest.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use mcp_vary::json::{Json, Members, string};
+use mcp_vary::render::{Index, Part, PartError};
+use mcp_vary_base::environment::Outside;
+use mcp_vary_wire::client_id::ClientId;
+
+/// What the URI of every kept result begins with.
+const PREFIX: &str = "vary://result/";
+/// Random bytes of an id: nobody guesses one.
+const ID: usize = 16;
+
+/// The results that are kept.
+///
+/// # Properties
+///
+/// Who knows an id and is the client that got it reads the whole value, part by part, until its time is over
+/// or newer results need the room. All of them together, with what it takes to find their parts, have at most as
+/// many bytes as is said, and one at most a quarter of that. Whoever reads all parts of an array, object or text
+/// one after the other has it looked through once.
+pub struct Kept {
+    room: usize,
+    time: Duration,
+    outside: Outside,
+    all: Mutex<All>,
+}
+
+#[derive(Default)]
+struct All {
+    by_id: BTreeMap<Arc<str>, Whole>,
+    /// From the oldest on.
+    ids: BTreeMap<u64, Arc<str>>,
+    bytes: usize,
+    count: u64,
+}
+
+struct Whole {
+    json: Arc<str>,
+    /// Where the parts stand of what was read last.
+    index: Option<Arc<Index>>,
+    owner: Owner,
+    number: u64,
+    /// In seconds since 1970.
+    until: u64,
+}
+
+impl Whole {
+    fn bytes(&self) -> usize {
+        self.json.len() + self.index.as_ref().map_or(0, |index| index.bytes())
+    }
+}
+
+/// Whose a result is.
+#[derive(Clone, Debug)]
+pub struct Owner {
+    /// The client that alone may read it; whoever knows the URI may without.
+    pub client: Option<ClientId>,
+    /// The tool that made it.
+    pub tool: OwnTool,
+}
+
+/// What a server calls a tool, and what that server is called.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct OwnTool {
+    pub server: Arc<str>,
+    pub own: Arc<str>,
+}
+
+/// A part of a result.
+#[derive(Debug)]
+pub struct Rest {
+    uri: String,
+    media_type: &'static str,
+    /// As JSON, or the text itself.
+    pub text: String,
+    /// The URI of the part after it, and what is said of that.
+    pub next: Option<(String, String)>,
+}
+
+impl Rest {
+    /// The result of `resources/read`: the part, and the next one where there is more, which says how much.
+    pub fn contents(&self) -> String {
+        let mut contents = vec![content(&self.uri, self.media_type, &self.text)];
+        if let Some((next, told)) = &self.next {
+            contents.push(content(next, "text/plain", told));
+        }
+        format!(r#"{{"contents":[{}]}}"#, contents.join(","))
+    }
+}
+
+/// Why nothing is read.
+#[derive(Debug)]
+pub enum Unread {
+    /// There is no such result, or it is another client's.
+    Unknown,
+    Part(PartError),
+}
+
+/// Without what servers said.
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = self.lock();
+        f.debug_struct("Kept")
+            .field("results", &all.by_id.len())
+            .field("bytes", &all.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Kept {
+    pub fn new(room: usize, time: Duration, outside: Outside) -> Self {
+        Self {
+            room,
+            time,
+            outside,
+            all: Mutex::default(),
+        }
+    }
+
+    /// Whether `uri` is that of a kept result.
+    pub fn is_uri(uri: &str) -> bool {
+        uri.starts_with(PREFIX)
+    }
+
+    /// A URI for a result of `bytes`; none when it would not be kept.
+    pub fn uri(&self, bytes: usize) -> Option<String> {
+        if bytes > self.room / 4 {
+            return None;
+        }
+        let mut random = [0; ID];
+        (self.outside.random)(&mut random);
+        let mut uri = String::with_capacity(PREFIX.len() + 2 * ID);
+        uri.push_str(PREFIX);
+        let digits = random.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+        uri.extend(digits.map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])));
+        Some(uri)
+    }
+
+    /// The URI of a result by its id, or by a URI of it.
+    pub fn uri_of(id: &str) -> String {
+        let id = id.trim();
+        match Self::is_uri(id) {
+            true => id.to_owned(),
+            false => format!("{PREFIX}{id}"),
+        }
+    }
+
+    /// Keeps `json` as `uri`.
+    pub fn keep(&self, uri: &str, json: String, owner: Owner) {
+        let Some(id) = uri.strip_prefix(PREFIX) else {
+            return;
+        };
+        let now = (self.outside.now)();
+        let mut all = self.lock();
+        all.forget(now, self.room.saturating_sub(json.len()));
+        let id: Arc<str> = id.into();
+        let number = all.count;
+        all.count += 1;
+        all.bytes += json.len();
+        all.ids.insert(number, Arc::clone(&id));
+        let whole = Whole {
+            json: json.into(),
+            index: None,
+            owner,
+            number,
+            until: now.saturating_add(self.time.as_secs()),
+        };
+        all.by_id.insert(id, whole);
+    }
+
+    /// The tool that made what `client` reads as `uri`.
+    pub fn tool(&self, uri: &str, client: ClientId) -> Option<OwnTool> {
+        let (id, _) = split(uri);
+        self.whole(id, client, |whole| whole.owner.tool.clone())
+    }
+
+    /// The part that `uri` asks for, asked by `client`.
+    pub fn read(&self, uri: &str, client: ClientId) -> Result<Rest, Unread> {
+        let (id, query) = split(uri);
+        let known = |whole: &Whole| (Arc::clone(&whole.json), whole.index.clone());
+        let (json, index) = self.whole(id, client, known).ok_or(Unread::Unknown)?;
+        let part = Part::parse(query).map_err(Unread::Part)?;
+        let known = index.filter(|index| index.pointer() == part.pointer);
+        let index = match known {
+            Some(index) => index,
+            None => {
+                let index = Arc::new(Index::of(&json, &part.pointer).map_err(Unread::Part)?);
+                self.index(id, &json, Arc::clone(&index));
+                index
+            }
+        };
+        let page = index.page(&json, &part).map_err(Unread::Part)?;
+        let (media_type, text) = match page.value {
+            Json::String(text) => ("text/plain", text.into_owned()),
+            value => ("application/json", value.to_json()),
+        };
+        let next = page.next.map(|next| {
+            let mut following = part.clone().from(next);
+            following.limit = part.limit;
+            let following = format!("{PREFIX}{id}?{}", following.to_query());
+            let (from, total) = (page.offset, page.total);
+            let told = format!("{from} to {next} of {total}; the next part: {following}");
+            (following, told)
+        });
+        Ok(Rest {
+            uri: uri.to_owned(),
+            media_type,
+            text,
+            next,
+        })
+    }
+
+    /// Keeps where the parts of `json` stand, which is kept as `id`.
+    fn index(&self, id: &str, json: &Arc<str>, index: Arc<Index>) {
+        let now = (self.outside.now)();
+        let mut all = self.lock();
+        let whole = all.by_id.get_mut(id);
+        let Some(whole) = whole.filter(|whole| Arc::ptr_eq(&whole.json, json)) else {
+            return;
+        };
+        let before = whole.bytes();
+        whole.index = Some(index);
+        let after = whole.bytes();
+        all.bytes = all.bytes - before + after;
+        all.forget(now, self.room);
+    }
+
+    /// What `see` says of the result of this id, if `client` may read it.
+    fn whole<T>(&self, id: &str, client: ClientId, see: impl Fn(&Whole) -> T) -> Option<T> {
+        let now = (self.outside.now)();
+        let all = self.lock();
+        let whole = all.by_id.get(id).filter(|whole| whole.until > now)?;
+        let may = whole.owner.client.is_none_or(|owner| owner == client);
+        may.then(|| see(whole))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, All> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl All {
+    /// Forgets what is over, and the oldest until the others have at most `room` bytes.
+    fn forget(&mut self, now: u64, room: usize) {
+        while let Some((number, id)) = self.ids.first_key_value() {
+            let whole = self.by_id.get(id);
+            let is_over = whole.is_none_or(|whole| whole.until <= now);
+            if !is_over && self.bytes <= room {
+                break;
+            }
+            let (number, id) = (*number, Arc::clone(id));
+            self.ids.remove(&number);
+            if let Some(whole) = self.by_id.remove(&id).filter(|it| it.number == number) {
+                self.bytes -= whole.bytes();
+            }
+        }
+    }
+}
+
+/// The id and the query of a URI.
+fn split(uri: &str) -> (&str, &str) {
+    let rest = uri.strip_prefix(PREFIX).unwrap_or_default();
+    rest.split_once('?').unwrap_or((rest, ""))
+}
+
+fn content(uri: &str, media_type: &str, text: &str) -> String {
+    let mut content = Members::default();
+    content.set("uri", string(uri));
+    content.set("mimeType", string(media_type));
+    content.set("text", string(text));
+    content.to_json()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    static NOW: AtomicU64 = AtomicU64::new(1_000);
+
+    fn kept(room: usize, now: fn() -> u64) -> Kept {
+        let random = |bytes: &mut [u8]| getrandom::fill(bytes).unwrap();
+        Kept::new(room, Duration::from_secs(60), Outside::new(now, random))
+    }
+
+    fn keep(kept: &Kept, json: &str, client: Option<ClientId>) -> String {
+        let uri = kept.uri(json.len()).unwrap();
+        let tool = OwnTool {
+            server: "a".into(),
+            own: "b".into(),
+        };
+        kept.keep(&uri, json.to_owned(), Owner { client, tool });
+        uri
+    }
+
+    fn contents(kept: &Kept, uri: &str) -> String {
+        kept.read(uri, 1).unwrap().contents()
+    }
+
+    #[test]
+    fn an_index_takes_room() {
+        let kept = kept(1 << 20, || 0);
+        let rows = format!("[{}]", vec!["1"; 50_000].join(","));
+        let uri = keep(&kept, &rows, None);
+        assert_eq!(kept.lock().bytes, rows.len());
+        for query in ["", "?offset=100", "?offset=0&limit=5"] {
+            contents(&kept, &format!("{uri}{query}"));
+        }
+        let index = Index::of(&rows, "").unwrap().bytes();
+        assert_eq!(kept.lock().bytes, rows.len() + index);
+        contents(&kept, &format!("{uri}?pointer=/7"));
+        let index = Index::of(&rows, "/7").unwrap().bytes();
+        assert_eq!(kept.lock().bytes, rows.len() + index, "one at a time");
+        kept.lock().forget(u64::MAX, 0);
+        assert_eq!(kept.lock().bytes, 0);
+    }
+
+    #[test]
+    fn a_result_is_read_in_parts_that_lead_to_each_other() {
+        let kept = kept(1 << 20, || 0);
+        let uri = keep(&kept, r#"{"rows":[{"n":1.0},{"n":2},{"n":3}]}"#, None);
+        let first = contents(&kept, &format!("{uri}?pointer=/rows&limit=2"));
+        assert_eq!(
+            first,
+            format!(
+                "{{\"contents\":[{{\"uri\":\"{uri}?pointer=/rows&limit=2\",\"mimeType\":\"application/json\",\
+                 \"text\":\"[{{\\\"n\\\":1.0}},{{\\\"n\\\":2}}]\"}},\
+                 {{\"uri\":\"{uri}?pointer=/rows&offset=2&limit=2\",\"mimeType\":\"text/plain\",\
+                 \"text\":\"0 to 2 of 3; the next part: {uri}?pointer=/rows&offset=2&limit=2\"}}]}}"
+            )
+        );
+        let last = contents(&kept, &format!("{uri}?pointer=/rows&offset=2&limit=2"));
+        assert!(
+            last.contains(r#"[{\"n\":3}]"#) && !last.contains("next part"),
+            "{last}"
+        );
+    }
+
+    #[test]
+    fn a_text_is_read_as_text() {
+        let kept = kept(1 << 20, || 0);
+        let uri = keep(&kept, r#""two words""#, None);
+        let read = contents(&kept, &uri);
+        assert!(
+            read.contains(r#""mimeType":"text/plain","text":"two words""#),
+            "{read}"
+        );
+    }
+
+    #[test]
+    fn nobody_else_reads_what_belongs_to_a_client() {
+        let kept = kept(1 << 20, || 0);
+        let uri = keep(&kept, "[1]", Some(7));
+        assert!(kept.read(&uri, 7).is_ok());
+        assert!(matches!(kept.read(&uri, 8), Err(Unread::Unknown)));
+        assert!(matches!(
+            kept.read("vary://result/0", 7),
+            Err(Unread::Unknown)
+        ));
+        let bad = kept.read(&format!("{uri}?limit=x"), 7);
+        assert!(matches!(bad, Err(Unread::Part(_))));
+        // Whether a part is well-formed is nobody's business who may not read it.
+        let bad = kept.read(&format!("{uri}?limit=x"), 8);
+        assert!(matches!(bad, Err(Unread::Unknown)));
+    }
+
+    #[test]
+    fn the_oldest_goes_when_there_is_no_room() {
+        let kept = kept(40, || 0);
+        assert_eq!(kept.uri(11), None, "one takes no more than a quarter");
+        let all: Vec<_> = (0..5).map(|_| keep(&kept, "[11111111]", None)).collect();
+        assert!(kept.read(&all[0], 1).is_err());
+        assert!(all[1..].iter().all(|uri| kept.read(uri, 1).is_ok()));
+    }
+
+    #[test]
+    fn its_time_is_over_some_day() {
+        let kept = kept(1 << 20, || NOW.load(Ordering::Relaxed));
+        let uri = keep(&kept, "[1]", None);
+        NOW.fetch_add(59, Ordering::Relaxed);
+        assert!(kept.read(&uri, 1).is_ok());
+        NOW.fetch_add(1, Ordering::Relaxed);
+        assert!(kept.read(&uri, 1).is_err());
+        keep(&kept, "[2]", None);
+        assert_eq!(kept.lock().by_id.len(), 1, "what is over is forgotten");
+    }
+}

@@ -1,0 +1,206 @@
+//! Which tools' results are told otherwise, to whom, and how.
+
+use std::sync::Arc;
+
+use mcp_vary::feature::{Features, Format, Verbosity};
+use mcp_vary::json::Json;
+use mcp_vary::predicate::{Predicate, choose};
+use mcp_vary::shape::{Alternative, Bounds, Said};
+use mcp_vary_view::{Candidate, Selection};
+
+use super::{Failures, Projection, Scope, Template};
+
+/// One rule of the operator.
+#[derive(Debug)]
+pub struct ResultRule {
+    /// The tools that it is about.
+    pub tools: Selection,
+    /// The clients that it is for.
+    pub when: Predicate,
+    /// Whether it is for clients, too, that declared nothing.
+    pub everyone: bool,
+    pub recipe: Arc<Recipe>,
+}
+
+/// How a result is told.
+#[derive(Debug, Default)]
+pub struct Recipe {
+    pub projection: Option<Projection>,
+    pub markdown: Option<Template>,
+    pub text: Option<Template>,
+    /// One reasoning hint each, for clients that sample.
+    pub hints: Vec<Template>,
+    pub hints_under: Option<String>,
+    /// How much of it anybody gets.
+    pub bounds: Bounds,
+    /// The verbosity that its condition asks for.
+    pub verbosity: Option<Verbosity>,
+    /// How often it failed.
+    pub failures: Failures,
+}
+
+/// What was called.
+#[derive(Clone, Debug)]
+pub struct Called {
+    /// The server's own name of the tool or prompt.
+    pub name: Arc<str>,
+    pub server: Arc<str>,
+    /// As the server got them.
+    pub arguments: String,
+}
+
+/// A result as a recipe has it told.
+#[derive(Debug)]
+pub struct Told {
+    pub alternative: Alternative,
+    /// The value that it says.
+    pub value: Option<String>,
+    /// What a template makes of that.
+    pub words: Option<String>,
+    /// The text that the server wrote.
+    text: String,
+}
+
+/// What the rules say of one tool.
+#[derive(Debug)]
+pub struct ToolResults {
+    /// For clients that declared something.
+    negotiated: Vec<(Predicate, Arc<Recipe>)>,
+    /// For those that did not.
+    others: Vec<(Predicate, Arc<Recipe>)>,
+}
+
+impl ToolResults {
+    /// What `rules` say of the tool; none when that is nothing.
+    pub fn new(rules: &[ResultRule], tool: Candidate<'_>) -> Option<Arc<Self>> {
+        let about = rules.iter().filter(|rule| rule.tools.shows(tool));
+        let of = |rule: &ResultRule| (rule.when.clone(), Arc::clone(&rule.recipe));
+        let negotiated: Vec<_> = about.clone().map(of).collect();
+        let others = about.filter(|rule| rule.everyone).map(of).collect();
+        (!negotiated.is_empty()).then(|| Arc::new(Self { negotiated, others }))
+    }
+
+    /// How the tool's results are told to a client with `features`.
+    pub fn choose(&self, features: Option<&Features>) -> Option<Arc<Recipe>> {
+        let chosen = match features.filter(|features| !features.is_empty()) {
+            Some(features) => choose(&self.negotiated, features),
+            None => choose(&self.others, &Features::default()),
+        };
+        chosen.map(Arc::clone)
+    }
+}
+
+impl Recipe {
+    /// How `result` is told; none for what is never told otherwise, and when the recipe fails, which is
+    /// logged and counted: the operator's slip takes nothing away from the client.
+    pub fn told(
+        &self,
+        result: &str,
+        lift: bool,
+        called: &Called,
+        features: &Features,
+    ) -> Option<Told> {
+        let said = Said::read(result, lift)?;
+        match self.tell(&said, called, features) {
+            Ok(told) => Some(told),
+            Err((part, why)) => {
+                let Called { name, server, .. } = called;
+                self.failures.add(server, name, part, &why);
+                None
+            }
+        }
+    }
+
+    fn tell(
+        &self,
+        said: &Said,
+        called: &Called,
+        features: &Features,
+    ) -> Result<Told, (&'static str, String)> {
+        let mut told = Alternative::default();
+        let mut value = said.value.clone();
+        if let (Some(projection), Some(own)) = (&self.projection, &said.value) {
+            let projected = projection.apply(own).map_err(|why| ("project", why))?;
+            told = told.with_value(projected.as_str());
+            value = Some(projected);
+        }
+        let mut words = None;
+        let hints: &[Template] = if features.sampling() {
+            &self.hints
+        } else {
+            &[]
+        };
+        let (markdown, text) = self.words(features);
+        if markdown.is_some() || text.is_some() || !hints.is_empty() {
+            let value = value.as_deref().unwrap_or("null");
+            let value = Json::parse(value).map_err(|error| ("project", error.to_string()))?;
+            let scope = scope(&value, &said.text, called);
+            if let Some(template) = markdown {
+                let said = template.render(&scope).map_err(|why| ("markdown", why))?;
+                words = Some(said.clone());
+                told = told.with_markdown(said);
+            }
+            if let Some(template) = text {
+                let said = template.render(&scope).map_err(|why| ("text", why))?;
+                words = Some(said.clone());
+                told = told.with_text(said);
+            }
+            for template in hints {
+                let hint = template.render(&scope).map_err(|why| ("hints", why))?;
+                // A template that has nothing to say of this value says so.
+                if !hint.trim().is_empty() {
+                    told = told.with_hint(hint);
+                }
+            }
+        }
+        if let Some(verbosity) = self.verbosity {
+            told = told.with_verbosity(verbosity);
+        }
+        if let Some(property) = &self.hints_under {
+            told = told.with_hints_under(property);
+        }
+        Ok(Told {
+            alternative: told,
+            value,
+            words,
+            text: said.text.clone(),
+        })
+    }
+
+    /// Another value in the words of `told`; none where they fail.
+    pub fn say(
+        &self,
+        value: &Json<'_>,
+        told: &Told,
+        called: &Called,
+        features: &Features,
+    ) -> Option<String> {
+        let (markdown, text) = self.words(features);
+        let (part, template) = match (markdown, text) {
+            (Some(markdown), _) => ("markdown", markdown),
+            (None, text) => ("text", text?),
+        };
+        let said = template.render(&scope(value, &told.text, called));
+        let said = said.inspect_err(|why| {
+            self.failures.add(&called.server, &called.name, part, why);
+        });
+        said.ok()
+    }
+
+    /// The templates for the format that the client reads.
+    fn words(&self, features: &Features) -> (Option<&Template>, Option<&Template>) {
+        match features.choose_format(&Format::ALL) {
+            Some(Format::Json) => (None, None),
+            Some(Format::Text) => (None, self.text.as_ref()),
+            _ => match &self.markdown {
+                Some(markdown) => (Some(markdown), None),
+                None => (None, self.text.as_ref()),
+            },
+        }
+    }
+}
+
+fn scope(value: &Json<'_>, text: &str, called: &Called) -> Scope {
+    let named = [("tool", &*called.name), ("server", &*called.server)];
+    Scope::new(value, text, &called.arguments, &named)
+}

@@ -1,0 +1,31 @@
+//! The operator's rules for results, resources and prompts.
+
+use std::sync::Arc;
+
+use mcp_vary::feature::Features;
+use mcp_vary::shape::Bounds;
+
+use crate::PromptRule;
+use crate::ResourceRule;
+use crate::ResultRule;
+
+/// How results of tools are told: the rules of a configuration's section `results`.
+#[derive(Clone, Debug, Default)]
+pub struct ResultRules(pub Arc<[ResultRule]>);
+
+impl ResultRules {
+    /// Whether clients with `features` may get less of a result than there is to read.
+    pub fn cut_for(&self, features: Option<&Features>) -> bool {
+        let negotiates = features.is_some_and(|features| !features.is_empty());
+        let mut rules = self.0.iter();
+        rules.any(|rule| rule.recipe.bounds != Bounds::default() && (negotiates || rule.everyone))
+    }
+}
+
+/// How prompts are told: the rules of a configuration's section `prompts`.
+#[derive(Clone, Debug, Default)]
+pub struct PromptRules(pub Arc<[PromptRule]>);
+
+/// How resources are told: the rules of a configuration's section `resources`.
+#[derive(Clone, Debug, Default)]
+pub struct ResourceRules(pub Arc<[ResourceRule]>);

@@ -1,0 +1,401 @@
+//! Templates: a value in the operator's words.
+
+mod filters;
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use indexmap::IndexMap;
+use mcp_vary::json::Json;
+use mcp_vary::render;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{
+    AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value, escape_formatter,
+};
+
+use super::LARGEST;
+
+/// A template of Jinja's language that makes a text of a value.
+///
+/// Strict: a name that nothing stands for is an error. It reads nothing but what it is given, runs for so
+/// many steps, and makes a text of so many bytes. Nor do its filters and the parts of it that are not written yet make
+/// more. What its operators make is bounded by the language alone, at 100 MB for `*`: templates that use them run one
+/// at a time.
+#[derive(Clone)]
+pub struct Template {
+    environment: Arc<Environment<'static>>,
+    /// Whether an operator may make a long text.
+    has_operators: bool,
+}
+
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Template").finish_non_exhaustive()
+    }
+}
+
+/// What a template can name.
+///
+/// | name | |
+/// |---|---|
+/// | `value` | the value |
+/// | the keys of `value` | its members, where it is an object |
+/// | `text` | the text that the server wrote |
+/// | `arguments` | what the tool was called with |
+/// | `tool`, `prompt`, `uri`, `server` | what it is about, and whose it is |
+#[derive(Debug)]
+pub struct Scope {
+    names: Value,
+}
+
+impl Scope {
+    pub fn new(
+        value: &Json<'_>,
+        text: &str,
+        arguments: &str,
+        named: &[(&'static str, &str)],
+    ) -> Self {
+        let mut names = members(value.as_object().unwrap_or_default());
+        // The same members under both names: their values are shared.
+        let whole = match value {
+            Json::Object(_) => Value::from_object(names.clone()),
+            other => known(other),
+        };
+        let arguments = Json::parse(arguments).map_or(Value::UNDEFINED, |it| known(&it));
+        // What is ours wins over members of the same name.
+        names.insert("text".into(), Value::from(text));
+        names.insert("arguments".into(), arguments);
+        for (name, what) in named {
+            names.insert((*name).into(), Value::from(*what));
+        }
+        names.insert("value".into(), whole);
+        Self {
+            names: Value::from_object(names),
+        }
+    }
+}
+
+impl Template {
+    /// Reads a template.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, as the rest of a sentence about it.
+    pub fn new(source: &str) -> Result<Self, String> {
+        let mut environment = Environment::new();
+        environment.set_auto_escape_callback(|_| AutoEscape::None);
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        // A line that holds a block alone leaves no line.
+        let mut syntax = SyntaxConfig::builder();
+        let syntax = syntax.trim_blocks(true).lstrip_blocks(true).build();
+        environment.set_syntax(syntax.map_err(|error| told(&error))?);
+        environment.set_fuel(Some(FUEL));
+        environment.set_recursion_limit(RECURSION);
+        environment.add_filter("cell", |text: String| cell(&text));
+        environment.add_filter("markdown", |value: Value| {
+            rendered(&value, render::markdown)
+        });
+        environment.add_filter("plain", |value: Value| rendered(&value, render::text));
+        filters::bound(&mut environment);
+        environment.set_formatter(|out, state, value| {
+            let more = value.as_str().map_or(0, str::len);
+            let made = MADE.get().saturating_add(more);
+            MADE.set(made);
+            if made > MOST_MADE {
+                let why = format!("it makes a text of more than {LARGEST} bytes");
+                return Err(Error::new(ErrorKind::InvalidOperation, why));
+            }
+            escape_formatter(out, state, value)
+        });
+        let added = environment.add_template_owned(NAME, source.to_owned());
+        added.map_err(|error| format!("is no template: {}", told(&error)))?;
+        Ok(Self {
+            environment: Arc::new(environment),
+            has_operators: has_operators(source),
+        })
+    }
+
+    /// The text that the template makes.
+    ///
+    /// # Errors
+    ///
+    /// Why it makes none. It may show a part of the value: it is for the operator.
+    pub fn render(&self, scope: &Scope) -> Result<String, String> {
+        let template = self.environment.get_template(NAME);
+        let template = template.map_err(|error| told(&error))?;
+        let _turn = self.has_operators.then(|| {
+            let turn = ONE_AT_A_TIME.lock();
+            turn.unwrap_or_else(PoisonError::into_inner)
+        });
+        MADE.set(0);
+        let mut text = Text::default();
+        let rendered = template.render_captured_to(scope.names.clone(), &mut text);
+        match rendered {
+            _ if text.is_full => Err(format!("it makes a text of more than {LARGEST} bytes")),
+            Err(error) => Err(told(&error)),
+            Ok(_) => {
+                let text = String::from_utf8(text.bytes).map_err(|error| error.to_string())?;
+                Ok(text.trim_end().to_owned())
+            }
+        }
+    }
+}
+
+/// Whether a tag of the template holds what may join or repeat texts.
+fn has_operators(source: &str) -> bool {
+    let mut rest = source;
+    while let Some((_, tag)) = rest.split_once('{') {
+        rest = tag;
+        if !tag.starts_with(['{', '%']) {
+            continue;
+        }
+        let ends = ["}}", "%}"].map(|end| tag.find(end).unwrap_or(tag.len()));
+        let inside = &tag[1..ends[0].min(ends[1]).max(1)];
+        // Where a tag with braces of its own ends takes more to know.
+        let inside = if inside.contains('{') { tag } else { inside };
+        if inside.contains(['*', '+', '~']) {
+            return true;
+        }
+    }
+    false
+}
+
+/// Held by templates that may make a long text in one step.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    /// How many bytes of texts the template that is rendered on this thread has written so far, be it into a variable.
+    static MADE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// What a template may write on its way to its text.
+const MOST_MADE: usize = 2 * LARGEST;
+
+/// What is made, as long as there is room.
+#[derive(Default)]
+struct Text {
+    bytes: Vec<u8>,
+    is_full: bool,
+}
+
+impl io::Write for Text {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + bytes.len() > LARGEST {
+            self.is_full = true;
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What went wrong, and in which line.
+fn told(error: &Error) -> String {
+    let what = match error.detail() {
+        Some(detail) => detail.to_owned(),
+        None => match error.kind() {
+            ErrorKind::OutOfFuel => "it takes too long".to_owned(),
+            kind => kind.to_string(),
+        },
+    };
+    match error.line() {
+        Some(line) => format!("{what} (line {line})"),
+        None => what,
+    }
+}
+
+/// The text as one cell of a table: on one line, its bars no borders.
+fn cell(text: &str) -> String {
+    let words: Vec<_> = text.split_whitespace().collect();
+    words.join(" ").replace('\\', "\\\\").replace('|', "\\|")
+}
+
+/// The value as the gateway itself tells it.
+fn rendered(value: &Value, render: fn(&Json<'_>) -> String) -> Result<String, Error> {
+    let json = serde_json::to_string(value);
+    let json = json.map_err(|error| Error::new(ErrorKind::InvalidOperation, error.to_string()))?;
+    let json = Json::parse(&json);
+    let json = json.map_err(|error| Error::new(ErrorKind::InvalidOperation, error.to_string()))?;
+    Ok(render(&json))
+}
+
+/// The value as templates know it. A number that is none of theirs stays the text that it was.
+fn known(value: &Json<'_>) -> Value {
+    match value {
+        Json::Null => Value::from(()),
+        Json::Bool(is) => Value::from(*is),
+        Json::Number(number) => known_number(number),
+        Json::String(text) => Value::from(text.as_ref()),
+        Json::Array(values) => values.iter().map(known).collect(),
+        Json::Object(object) => Value::from_object(members(object)),
+    }
+}
+
+fn members(object: &[(Cow<'_, str>, Json<'_>)]) -> IndexMap<Value, Value> {
+    let members = object.iter();
+    members
+        .map(|(key, value)| (Value::from(key.as_ref()), known(value)))
+        .collect()
+}
+
+fn known_number(number: &str) -> Value {
+    if let Ok(number) = number.parse::<i64>() {
+        return Value::from(number);
+    }
+    match number.parse::<f64>() {
+        Ok(known) if Value::from(known).to_string() == *number => Value::from(known),
+        _ => Value::from(number),
+    }
+}
+
+const NAME: &str = "template";
+/// How many steps one text may take: a row of a table takes about ten.
+const FUEL: u64 = 1_000_000;
+const RECURSION: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope(value: &str) -> Scope {
+        let value = Json::parse(value).unwrap();
+        let named = [("tool", "weather"), ("server", "met")];
+        Scope::new(&value, "as written", r#"{"city":"Bern"}"#, &named)
+    }
+
+    #[track_caller]
+    fn made(template: &str, value: &str) -> Result<String, String> {
+        Template::new(template).unwrap().render(&scope(value))
+    }
+
+    #[test]
+    fn a_template_names_members_and_all_that_is_known() {
+        let template = "{{ tool }} of {{ server }}: {{ temp }} °C in {{ arguments.city }}, {{ value.temp }}, {{ text }}";
+        assert_eq!(
+            made(template, r#"{"temp": 8.0}"#).unwrap(),
+            "weather of met: 8.0 °C in Bern, 8.0, as written"
+        );
+    }
+
+    #[test]
+    fn a_block_leaves_no_empty_line() {
+        let template =
+            "| n |\n|---|\n{% for row in rows %}\n| {{ row.n | cell }} |\n{% endfor %}\nend";
+        let value = r#"{"rows":[{"n":"a|b"},{"n":"c\nd"}]}"#;
+        assert_eq!(
+            made(template, value).unwrap(),
+            "| n |\n|---|\n| a\\|b |\n| c d |\nend"
+        );
+    }
+
+    #[test]
+    fn numbers_are_said_as_they_are_spelled() {
+        let value = r#"[1, 8.0, 1.50, 12345678901234567890123, 1e3]"#;
+        assert_eq!(
+            made("{{ value | join(' ') }}", value).unwrap(),
+            "1 8.0 1.50 12345678901234567890123 1e3"
+        );
+    }
+
+    #[test]
+    fn the_gateways_own_renderings_are_at_hand() {
+        assert_eq!(
+            made("{{ value | markdown }}", r#"{"a":1}"#).unwrap(),
+            "- **a**: 1"
+        );
+    }
+
+    #[test]
+    fn what_goes_wrong_says_what_and_where() {
+        for (template, why) in [
+            ("a\n{{ nothing }}", "line 2"),
+            (
+                "{% for i in range(100000) %}{% for j in range(1000) %}{% endfor %}{% endfor %}",
+                "too long",
+            ),
+            (
+                "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+                "recursion",
+            ),
+            (
+                "{% for i in range(100000) %}{{ 'x' * 10000 }}{% endfor %}",
+                "bytes",
+            ),
+        ] {
+            let error = made(template, "{}").unwrap_err();
+            assert!(error.contains(why), "{template}: {error}");
+        }
+        let error = Template::new("a\n{% if %}").unwrap_err();
+        assert!(
+            error.starts_with("is no template: ") && error.ends_with("(line 2)"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn filters_make_no_more_than_a_template_may() {
+        let text = format!(r#"{{"t":"{}"}}"#, "x\\n".repeat(1 << 20));
+        for template in [
+            "{{ t | replace('x', 'twenty or so letters') | length }}",
+            "{{ t | replace('', 'twenty or so letters') | length }}",
+            "{{ t | list | length }}",
+            "{{ [t, t, t, t, t] | join('') | length }}",
+            "{{ range(90000) | join('a hundred letters, or as many as it takes to make it too long for a template, which are these') | length }}",
+            "{{ t | indent(100) | length }}",
+            "{{ t | indent(width=100) | length }}",
+            "{{ '%100000000d' | format(1) | length }}",
+            "{{ '%*d' | format(100000000, 1) | length }}",
+            "{{ '%s%s%s%s%s' | format(t, t, t, t, t) | length }}",
+            "{{ range(10000) | list | tojson(indent=1000) | length }}",
+            "{{ [1] | batch(100000000, 0) | list | length }}",
+            "{% set a %}{% for i in range(100) %}{{ t }}{% endfor %}{% endset %}{{ a | length }}",
+        ] {
+            let error = made(template, &text).unwrap_err();
+            assert!(error.contains("bytes"), "{template}: {error}");
+        }
+        for (template, expected) in [
+            ("{{ 'a,b' | replace(',', ';') }}", "a;b"),
+            ("{{ ['a', 1] | join(', ') }}", "a, 1"),
+            ("{{ 'a\\nb' | indent(2, true) }}", "a\n  b"),
+            ("{{ '%5.1f' | format(2.25) }}", "  2.2"),
+            ("{{ {'a': [1]} | tojson }}", r#"{"a": [1]}"#),
+            ("{{ [1, 2, 3] | batch(2) | list | length }}", "2"),
+            ("{{ 'ab' | list | length }}", "2"),
+            ("{{ [{'n': 'x'}] | join(', ', attribute='n') }}", "x"),
+        ] {
+            let made = made(template, "{}").unwrap();
+            assert_eq!(made.trim(), expected.trim(), "{template}");
+        }
+    }
+
+    #[test]
+    fn a_template_with_operators_is_known() {
+        for (source, expected) in [
+            ("**{{ a }}** {%if a%}+{%endif%}", false),
+            ("{{ a ~ b }}", true),
+            ("{% set x = a * 2 %}", true),
+            ("{{ {'a': 1} ~ b }}", true),
+            ("{ a * b }", false),
+        ] {
+            assert_eq!(has_operators(source), expected, "{source}");
+        }
+    }
+
+    #[test]
+    fn nothing_else_can_be_read() {
+        for template in [
+            "{% include 'x' %}",
+            "{% extends 'x' %}",
+            "{% import 'x' as y %}",
+        ] {
+            assert!(made(template, "{}").is_err(), "{template}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Methods that a server has without declaring them.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Whether a server has methods that it does not declare, for those that it was asked for.
+#[derive(Debug, Default)]
+pub struct UndeclaredMethods(Mutex<BTreeMap<&'static str, bool>>);
+
+impl UndeclaredMethods {
+    /// Whether the server has `method`, which it does not declare; `None` until it was asked.
+    pub fn has(&self, method: &str) -> Option<bool> {
+        self.lock().get(method).copied()
+    }
+
+    /// Remembers whether the server has `method`. That it has one is final.
+    pub fn note(&self, method: &'static str, has: bool) {
+        *self.lock().entry(method).or_default() |= has;
+    }
+
+    /// The methods that the server was asked for, and whether it has them.
+    pub fn all(&self) -> BTreeMap<&'static str, bool> {
+        self.lock().clone()
+    }
+
+    /// Forgets all: the server may be another.
+    pub fn clear(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<&'static str, bool>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
