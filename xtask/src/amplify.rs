@@ -9,7 +9,7 @@ use faults::{Amplified, AmplifyPrograms};
 use serde_json::json;
 
 use crate::faults::write_table;
-use crate::phases::Outcome;
+use crate::outcome::Outcome;
 use crate::soak::binary;
 use crate::workspace::Workspace;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::phases::Outcome;
+use crate::outcome::Outcome;
 use crate::process;
 use crate::workspace::Workspace;
 

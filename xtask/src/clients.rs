@@ -7,7 +7,7 @@ use std::fs;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::phases::Outcome;
+use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 
 /// What clients were found to do.

@@ -16,7 +16,7 @@ use suite::{Declares, SUITES};
 use target::{BEHIND, DIRECT, Programs, Target};
 
 use crate::faults::write_table;
-use crate::phases::Outcome;
+use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 
 /// The official suite, every release of it; also whether the page says what was found.

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::cargo::cargo;
-use crate::phases::Outcome;
+use crate::outcome::Outcome;
 use crate::process;
 use crate::soak;
 use crate::workspace::Workspace;

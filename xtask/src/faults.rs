@@ -4,7 +4,7 @@ use std::fs;
 
 use faults::{Programs, Report};
 
-use crate::phases::Outcome;
+use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 
 /// Every scenario with every kind of server.

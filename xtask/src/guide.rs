@@ -1,7 +1,6 @@
 //! The guide: its examples stand in the code, where they are compiled, and the tests that it names are there.
 
-use crate::layout;
-use crate::phases::Outcome;
+use crate::outcome::{Outcome, no_findings};
 use crate::requirements::has_test;
 use crate::workspace::Workspace;
 
@@ -45,7 +44,7 @@ fn examples(workspace: &Workspace) -> Result<(), String> {
             broken.push(format!("`{first}`: not so in the documentation of {file}"));
         }
     }
-    layout::none(&broken)
+    no_findings(&broken)
 }
 
 /// The examples in Rust of a page, and the line that follows each.
@@ -87,7 +86,7 @@ fn named_tests(workspace: &Workspace) -> Result<(), String> {
             }
         }
     }
-    layout::none(&broken)
+    no_findings(&broken)
 }
 
 /// The words in code and the files of the links to the workspace's own files.
@@ -118,7 +117,7 @@ fn rows(workspace: &Workspace) -> Result<(), String> {
     if !numbers.iter().copied().eq(1..=REFERENCE_TESTS) {
         broken.push(format!("not the tests 1 to {REFERENCE_TESTS}: {numbers:?}"));
     }
-    layout::none(&broken)
+    no_findings(&broken)
 }
 
 #[cfg(test)]

@@ -14,10 +14,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::clients::{Came, Table};
-use crate::phases::Outcome;
+use crate::outcome::Outcome;
 use crate::server::Server;
 use crate::workspace::Workspace;
-use crate::{behind, layout, npm, process, python, shaped};
+use crate::{behind, npm, process, python, shaped};
 
 /// One client against one server; the Inspector starts a process for each of its requests.
 const LIMIT: Duration = Duration::from_secs(5 * 60);
@@ -198,7 +198,7 @@ fn of_sdks(what: &str, sdks: &[(&str, &[&str])], argument: &Value) -> Vec<Job> {
 fn examples(workspace: &Workspace, vary: &Path) -> Result<(Value, Vec<Server>), String> {
     let mut targets = json!({});
     let mut running = Vec::new();
-    for file in layout::files(workspace, EXAMPLES)? {
+    for file in workspace.files(EXAMPLES)? {
         let directory = file
             .strip_suffix(".yaml")
             .map(|path| path.rsplit('/').next());
@@ -498,7 +498,7 @@ mod tests {
         let workspace = Workspace::here();
         let asked = workspace.read("tests/interop/examples.json").unwrap();
         let asked: Vec<Value> = serde_json::from_str(&asked).unwrap();
-        let files = layout::files(&workspace, EXAMPLES).unwrap().into_iter();
+        let files = workspace.files(EXAMPLES).unwrap().into_iter();
         let files: Vec<_> = files.filter(|file| file.ends_with(".yaml")).collect();
         assert!(files.len() >= 8, "{files:?}");
         for file in files {

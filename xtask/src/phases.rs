@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 use crate::{
-    amplify, cargo, conformance, faults, guide, interop, layout, requirements, soak, tokens,
+    amplify, cargo, conformance, faults, guide, interop, layout, names, requirements, soak, tokens,
 };
 
 /// One part of the tests that can be run alone.
@@ -27,8 +28,13 @@ const PHASES: &[Phase] = &[
     },
     Phase {
         name: "layout",
-        about: "the layout's invariants hold: who may depend on whom, who prints, no machine's paths",
+        about: "packages and folders use only what they may; no file contains a path of one machine",
         run: layout::phase,
+    },
+    Phase {
+        name: "names",
+        about: "no name is, or contains, a word that CONTRIBUTING.md replaces by a standard term",
+        run: names::phase,
     },
     Phase {
         name: "requirements",
@@ -104,63 +110,6 @@ const PHASES: &[Phase] = &[
 
 /// The phases that need packages from npm and PyPI.
 const NEED_PACKAGES: &[&str] = &["packages", "conformance", "interop"];
-
-/// What a phase found.
-#[derive(Debug, Default, Eq, PartialEq)]
-pub(crate) struct Outcome {
-    /// How many checks held.
-    pub(crate) passed: usize,
-    /// How many did not.
-    pub(crate) failed: usize,
-    /// What the reader of the terminal should see, if anything.
-    pub(crate) report: String,
-}
-
-impl Outcome {
-    /// A phase that is one check.
-    pub(crate) fn of(result: Result<(), String>) -> Self {
-        match result {
-            Ok(()) => Self {
-                passed: 1,
-                ..Self::default()
-            },
-            Err(report) => Self::failure(report),
-        }
-    }
-
-    /// A phase that failed as a whole, because of `report`.
-    pub(crate) fn failure(report: impl Into<String>) -> Self {
-        Self {
-            failed: 1,
-            report: report.into(),
-            ..Self::default()
-        }
-    }
-
-    /// A phase of several checks: each one's name and what is wrong with it, if anything.
-    pub(crate) fn of_all<T: AsRef<str>>(checks: &[(T, Result<(), String>)]) -> Self {
-        let mut outcome = Self::default();
-        for (name, result) in checks {
-            match result {
-                Ok(()) => outcome.passed += 1,
-                Err(error) => {
-                    outcome.failed += 1;
-                    let _ = writeln!(outcome.report, "{}: {error}", name.as_ref());
-                }
-            }
-        }
-        outcome
-    }
-
-    /// Adds what another part of the same phase found.
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.passed += other.passed;
-        self.failed += other.failed;
-        if !other.report.is_empty() {
-            let _ = writeln!(self.report, "{}", other.report.trim_end());
-        }
-    }
-}
 
 /// A phase that has run.
 struct Row {
@@ -290,12 +239,5 @@ mod tests {
                 "41 passed, 2 failed",
             ]
         );
-    }
-
-    #[test]
-    fn a_failed_check_of_many_is_named() {
-        let outcome = Outcome::of_all(&[("a", Ok(())), ("b", Err("it rains".to_owned()))]);
-        assert_eq!((outcome.passed, outcome.failed), (1, 1));
-        assert_eq!(outcome.report, "b: it rains\n");
     }
 }

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use crate::layout;
-use crate::phases::Outcome;
+use crate::outcome::{Outcome, no_findings};
 use crate::workspace::Workspace;
 
 const FILE: &str = "spec/requirements.yaml";
@@ -58,7 +57,7 @@ pub(crate) fn phase(workspace: &Workspace) -> Outcome {
             broken.extend(unkept(workspace, requirement, &vectors));
         }
         broken.extend(unknown(&requirements, &vectors));
-        layout::none(&broken)
+        no_findings(&broken)
     });
     Outcome::of_all(&[(FILE, result)])
 }
@@ -68,7 +67,7 @@ fn read(workspace: &Workspace) -> Result<(Vec<Requirement>, Vectors), String> {
     let requirements =
         serde_saphyr::from_str(&text).map_err(|error| format!("cannot be read: {error}"))?;
     let mut vectors = Vectors::new();
-    for file in layout::files(workspace, VECTORS)? {
+    for file in workspace.files(VECTORS)? {
         if !file.ends_with(".json") {
             continue;
         }

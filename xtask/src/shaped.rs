@@ -120,7 +120,7 @@ fn result(value: &Value) -> Value {
 
 fn rows(workspace: &Workspace) -> Result<Vec<Rows>, String> {
     let mut all = Vec::new();
-    for file in crate::layout::files(workspace, ROWS)? {
+    for file in workspace.files(ROWS)? {
         let name = Path::new(&file).file_stem().unwrap_or_default();
         let mut set: Value = serde_json::from_str(&workspace.read(&file)?)
             .map_err(|error| format!("{file}: {error}"))?;

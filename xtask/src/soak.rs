@@ -8,7 +8,7 @@ use faults::{Crowd, SoakPrograms};
 
 use crate::cargo::cargo;
 use crate::faults::write_table;
-use crate::phases::Outcome;
+use crate::outcome::Outcome;
 use crate::process;
 use crate::workspace::Workspace;
 

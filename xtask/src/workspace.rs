@@ -1,11 +1,13 @@
-//! Where things are, and what has been installed for them.
+//! Paths and files of the workspace, and what has been built and installed for it.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Duration;
 
-use crate::{cargo, npm, python};
+use crate::modules::Sources;
+use crate::{cargo, npm, process, python};
 
 /// The workspace that this xtask was built from.
 #[derive(Debug)]
@@ -29,7 +31,7 @@ impl Workspace {
         }
     }
 
-    /// Builds every target, once; whoever asks meanwhile waits.
+    /// Builds every target, once; other callers wait until it is done.
     ///
     /// # Errors
     ///
@@ -38,7 +40,7 @@ impl Workspace {
         self.built.get_or_init(|| cargo::compile(self)).clone()
     }
 
-    /// Installs the npm packages, once; whoever asks meanwhile waits.
+    /// Installs the npm packages, once; other callers wait until it is done.
     ///
     /// # Errors
     ///
@@ -47,7 +49,7 @@ impl Workspace {
         self.npm.get_or_init(|| npm::install(self)).clone()
     }
 
-    /// Installs the PyPI packages, once; whoever asks meanwhile waits.
+    /// Installs the PyPI packages, once; other callers wait until it is done.
     ///
     /// # Errors
     ///
@@ -84,6 +86,37 @@ impl Workspace {
         fs::create_dir_all(parent)
             .map_err(|error| format!("cannot make {}: {error}", parent.display()))?;
         Ok(path)
+    }
+
+    /// The files below `directory` that are committed or about to be.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot list them.
+    pub(crate) fn files(&self, directory: &str) -> Result<Vec<String>, String> {
+        let mut git = process::command("git");
+        git.current_dir(self.path(""));
+        git.args(["ls-files", "--cached", "--others", "--exclude-standard"]);
+        git.args(["--deduplicate", "--", directory]);
+        let list = process::output(&mut git, Duration::from_secs(60))?;
+        Ok(list
+            .lines()
+            .filter(|file| self.path(file).is_file())
+            .map(str::to_owned)
+            .collect())
+    }
+
+    /// The texts of all Rust files, by path.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be read.
+    pub(crate) fn rust_sources(&self) -> Result<Sources, String> {
+        let files = self.files(".")?.into_iter();
+        files
+            .filter(|file| file.ends_with(".rs"))
+            .map(|file| self.read(&file).map(|text| (file, text)))
+            .collect()
     }
 
     /// The whole text of a file of the workspace.

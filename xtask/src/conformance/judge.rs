@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde::Deserialize;
 
-use crate::phases::Outcome;
+use crate::outcome::Outcome;
 
 /// What is worse through Vary, and why that stays for now.
 pub(super) const EXPECTED: &str = "tests/conformance/expected-failures.yaml";

@@ -5,7 +5,7 @@ use std::fs;
 use super::judge::{self, Results};
 use super::suite::{Declares, SUITES};
 use super::target::Programs;
-use crate::phases::Outcome;
+use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 
 /// The check that a server fails which answers whatever `Host` says.

@@ -1,0 +1,44 @@
+//! The layout's invariants: which packages and folders may use which, and what no source file contains.
+
+pub(crate) mod packages;
+
+mod folders;
+mod sources;
+
+use crate::allowed;
+use crate::outcome::Outcome;
+use crate::workspace::Workspace;
+
+/// All invariants of the layout, over the workspace as it is.
+pub(crate) fn phase(workspace: &Workspace) -> Outcome {
+    let packages = match packages::read(workspace) {
+        Ok(packages) => packages,
+        Err(error) => return Outcome::failure(error),
+    };
+    Outcome::of_all(&[
+        ("dependencies", packages::arrows(&packages)),
+        ("the protocol crate", packages::pure(workspace)),
+        ("effects", sources::effects(workspace)),
+        ("paths", sources::paths(workspace)),
+        ("circles", folders::circles(workspace, &packages)),
+        ("layers", folders::layers(workspace, &packages)),
+    ])
+}
+
+/// Deletes the lines of the list of allowed circles that no longer apply.
+pub(crate) fn prune(workspace: &Workspace) -> Result<String, String> {
+    let packages = packages::read(workspace)?;
+    let circles = folders::all_circles(workspace, &packages)?;
+    allowed::prune(workspace, folders::CIRCLES, &circles)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_workspace_keeps_its_layout() {
+        let outcome = phase(&Workspace::here());
+        assert_eq!(outcome.failed, 0, "{}", outcome.report);
+    }
+}

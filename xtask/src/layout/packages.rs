@@ -1,0 +1,319 @@
+//! The packages of the workspace, and which of them each may use.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::outcome::no_findings;
+use crate::workspace::Workspace;
+use crate::{cargo, process};
+
+use super::sources::{CALM, PURE, QUIET};
+
+/// What one crate is allowed to do. ARCHITECTURE.md gives the reasons.
+pub(super) struct Rule {
+    pub(super) package: &'static str,
+    /// Which of our packages it may use outside its tests.
+    uses: &'static [&'static str],
+    /// Whether it may use the SDK outside its tests.
+    rmcp: bool,
+    /// Texts that its sources must not contain.
+    pub(super) banned: &'static [&'static str],
+}
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        package: "mcp-vary-base",
+        uses: &[],
+        rmcp: false,
+        banned: QUIET,
+    },
+    Rule {
+        package: "mcp-vary-json",
+        uses: &[],
+        rmcp: false,
+        banned: PURE,
+    },
+    Rule {
+        package: "mcp-vary",
+        uses: &["mcp-vary-json"],
+        rmcp: false,
+        banned: PURE,
+    },
+    Rule {
+        package: "mcp-vary-view",
+        uses: &["mcp-vary"],
+        rmcp: false,
+        banned: PURE,
+    },
+    Rule {
+        package: "mcp-vary-wire",
+        uses: &["mcp-vary", "mcp-vary-base", "mcp-vary-view"],
+        rmcp: false,
+        banned: PURE,
+    },
+    Rule {
+        package: "mcp-vary-upstream",
+        uses: &["mcp-vary", "mcp-vary-base", "mcp-vary-wire"],
+        rmcp: false,
+        banned: QUIET,
+    },
+    Rule {
+        package: "mcp-vary-results",
+        uses: &[
+            "mcp-vary",
+            "mcp-vary-base",
+            "mcp-vary-view",
+            "mcp-vary-wire",
+        ],
+        rmcp: false,
+        banned: CALM,
+    },
+    Rule {
+        package: "mcp-vary-catalog",
+        uses: &[
+            "mcp-vary",
+            "mcp-vary-base",
+            "mcp-vary-results",
+            "mcp-vary-view",
+            "mcp-vary-wire",
+        ],
+        rmcp: false,
+        banned: CALM,
+    },
+    Rule {
+        package: "mcp-vary-config",
+        uses: &[
+            "mcp-vary",
+            "mcp-vary-base",
+            "mcp-vary-catalog",
+            "mcp-vary-gateway",
+            "mcp-vary-results",
+            "mcp-vary-upstream",
+            "mcp-vary-view",
+            "mcp-vary-wire",
+        ],
+        rmcp: false,
+        banned: QUIET,
+    },
+    Rule {
+        package: "mcp-vary-rmcp",
+        uses: &["mcp-vary"],
+        rmcp: true,
+        banned: QUIET,
+    },
+    Rule {
+        package: "mcp-vary-gateway",
+        uses: &[
+            "mcp-vary",
+            "mcp-vary-base",
+            "mcp-vary-catalog",
+            "mcp-vary-results",
+            "mcp-vary-upstream",
+            "mcp-vary-view",
+            "mcp-vary-wire",
+        ],
+        rmcp: false,
+        banned: QUIET,
+    },
+    Rule {
+        package: "mcp-vary-cli",
+        uses: &[
+            "mcp-vary",
+            "mcp-vary-base",
+            "mcp-vary-catalog",
+            "mcp-vary-config",
+            "mcp-vary-gateway",
+            "mcp-vary-upstream",
+            "mcp-vary-view",
+            "mcp-vary-wire",
+            "weather",
+        ],
+        rmcp: false,
+        banned: &[],
+    },
+    Rule {
+        package: "weather",
+        uses: &["mcp-vary", "mcp-vary-rmcp"],
+        rmcp: true,
+        banned: &[],
+    },
+    Rule {
+        package: "library-examples",
+        uses: &["mcp-vary", "mcp-vary-rmcp"],
+        rmcp: true,
+        banned: &[],
+    },
+    Rule {
+        package: "faults",
+        uses: &[],
+        rmcp: false,
+        banned: &[],
+    },
+    Rule {
+        package: "fixture-server",
+        uses: &[],
+        rmcp: true,
+        banned: &[],
+    },
+    Rule {
+        package: "replay-server",
+        uses: &[],
+        rmcp: false,
+        banned: &[],
+    },
+    Rule {
+        package: "vary-bench",
+        uses: &["mcp-vary", "mcp-vary-rmcp"],
+        rmcp: true,
+        banned: &[],
+    },
+    Rule {
+        package: "xtask",
+        uses: &[
+            "faults",
+            "mcp-vary",
+            "mcp-vary-config",
+            "mcp-vary-gateway",
+            "mcp-vary-view",
+        ],
+        rmcp: false,
+        banned: &[],
+    },
+];
+
+/// Crates that the protocol crate must not depend on, directly or indirectly.
+const IMPURE: &[&str] = &["getrandom", "http", "hyper", "rmcp", "tokio"];
+
+#[derive(Deserialize)]
+struct Metadata {
+    packages: Vec<Package>,
+    workspace_root: String,
+}
+
+/// A package of the workspace, as `cargo metadata` describes it.
+#[derive(Deserialize)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    dependencies: Vec<Dependency>,
+    targets: Vec<Target>,
+}
+
+#[derive(Deserialize)]
+struct Dependency {
+    name: String,
+    kind: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    kind: Vec<String>,
+    src_path: String,
+}
+
+impl Package {
+    /// The crate roots of its libraries and binaries.
+    pub(crate) fn roots(&self) -> Vec<String> {
+        let shipped = |target: &&Target| {
+            target
+                .kind
+                .iter()
+                .any(|kind| kind == "lib" || kind == "bin")
+        };
+        let shipped = self.targets.iter().filter(shipped);
+        shipped.map(|target| target.src_path.clone()).collect()
+    }
+}
+
+/// All packages of the workspace, with the paths of their targets in it.
+pub(crate) fn read(workspace: &Workspace) -> Result<Vec<Package>, String> {
+    let mut metadata = cargo::cargo(workspace);
+    metadata.args(["metadata", "--no-deps", "--format-version", "1"]);
+    let text = process::output(&mut metadata, Duration::from_secs(120))?;
+    let metadata: Metadata = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    let root = format!("{}/", metadata.workspace_root.replace('\\', "/"));
+    let mut packages = metadata.packages;
+    for target in packages.iter_mut().flat_map(|package| &mut package.targets) {
+        let path = target.src_path.replace('\\', "/");
+        target.src_path = path.strip_prefix(&root).unwrap_or(&path).to_owned();
+    }
+    Ok(packages)
+}
+
+/// The packages use one another, and the SDK, only as their rules allow.
+pub(super) fn arrows(packages: &[Package]) -> Result<(), String> {
+    let findings: Vec<String> = packages.iter().flat_map(broken_arrows).collect();
+    no_findings(&findings)
+}
+
+/// The dependencies of `package` that its rule forbids.
+fn broken_arrows(package: &Package) -> Vec<String> {
+    let name = &package.name;
+    let Some(rule) = RULES.iter().find(|rule| rule.package == name) else {
+        return vec![format!(
+            "`{name}` has no rule; give it one in xtask/src/layout/packages.rs"
+        )];
+    };
+    let ours: BTreeSet<&str> = RULES.iter().map(|rule| rule.package).collect();
+    package
+        .dependencies
+        .iter()
+        .filter(|dependency| dependency.kind.as_deref() != Some("dev"))
+        .map(|dependency| dependency.name.as_str())
+        .filter(|used| {
+            let forbidden_package = ours.contains(used) && !rule.uses.contains(used);
+            let forbidden_sdk = *used == "rmcp" && !rule.rmcp;
+            forbidden_package || forbidden_sdk
+        })
+        .map(|used| format!("`{name}` must not use `{used}`"))
+        .collect()
+}
+
+/// The protocol crate depends on no runtime, network, randomness or SDK.
+pub(super) fn pure(workspace: &Workspace) -> Result<(), String> {
+    let mut tree = cargo::cargo(workspace);
+    tree.args(["tree", "--package", "mcp-vary", "--edges", "normal"]);
+    tree.args(["--prefix", "none", "--format", "{lib}"]);
+    let reached = process::output(&mut tree, Duration::from_secs(300))?;
+    let reached: BTreeSet<&str> = reached.lines().map(str::trim).collect();
+    let findings: Vec<String> = IMPURE
+        .iter()
+        .filter(|name| reached.contains(*name))
+        .map(|name| format!("`{name}`, see `cargo tree -p mcp-vary -i {name}`"))
+        .collect();
+    no_findings(&findings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn uses(name: &str, used: &str, kind: Option<&str>) -> Vec<String> {
+        broken_arrows(&Package {
+            name: name.to_owned(),
+            dependencies: vec![Dependency {
+                name: used.to_owned(),
+                kind: kind.map(str::to_owned),
+            }],
+            targets: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn the_protocol_uses_nobody() {
+        let broken = ["`mcp-vary` must not use `mcp-vary-gateway`"];
+        assert_eq!(uses("mcp-vary", "mcp-vary-gateway", None), broken);
+    }
+
+    #[test]
+    fn tests_may_use_the_sdk() {
+        assert!(uses("mcp-vary-gateway", "rmcp", Some("dev")).is_empty());
+        assert_eq!(uses("mcp-vary-gateway", "rmcp", None).len(), 1);
+    }
+
+    #[test]
+    fn a_new_package_needs_a_rule() {
+        assert!(uses("newcomer", "serde", None)[0].contains("has no rule"));
+    }
+}

@@ -1,0 +1,163 @@
+//! What source files must not contain: effects that belong in the command line, paths of one machine.
+
+use crate::outcome::no_findings;
+use crate::workspace::Workspace;
+
+use super::packages::RULES;
+
+/// A library leaves the terminal, the process and the environment to the command line.
+pub(super) const QUIET: &[&str] = &[
+    "println!(",
+    "eprintln!(",
+    "print!(",
+    "process::exit",
+    "std::env",
+    "env::var",
+];
+
+/// The protocol turns values into values.
+pub(super) const PURE: &[&str] = &[
+    "println!(",
+    "eprintln!(",
+    "print!(",
+    "process::exit",
+    "std::env",
+    "env::var",
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::thread",
+    "SystemTime",
+    "Instant",
+];
+
+/// Values are turned into values; deadlines are arguments, or are inside a long computation.
+pub(super) const CALM: &[&str] = &[
+    "println!(",
+    "eprintln!(",
+    "print!(",
+    "process::exit",
+    "std::env",
+    "env::var",
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::thread",
+    "tokio::",
+    "SystemTime",
+];
+
+/// Starts of paths that exist on one machine only.
+const PATHS: &[&str] = &[
+    "/home/",
+    "/root/",
+    "/Users/",
+    "/work/",
+    "/shared",
+    "../shared",
+];
+
+/// Crates print, exit, and read the environment or the clock only where their rules allow it.
+pub(super) fn effects(workspace: &Workspace) -> Result<(), String> {
+    let mut findings = Vec::new();
+    for rule in RULES.iter().filter(|rule| !rule.banned.is_empty()) {
+        let sources = format!("crates/{}/src", rule.package);
+        if !workspace.path(&sources).exists() {
+            continue;
+        }
+        for file in workspace.files(&sources)? {
+            findings.extend(banned_lines(&file, &workspace.read(&file)?, rule.banned));
+        }
+    }
+    no_findings(&findings)
+}
+
+/// The lines of code outside tests and comments that contain a banned text.
+fn banned_lines(file: &str, text: &str, banned: &[&str]) -> Vec<String> {
+    text.lines()
+        .enumerate()
+        .take_while(|(_, line)| !line.starts_with("#[cfg(test)]"))
+        .filter(|(_, line)| !line.trim_start().starts_with("//"))
+        .flat_map(|(at, line)| {
+            banned
+                .iter()
+                .filter(|word| contains(line, word))
+                .map(move |word| format!("{file}:{}: `{word}` belongs in the cli", at + 1))
+        })
+        .collect()
+}
+
+/// Whether `line` contains `word`, and not as the end of a longer word.
+fn contains(line: &str, word: &str) -> bool {
+    line.match_indices(word).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(|letter| letter.is_alphanumeric() || letter == '_')
+    })
+}
+
+/// No file names a path of one machine.
+pub(super) fn paths(workspace: &Workspace) -> Result<(), String> {
+    let mut findings = Vec::new();
+    for file in workspace.files(".")? {
+        // This file contains the paths that it looks for. Files that are not text contain none.
+        if file == "xtask/src/layout/sources.rs" {
+            continue;
+        }
+        let Ok(text) = workspace.read(&file) else {
+            continue;
+        };
+        findings.extend(machine_paths(&file, &text));
+    }
+    no_findings(&findings)
+}
+
+fn machine_paths(file: &str, text: &str) -> Vec<String> {
+    text.lines()
+        .enumerate()
+        .flat_map(|(at, line)| {
+            PATHS
+                .iter()
+                .filter(move |path| begins_a_path(line, path))
+                .map(move |path| format!("{file}:{}: `{path}` is a path of one machine", at + 1))
+        })
+        .collect()
+}
+
+/// Whether a path in `line` begins with `path`.
+fn begins_a_path(line: &str, path: &str) -> bool {
+    line.match_indices(path).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        let after = line[at + path.len()..].chars().next();
+        let inside = before
+            .is_some_and(|letter| letter.is_alphanumeric() || matches!(letter, '.' | '-' | '_'));
+        let longer_word = !path.ends_with('/') && after.is_some_and(char::is_alphanumeric);
+        !inside && !longer_word
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_and_comments_may_say_what_code_may_not() {
+        let text = "/// like println!(1)\nlet a = std::env::args();\n#[cfg(test)]\nuse std::env;\n";
+        let broken = banned_lines("lib.rs", text, &["println!(", "std::env"]);
+        assert_eq!(broken, ["lib.rs:2: `std::env` belongs in the cli"]);
+    }
+
+    #[test]
+    fn a_word_inside_another_is_not_that_word() {
+        assert!(contains("print!(1)", "print!("));
+        assert!(!contains("eprint!(1)", "print!("));
+    }
+
+    #[test]
+    fn urls_and_relative_paths_are_no_paths_of_a_machine() {
+        assert!(machine_paths("a", "see https://example.com/home/x and docs/work/y").is_empty());
+        assert!(machine_paths("a", "the /sharedness of it").is_empty());
+        assert_eq!(machine_paths("a", "open \"/home/me/x\"").len(), 1);
+        assert_eq!(machine_paths("a", "read ../shared/x").len(), 1);
+        assert_eq!(machine_paths("a", "read /shared.").len(), 1);
+    }
+}
