@@ -9,7 +9,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_rmcp::server::{Face, Vary, View};
+use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
@@ -104,14 +104,14 @@ pub(crate) fn serve(options: &Options) -> io::Result<()> {
 async fn accept_wrapped(echo: Echo, wrapping: Wrapping) -> io::Result<()> {
     match wrapping {
         Wrapping::Bare => accept(echo, json()).await,
-        Wrapping::Negotiating => accept(Vary::new(echo), json()).await,
+        Wrapping::Negotiating => accept(VaryServer::new(echo), json()).await,
         Wrapping::Variants => accept(variants(echo)?, json()).await,
     }
 }
 
 /// The variants that the gateway has too, and one more.
-fn variants(echo: Echo) -> io::Result<Vary> {
-    let face = Face::new(echo);
+fn variants(echo: Echo) -> io::Result<VaryServer> {
+    let face = VariantHandler::new(echo);
     let reading = (0..10).filter(|index| tools::only_reads(*index));
     let reading = View::new().with_tools(reading.map(tools::name));
     let one = View::new().with_tools([tools::ECHO]);
@@ -119,7 +119,7 @@ fn variants(echo: Echo) -> io::Result<Vary> {
         let id = id.parse().map_err(io::Error::other)?;
         Ok::<_, io::Error>(ServerVariant::new(id, about))
     };
-    let vary = Vary::builder()
+    let vary = VaryServer::builder()
         .with_variant(variant("standard", "Everything")?, face.clone())
         .with_variant(variant("compact", "Everything, too")?, face.clone())
         .with_variant(

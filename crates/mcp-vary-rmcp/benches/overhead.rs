@@ -16,7 +16,7 @@ use std::sync::Arc;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_rmcp::server::{Face, ToolView, Vary, View};
+use mcp_vary_rmcp::server::{ToolView, VariantHandler, VaryServer, View};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
@@ -173,13 +173,13 @@ fn good(answer: &[u8]) {
 /// The handler as it is, in four variants, with negotiation, with both, and four handlers with both.
 async fn subjects(method: &str, way: Way) -> Vec<(&'static str, Subject)> {
     let variants = || {
-        let echo = Face::new(Echo);
+        let echo = VariantHandler::new(Echo);
         let variant = |id: &str| ServerVariant::new(id.parse().unwrap(), "");
         let named = |description: &str| ToolView::new().with_description(description);
         let short = View::new().with_tool("echo", named("Says it again"));
         let few = View::new().with_tools(["echo", "tool_1", "tool_2"]);
         let renamed = View::new().with_tool("tool_1", named("One").with_name("one"));
-        Vary::builder()
+        VaryServer::builder()
             .with_variant(variant("all"), echo.clone())
             .with_variant(variant("short"), echo.clone().with_view(short))
             .with_variant(variant("few"), echo.clone().with_view(few))
@@ -189,7 +189,7 @@ async fn subjects(method: &str, way: Way) -> Vec<(&'static str, Subject)> {
         let variant = |id: &str| ServerVariant::new(id.parse().unwrap(), "");
         ["all", "short", "few", "renamed"]
             .into_iter()
-            .fold(Vary::builder(), |builder, id| {
+            .fold(VaryServer::builder(), |builder, id| {
                 builder.with_variant(variant(id), Echo)
             })
     };
@@ -201,7 +201,7 @@ async fn subjects(method: &str, way: Way) -> Vec<(&'static str, Subject)> {
         ),
         (
             "negotiation",
-            subject(Vary::new(Echo), method, way, false).await,
+            subject(VaryServer::new(Echo), method, way, false).await,
         ),
         (
             "both",

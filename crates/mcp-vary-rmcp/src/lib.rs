@@ -1,15 +1,16 @@
 //! MCP content negotiation and server variants on the official Rust SDK, [`rmcp`].
 //!
-//! [`Vary`](server::Vary) is a handler in front of your handlers. Serve it wherever rmcp serves one:
-//! on stdio and on streamable HTTP, to clients of either era.
+//! [`VaryServer`](server::VaryServer) wraps your handlers and is a handler itself. Serve it
+//! wherever rmcp serves one: on stdio and on streamable HTTP, to clients of either era.
 //!
 //! # Content negotiation in ten lines
 //!
-//! Take [`Features`](server::Features) beside `Parameters`, and say an [`answer`](server::answer)
-//! the way this client wants it. A tool that does not care answers as before, byte for byte.
+//! Take [`Features`](server::Features) beside `Parameters`, and return an
+//! [`answer`](server::answer) in the form that this client declared. Tools that ignore features
+//! answer as before, byte for byte.
 //!
 //! ```
-//! use mcp_vary_rmcp::server::{Features, Vary, answer};
+//! use mcp_vary_rmcp::server::{Features, VaryServer, answer};
 //! # use rmcp::model::CallToolResult;
 //! # use rmcp::{ErrorData, ServerHandler, tool, tool_handler, tool_router};
 //! # use serde_json::json;
@@ -26,23 +27,24 @@
 //! # #[tool_handler]
 //! # impl ServerHandler for Weather {}
 //!
-//! let server = Vary::new(Weather); // and `server.serve(stdio())`
+//! let server = VaryServer::new(Weather); // and `server.serve(stdio())`
 //! ```
 //!
 //! # Variants in ten lines
 //!
-//! A variant shows a handler of its own, or a [`View`](server::View) of one that others show too.
+//! Each variant shows its own handler, or a [`View`](server::View) of a handler that other variants
+//! show too.
 //!
 //! ```
 //! use mcp_vary::variant::ServerVariant;
-//! use mcp_vary_rmcp::server::{Face, Vary, View};
+//! use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
 //! # use rmcp::ServerHandler;
 //! # struct GitHub;
 //! # impl ServerHandler for GitHub {}
 //!
-//! let all = Face::new(GitHub);
+//! let all = VariantHandler::new(GitHub);
 //! let reading = View::new().with_tools(["get_issue", "search_issues"]);
-//! let server = Vary::builder()
+//! let server = VaryServer::builder()
 //!     .with_variant(ServerVariant::new("standard".parse()?, "Everything"), all.clone())
 //!     .with_variant(ServerVariant::new("reading".parse()?, "Only looks"), all.with_view(reading))
 //!     .build()?; // every mistake at once
@@ -52,19 +54,19 @@
 //!
 //! # A client in ten lines
 //!
-//! Declare what you are and like, connect, choose, and ask in what was chosen. A server without
-//! variants offers none, and everything works as it does without this crate.
+//! Declare your features and hints, connect, choose a variant, and send requests in it. If the
+//! server has no variants, everything works as it does without this crate.
 //!
 //! ```
 //! use mcp_vary::feature::Features;
 //! use mcp_vary::hints::VariantHints;
-//! use mcp_vary_rmcp::client::{Client, Declaring, TaskContext};
+//! use mcp_vary_rmcp::client::{Client, DeclaringClient, TaskContext};
 //! use rmcp::ServiceExt as _;
 //!
 //! # async fn plan(transport: tokio::io::DuplexStream) -> Result<(), Box<dyn std::error::Error>> {
 //! let (features, _) = Features::from_tags(["agent", "format=json"]);
 //! let (hints, _) = VariantHints::from_pairs([("useCase", "planning")]);
-//! let declaring = Declaring::new(()).with_features(features).with_hints(hints);
+//! let declaring = DeclaringClient::new(()).with_features(features).with_hints(hints);
 //! let running = declaring.serve(transport).await?;
 //! let client = Client::new(running.peer(), running.service()).await;
 //!
@@ -74,7 +76,7 @@
 //! # }
 //! ```
 //!
-//! The rest of servers is in [`server`], that of clients in [`client`].
+//! Start with [`server`] for servers and with [`client`] for clients.
 
 pub mod client;
 mod limit;

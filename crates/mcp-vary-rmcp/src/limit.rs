@@ -1,8 +1,8 @@
-//! How often a client may change its variant.
+//! The limit on how often a client may change its variant.
 
 use std::time::Duration;
 
-/// How often the variant may change.
+/// Limits how often a client may change its variant.
 ///
 /// # Examples
 ///
@@ -12,27 +12,30 @@ use std::time::Duration;
 /// use mcp_vary_rmcp::server::SwitchLimit;
 ///
 /// let limit = SwitchLimit::new(3, Duration::from_secs(60));
-/// assert_eq!((limit.most, limit.within.as_secs()), (3, 60));
+/// assert_eq!((limit.max_switches, limit.window.as_secs()), (3, 60));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct SwitchLimit {
-    /// So many switches,
-    pub most: usize,
+    /// The largest number of switches
+    pub max_switches: usize,
     /// within this time.
-    pub within: Duration,
+    pub window: Duration,
 }
 
 impl SwitchLimit {
-    /// At most `most` switches `within` a time.
+    /// Allows at most `max_switches` within `window`.
     #[must_use]
-    pub fn new(most: usize, within: Duration) -> Self {
-        Self { most, within }
+    pub fn new(max_switches: usize, window: Duration) -> Self {
+        Self {
+            max_switches,
+            window,
+        }
     }
 }
 
 impl Default for SwitchLimit {
-    /// Twelve in a minute.
+    /// Twelve switches in a minute.
     fn default() -> Self {
         Self::new(12, Duration::from_secs(60))
     }

@@ -13,8 +13,8 @@ use clap::Parser;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use mcp_vary_rmcp::client::{Client, Declaring};
-use mcp_vary_rmcp::server::Vary;
+use mcp_vary_rmcp::client::{Client, DeclaringClient};
+use mcp_vary_rmcp::server::VaryServer;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{
     ClientLifecycleMode, ClientServiceExt as _, RunningService, ServerInitializeError, Service,
@@ -29,10 +29,10 @@ use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 
 /// Whatever goes wrong in an example ends it.
-pub type Failure = Box<dyn Error + Send + Sync>;
+pub type ExampleError = Box<dyn Error + Send + Sync>;
 
 #[derive(Debug, Parser)]
-struct Serving {
+struct ServeArgs {
     /// Serve one client on standard input and output, as without any option.
     #[arg(long)]
     stdio: bool,
@@ -46,8 +46,8 @@ struct Serving {
 /// # Errors
 ///
 /// When the address is taken, or the client on standard input does not begin as one.
-pub async fn serve(server: Vary) -> Result<(), Failure> {
-    let Some(address) = Serving::parse().http else {
+pub async fn serve(server: VaryServer) -> Result<(), ExampleError> {
+    let Some(address) = ServeArgs::parse().http else {
         match server.serve(stdio()).await {
             Ok(running) => drop(running.waiting().await?),
             // A client may ask only what there is, and go.
@@ -57,7 +57,7 @@ pub async fn serve(server: Vary) -> Result<(), Failure> {
         return Ok(());
     };
     let listener = TcpListener::bind(address).await?;
-    say(&format!("http://{}/mcp", listener.local_addr()?))?;
+    print_line(&format!("http://{}/mcp", listener.local_addr()?))?;
     serve_http(server, listener).await?;
     Ok(())
 }
@@ -67,7 +67,7 @@ pub async fn serve(server: Vary) -> Result<(), Failure> {
 /// # Errors
 ///
 /// When no connection can be accepted any more.
-pub async fn serve_http(server: Vary, listener: TcpListener) -> io::Result<Infallible> {
+pub async fn serve_http(server: VaryServer, listener: TcpListener) -> io::Result<Infallible> {
     let service = StreamableHttpService::new(
         move || Ok(server.clone()),
         Arc::new(LocalSessionManager::default()),
@@ -89,7 +89,7 @@ pub async fn serve_http(server: Vary, listener: TcpListener) -> io::Result<Infal
 }
 
 #[derive(Debug, Parser)]
-struct Reaching {
+struct ConnectArgs {
     /// Speak as clients did before 2026-07-28.
     #[arg(long)]
     legacy: bool,
@@ -101,10 +101,10 @@ struct Reaching {
 /// A connection to a server, until it is dropped.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Reached<S: Service<RoleClient>> {
+pub struct Connection<S: Service<RoleClient>> {
     /// The client of it.
     pub client: Client,
-    _running: RunningService<RoleClient, Declaring<S>>,
+    _running: RunningService<RoleClient, DeclaringClient<S>>,
     _started: Option<Child>,
 }
 
@@ -113,9 +113,11 @@ pub struct Reached<S: Service<RoleClient>> {
 /// # Errors
 ///
 /// When the server cannot be started or does not answer as one.
-pub async fn reach<S: Service<RoleClient>>(declaring: Declaring<S>) -> Result<Reached<S>, Failure> {
-    let Reaching { legacy, server } = Reaching::parse();
-    reach_at(declaring, &server, legacy).await
+pub async fn connect_from_args<S: Service<RoleClient>>(
+    declaring: DeclaringClient<S>,
+) -> Result<Connection<S>, ExampleError> {
+    let ConnectArgs { legacy, server } = ConnectArgs::parse();
+    connect_to(declaring, &server, legacy).await
 }
 
 /// Reaches `server`, a URL or the words of a command, in the era that is asked for.
@@ -123,11 +125,11 @@ pub async fn reach<S: Service<RoleClient>>(declaring: Declaring<S>) -> Result<Re
 /// # Errors
 ///
 /// As of [`reach`].
-pub async fn reach_at<S: Service<RoleClient>>(
-    declaring: Declaring<S>,
+pub async fn connect_to<S: Service<RoleClient>>(
+    declaring: DeclaringClient<S>,
     server: &[String],
     legacy: bool,
-) -> Result<Reached<S>, Failure> {
+) -> Result<Connection<S>, ExampleError> {
     let (place, arguments) = server.split_first().ok_or("no server is named")?;
     if place.starts_with("http") {
         let transport = StreamableHttpClientTransport::from_uri(place.as_str());
@@ -151,10 +153,10 @@ pub async fn reach_at<S: Service<RoleClient>>(
 ///
 /// When the server does not answer as one of this era.
 pub async fn connect<S, T, E, A>(
-    declaring: Declaring<S>,
+    declaring: DeclaringClient<S>,
     transport: T,
     legacy: bool,
-) -> Result<Reached<S>, Failure>
+) -> Result<Connection<S>, ExampleError>
 where
     S: Service<RoleClient>,
     T: IntoTransport<RoleClient, E, A>,
@@ -167,7 +169,7 @@ where
         },
     };
     let running = declaring.serve_with_lifecycle(transport, lifecycle).await?;
-    Ok(Reached {
+    Ok(Connection {
         client: Client::new(running.peer(), running.service()).await,
         _running: running,
         _started: None,
@@ -179,6 +181,6 @@ where
 /// # Errors
 ///
 /// When nobody reads it.
-pub fn say(line: &str) -> io::Result<()> {
+pub fn print_line(line: &str) -> io::Result<()> {
     writeln!(io::stdout(), "{line}")
 }

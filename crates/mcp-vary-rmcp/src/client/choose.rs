@@ -1,4 +1,4 @@
-//! Choosing: offers × what the client is about to do → one variant, and why.
+//! Choice by rules: the advertised variants and the client's task give one variant and the reason.
 //!
 //! Source: the server variants extension, "Rule-Based Client Refinement".
 
@@ -8,7 +8,7 @@ use mcp_vary::variant::{ServerVariant, Status, VariantId};
 
 use super::offers::Offers;
 
-/// What the client is about to do.
+/// The client's task, from which the rules choose a variant.
 ///
 /// # Examples
 ///
@@ -21,20 +21,20 @@ use super::offers::Offers;
 #[derive(Clone, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub struct TaskContext {
-    /// The phase or mode, in the words of the hint `useCase`: `planning`, `execution`, `debugging`.
+    /// The phase or mode, as a value of the hint `useCase`: `planning`, `execution`, `debugging`.
     pub phase: Option<String>,
-    /// How many tokens of the model's context are left.
+    /// The remaining tokens of the model's context.
     pub remaining_tokens: Option<u64>,
-    /// The variant that the user asked for.
-    pub wish: Option<VariantId>,
-    /// The task in words. Only a [model](super::Model) reads it.
+    /// The variant that the user requested.
+    pub requested_variant: Option<VariantId>,
+    /// A description of the task. Only a [model](super::Model) reads it.
     pub description: Option<String>,
     /// The model that will use the variant. Only a [model](super::Model) reads it.
     pub model: Option<String>,
 }
 
 impl TaskContext {
-    /// Nothing known.
+    /// An empty context.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -47,21 +47,21 @@ impl TaskContext {
         self
     }
 
-    /// Sets how many tokens are left.
+    /// Sets the remaining tokens.
     #[must_use]
     pub fn with_remaining_tokens(mut self, tokens: u64) -> Self {
         self.remaining_tokens = Some(tokens);
         self
     }
 
-    /// Sets what the user asked for.
+    /// Sets the variant that the user requested.
     #[must_use]
-    pub fn with_wish(mut self, wish: VariantId) -> Self {
-        self.wish = Some(wish);
+    pub fn with_requested_variant(mut self, wish: VariantId) -> Self {
+        self.requested_variant = Some(wish);
         self
     }
 
-    /// Sets the task in words.
+    /// Sets the description of the task.
     #[must_use]
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
@@ -76,38 +76,40 @@ impl TaskContext {
     }
 }
 
-/// One rule: it names a variant, or leaves the choice to the next rule.
+/// One rule: it chooses a variant, or leaves the choice to the next rule.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
-pub enum Rule {
-    /// The variant of the user's wish, whatever its status.
-    Wish,
-    /// With fewer than `below` tokens left: the first variant whose hint `contextSize` is `size`.
-    Budget {
-        /// Tokens.
+pub enum ChoiceRule {
+    /// Chooses the variant that the user requested, whatever its status.
+    RequestedVariant,
+    /// With fewer than `below` tokens left, chooses the first variant whose hint `contextSize` is
+    /// `context_size`.
+    TokenBudget {
+        /// The limit, in tokens.
         below: u64,
         /// The value of the hint.
-        size: String,
+        context_size: String,
     },
-    /// The first variant whose hint `useCase` is the phase.
+    /// Chooses the first variant whose hint `useCase` is the phase.
     Phase,
 }
 
-/// Rules, the first that names a variant decides; when none does, the server's default.
+/// An ordered list of rules. The first rule that chooses a variant decides; if none does, the
+/// server's default is used.
 ///
 /// # Properties
 ///
-/// The same offers and context give the same choice. Whatever the rules, the choice is one of the
-/// offers. Without the user's wish no rule takes a deprecated variant, nor an experimental one
-/// unless [allowed](Self::with_experimental).
+/// The same offers and context give the same choice. The choice is always one of the offers. Only
+/// [`ChoiceRule::RequestedVariant`] chooses deprecated variants, and experimental ones unless they
+/// are [allowed](Self::with_experimental).
 ///
-/// The extension's sketch asks for the user's wish last and calls it an override. Where an earlier
-/// rule decides it would override nothing, so ours comes first.
+/// The extension's sketch checks the user's request last and calls it an override. There it would
+/// override nothing if an earlier rule decides, so here it comes first.
 ///
 /// # Examples
 ///
 /// ```
-/// use mcp_vary_rmcp::client::{Offers, Rules, TaskContext};
+/// use mcp_vary_rmcp::client::{ChoiceRules, Offers, TaskContext};
 /// use serde_json::json;
 ///
 /// let (offers, _) = Offers::read(&json!({"extensions": {"io.modelcontextprotocol/server-variants":
@@ -117,11 +119,11 @@ pub enum Rule {
 ///         {"id": "debug", "description": "", "hints": {"useCase": "debugging"}},
 ///     ]},
 /// }}));
-/// let choose = |context| Rules::default().choose(&offers, &context).to_string();
+/// let choose = |context| ChoiceRules::default().choose(&offers, &context).to_string();
 /// assert_eq!(choose(TaskContext::new()), "`standard`: the server's default");
 /// assert_eq!(
 ///     choose(TaskContext::new().with_phase("debugging")),
-///     "`debug`: made for the phase debugging",
+///     "`debug`: matches the phase debugging",
 /// );
 /// assert_eq!(
 ///     choose(TaskContext::new().with_phase("debugging").with_remaining_tokens(8_000)),
@@ -130,58 +132,58 @@ pub enum Rule {
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
-pub struct Rules {
-    /// In the order in which they are asked.
-    pub rules: Vec<Rule>,
-    /// Whether rules may take experimental variants.
+pub struct ChoiceRules {
+    /// The rules in their order.
+    pub rules: Vec<ChoiceRule>,
+    /// Whether rules may choose experimental variants.
     pub experimental: bool,
 }
 
-impl Default for Rules {
-    /// The user's wish, then `contextSize=compact` below 10,000 tokens, then the phase.
+impl Default for ChoiceRules {
+    /// The user's request, then `contextSize=compact` below 10,000 tokens, then the phase.
     fn default() -> Self {
         Self::new([
-            Rule::Wish,
-            Rule::Budget {
-                below: TIGHT,
-                size: "compact".to_owned(),
+            ChoiceRule::RequestedVariant,
+            ChoiceRule::TokenBudget {
+                below: COMPACT_BELOW_TOKENS,
+                context_size: "compact".to_owned(),
             },
-            Rule::Phase,
+            ChoiceRule::Phase,
         ])
     }
 }
 
-impl Rules {
-    /// These rules, in this order.
+impl ChoiceRules {
+    /// Creates a list of rules in this order.
     #[must_use]
-    pub fn new(rules: impl IntoIterator<Item = Rule>) -> Self {
+    pub fn new(rules: impl IntoIterator<Item = ChoiceRule>) -> Self {
         Self {
             rules: rules.into_iter().collect(),
             experimental: false,
         }
     }
 
-    /// Lets rules take experimental variants.
+    /// Allows rules to choose experimental variants.
     #[must_use]
     pub fn with_experimental(mut self) -> Self {
         self.experimental = true;
         self
     }
 
-    /// The variant for `context`.
+    /// Chooses a variant for `context`.
     #[must_use]
     pub fn choose(&self, offers: &Offers, context: &TaskContext) -> Choice {
         let Some(default) = offers.first() else {
-            return Choice::new(None, Reason::NoVariants);
+            return Choice::new(None, ChoiceReason::NoVariants);
         };
         self.rules
             .iter()
             .find_map(|rule| self.apply(rule, offers, context))
-            .unwrap_or_else(|| Choice::new(Some(&default.id), Reason::Default))
+            .unwrap_or_else(|| Choice::new(Some(&default.id), ChoiceReason::Default))
     }
 
-    /// Whether a rule, or a model, may take `variant`.
-    pub(super) fn may_take(&self, variant: &ServerVariant) -> bool {
+    /// Whether a rule or a model may choose `variant`.
+    pub(super) fn allows(&self, variant: &ServerVariant) -> bool {
         match variant.status {
             Status::Stable => true,
             Status::Experimental => self.experimental,
@@ -189,28 +191,37 @@ impl Rules {
         }
     }
 
-    fn apply(&self, rule: &Rule, offers: &Offers, context: &TaskContext) -> Option<Choice> {
+    fn apply(&self, rule: &ChoiceRule, offers: &Offers, context: &TaskContext) -> Option<Choice> {
         let hinted = |key: &str, value: &str| {
             let is = |variant: &&ServerVariant| {
-                variant.hints.get(key).is_some_and(|held| held == value) && self.may_take(variant)
+                variant.hints.get(key).is_some_and(|held| held == value) && self.allows(variant)
             };
             offers.iter().find(is).map(|variant| &variant.id)
         };
         match rule {
-            Rule::Wish => {
-                let wish = context.wish.as_ref().filter(|wish| offers.admit(wish))?;
-                Some(Choice::new(Some(wish), Reason::Wish))
+            ChoiceRule::RequestedVariant => {
+                let wish = context
+                    .requested_variant
+                    .as_ref()
+                    .filter(|wish| offers.allows(wish))?;
+                Some(Choice::new(Some(wish), ChoiceReason::Requested))
             }
-            Rule::Budget { below, size } => {
+            ChoiceRule::TokenBudget {
+                below,
+                context_size,
+            } => {
                 let remaining = context.remaining_tokens.filter(|left| left < below)?;
-                let id = hinted("contextSize", size)?;
+                let id = hinted("contextSize", context_size)?;
                 let below = *below;
-                Some(Choice::new(Some(id), Reason::Budget { remaining, below }))
+                Some(Choice::new(
+                    Some(id),
+                    ChoiceReason::TokenBudget { remaining, below },
+                ))
             }
-            Rule::Phase => {
+            ChoiceRule::Phase => {
                 let phase = context.phase.as_deref()?;
                 let id = hinted("useCase", phase)?;
-                Some(Choice::new(Some(id), Reason::Phase(phase.to_owned())))
+                Some(Choice::new(Some(id), ChoiceReason::Phase(phase.to_owned())))
             }
         }
     }
@@ -220,14 +231,14 @@ impl Rules {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Choice {
-    /// The variant to select; none when no selector is sent.
+    /// The variant to select; `None` if no selector is sent.
     pub variant: Option<VariantId>,
-    /// Why.
-    pub reason: Reason,
+    /// The reason.
+    pub reason: ChoiceReason,
 }
 
 impl Choice {
-    pub(super) fn new(variant: Option<&VariantId>, reason: Reason) -> Self {
+    pub(super) fn new(variant: Option<&VariantId>, reason: ChoiceReason) -> Self {
         Self {
             variant: variant.cloned(),
             reason,
@@ -247,73 +258,73 @@ impl fmt::Display for Choice {
 /// Why a variant was chosen.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Reason {
+pub enum ChoiceReason {
     /// The server offers no variants.
     #[error("the server offers no variants")]
     NoVariants,
-    /// Nothing spoke for another.
+    /// No rule chose another variant.
     #[error("the server's default")]
     Default,
-    /// [`Rule::Wish`]
-    #[error("the user's wish")]
-    Wish,
-    /// The application named it itself.
+    /// [`ChoiceRule::RequestedVariant`]
+    #[error("requested by the user")]
+    Requested,
+    /// The application named it.
     #[error("named by the application")]
     Named,
-    /// [`Rule::Budget`]
+    /// [`ChoiceRule::TokenBudget`]
     #[error("{remaining} tokens are left, fewer than {below}")]
-    Budget {
+    TokenBudget {
         /// Tokens left.
         remaining: u64,
         /// The rule's limit.
         below: u64,
     },
-    /// [`Rule::Phase`]
-    #[error("made for the phase {}", .0.escape_debug())]
+    /// [`ChoiceRule::Phase`]
+    #[error("matches the phase {}", .0.escape_debug())]
     Phase(String),
-    /// A model chose, and said this: cut, and no instruction to anybody.
+    /// A model chose it and gave this reason. The text is truncated and untrusted.
     #[error("chosen by the model: {}", .0.escape_debug())]
     Model(String),
-    /// A model was asked and its answer was of no use, so the rules decided.
-    #[error("{rules}; the model was asked first: {failure}")]
+    /// The model's answer could not be used, so the rules decided.
+    #[error("{rules}; the model gave no usable choice: {failure}")]
     ModelFailed {
         /// What was wrong with the answer.
         failure: ModelFailure,
-        /// Why the rules chose as they did.
+        /// The reason of the rules.
         rules: Box<Self>,
     },
-    /// The limit on switching holds the client where it is.
-    #[error("kept, because of {switches} switches within {seconds} s; wanted `{wanted}`")]
-    Limited {
-        /// How many switches there were.
+    /// The switch limit was reached, so the client stays in its variant.
+    #[error("unchanged after {switches} switches within {seconds} s; `{preferred}` was preferred")]
+    SwitchLimited {
+        /// The number of recent switches.
         switches: usize,
-        /// The time that the limit looks back.
+        /// The window of the limit, in seconds.
         seconds: u64,
-        /// What would have been chosen.
-        wanted: VariantId,
+        /// The variant that was chosen before the limit applied.
+        preferred: VariantId,
     },
 }
 
-/// Why a model's answer was of no use.
+/// Why a model's answer could not be used.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelFailure {
-    /// The model, or the way to it, failed.
+    /// The request to the model failed.
     #[error("it failed: {}", .0.escape_debug())]
     Failed(String),
-    /// There was no answer in time.
+    /// The model did not answer in time.
     #[error("it did not answer in time")]
     TimedOut,
-    /// The answer holds no object with a `selected` string.
+    /// The answer contains no object with a `selected` string.
     #[error("its answer names no variant")]
     Unreadable,
     /// The answer names a variant that is not offered.
     #[error("it named `{}`, which is not offered", .0.escape_debug())]
     Unknown(String),
-    /// The answer names a variant that the rules may not take.
+    /// The answer names a variant that the rules may not choose.
     #[error("it named `{0}`, which is not stable")]
     NotStable(VariantId),
 }
 
-/// Below so many tokens the extension's sketch looks for a compact variant.
-const TIGHT: u64 = 10_000;
+/// The limit below which the extension's sketch looks for a compact variant.
+const COMPACT_BELOW_TOKENS: u64 = 10_000;

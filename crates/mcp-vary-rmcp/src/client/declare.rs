@@ -1,4 +1,4 @@
-//! Declaring: what a client says of itself in its capabilities.
+//! A client handler that declares the extensions in its capabilities.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,33 +15,35 @@ use rmcp::service::{NotificationContext, RequestContext, RoleClient, Service};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::memory::Memory;
+use super::memory::VariantCache;
 
-/// A client handler that declares the extensions, and hears which lists have changed.
+/// A client handler that declares the extensions, and tracks which lists have changed.
 ///
-/// It does all that the handler inside does. Serve it in place of that one, and give it to
-/// [`Client::new`](super::Client::new).
+/// It wraps your handler and forwards everything to it. Serve it in place of your handler, and pass
+/// it to [`Client::new`](super::Client::new).
 ///
 /// # Properties
 ///
-/// Server variants are declared, with the hints if there are any. Content negotiation is declared
-/// [on request](Self::with_features), and so is [any other extension](Self::with_extension). What the
-/// handler inside declares for an extension stays as it is. The same goes out in `initialize` and with every request of a modern connection.
+/// Server variants are always declared, with the hints if there are any. Content negotiation is
+/// declared [on request](Self::with_features), and so is [any other
+/// extension](Self::with_extension). Settings that the wrapped handler declares for an extension
+/// take precedence. The same declaration is sent in `initialize` and with every request of a modern
+/// connection.
 ///
-/// The SDK can declare extensions as objects only, so nothing else is ever written.
+/// The SDK can declare extensions as objects only, so no other form is written.
 ///
 /// # Examples
 ///
 /// ```
 /// use mcp_vary::feature::Features;
-/// use mcp_vary_rmcp::client::Declaring;
+/// use mcp_vary_rmcp::client::DeclaringClient;
 /// use rmcp::model::{ClientCapabilities, ClientConfig, Implementation};
 /// use rmcp::service::Service as _;
 ///
 /// let capabilities = ClientCapabilities::builder().enable_sampling().build();
 /// let handler = ClientConfig::new(capabilities, Implementation::new("my-agent", "1.0"));
 /// let (features, _) = Features::from_tags(["agent", "format=json"]);
-/// let declaring = Declaring::new(handler).with_features(features);
+/// let declaring = DeclaringClient::new(handler).with_features(features);
 ///
 /// let declared = declaring.get_info().capabilities.extensions.unwrap();
 /// assert_eq!(
@@ -53,35 +55,36 @@ use super::memory::Memory;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Declaring<S> {
-    inside: Arc<S>,
+pub struct DeclaringClient<S> {
+    handler: Arc<S>,
     features: Option<Features>,
     hints: VariantHints,
     extensions: BTreeMap<ExtensionId, JsonObject>,
-    pub(super) memory: Arc<Memory>,
+    pub(super) cache: Arc<VariantCache>,
 }
 
-/// The caller's: settings of an extension that are no JSON object.
+/// A mistake of the caller: the settings of an extension are not a JSON object.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("the settings of the extension `{0}` are not a JSON object")]
 pub struct SettingsError(ExtensionId);
 
-impl<S: Service<RoleClient>> Declaring<S> {
-    /// Declares variants for `handler`.
+impl<S: Service<RoleClient>> DeclaringClient<S> {
+    /// Wraps `handler`, and declares server variants.
     #[must_use]
     pub fn new(handler: S) -> Self {
         Self {
-            inside: Arc::new(handler),
+            handler: Arc::new(handler),
             features: None,
             hints: VariantHints::default(),
             extensions: BTreeMap::new(),
-            memory: Arc::default(),
+            cache: Arc::default(),
         }
     }
 
-    /// Declares content negotiation: these tags, and those that the handler's capabilities speak for.
+    /// Declares content negotiation: these tags, and those that follow from the handler's
+    /// capabilities.
     ///
-    /// Capabilities for sampling, elicitation, roots and tasks become the tags of the same name. A
+    /// The capabilities for sampling, elicitation, roots and tasks add the tags of the same name. A
     /// tag that is declared absent here (`!sampling`) stays absent.
     #[must_use]
     pub fn with_features(mut self, features: Features) -> Self {
@@ -89,22 +92,22 @@ impl<S: Service<RoleClient>> Declaring<S> {
         self
     }
 
-    /// Declares hints, by which the server ranks its variants.
+    /// Declares hints, with which the server ranks its variants.
     #[must_use]
     pub fn with_hints(mut self, hints: VariantHints) -> Self {
         self.hints = hints;
         self
     }
 
-    /// Declares any other extension, with settings that are written as a JSON object. What the server
-    /// declares for it is [`Client::declared`](super::Client::declared).
+    /// Declares another extension; its settings must serialize to a JSON object. Read the server's
+    /// settings with [`Client::declared`](super::Client::declared).
     ///
     /// # Errors
     ///
-    /// When the settings are no object.
+    /// When the settings are not an object.
     ///
     /// ```
-    /// use mcp_vary_rmcp::client::Declaring;
+    /// use mcp_vary_rmcp::client::DeclaringClient;
     /// use serde::Serialize;
     ///
     /// #[derive(Serialize)]
@@ -112,7 +115,7 @@ impl<S: Service<RoleClient>> Declaring<S> {
     ///     metric: bool,
     /// }
     ///
-    /// let handler = Declaring::new(());
+    /// let handler = DeclaringClient::new(());
     /// let handler = handler.with_extension("com.example/units".parse()?, Units { metric: true })?;
     /// # let _ = handler;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -131,25 +134,25 @@ impl<S: Service<RoleClient>> Declaring<S> {
         }
     }
 
-    /// The handler inside.
+    /// The wrapped handler.
     #[must_use]
     pub fn handler(&self) -> &S {
-        &self.inside
+        &self.handler
     }
 
-    /// The handler inside, for answering what a server asks in the course of a request.
-    pub(super) fn shared(&self) -> Arc<S> {
-        Arc::clone(&self.inside)
+    /// The wrapped handler, to answer the input requests of a server.
+    pub(super) fn handler_arc(&self) -> Arc<S> {
+        Arc::clone(&self.handler)
     }
 }
 
-impl<S: Service<RoleClient>> Service<RoleClient> for Declaring<S> {
+impl<S: Service<RoleClient>> Service<RoleClient> for DeclaringClient<S> {
     async fn handle_request(
         &self,
         request: ServerRequest,
         context: RequestContext<RoleClient>,
     ) -> Result<ClientResult, ErrorData> {
-        self.inside.handle_request(request, context).await
+        self.handler.handle_request(request, context).await
     }
 
     async fn handle_notification(
@@ -157,15 +160,17 @@ impl<S: Service<RoleClient>> Service<RoleClient> for Declaring<S> {
         notification: ServerNotification,
         context: NotificationContext<RoleClient>,
     ) -> Result<(), ErrorData> {
-        self.memory
-            .hear(&notification, &meta_of(&notification, &context));
-        self.inside.handle_notification(notification, context).await
+        self.cache
+            .handle_notification(&notification, &meta_of(&notification, &context));
+        self.handler
+            .handle_notification(notification, context)
+            .await
     }
 
     fn get_info(&self) -> ClientConfig {
-        let mut info = self.inside.get_info();
+        let mut info = self.handler.get_info();
         let features = self.features.as_ref().map(|own| {
-            let mirrored = mirrored(&info.capabilities);
+            let mirrored = capability_tags(&info.capabilities);
             own.tags().cloned().chain(mirrored).collect::<Features>()
         });
         let extensions = info.capabilities.extensions.get_or_insert_default();
@@ -185,8 +190,8 @@ impl<S: Service<RoleClient>> Service<RoleClient> for Declaring<S> {
     }
 }
 
-/// The tags that `capabilities` speak for.
-fn mirrored(capabilities: &ClientCapabilities) -> impl Iterator<Item = FeatureTag> {
+/// The tags that follow from `capabilities`.
+fn capability_tags(capabilities: &ClientCapabilities) -> impl Iterator<Item = FeatureTag> {
     let table = [
         ("sampling", capabilities.sampling.is_some()),
         ("elicitation", capabilities.elicitation.is_some()),
@@ -199,8 +204,9 @@ fn mirrored(capabilities: &ClientCapabilities) -> impl Iterator<Item = FeatureTa
 
 /// The `_meta` of a notification.
 ///
-/// rmcp 3.8 moves the extensions out of a notification before its metadata, which stand in them
-/// (`service.rs`, the client's loop): `context.meta` is empty then. Should that change, it is read first.
+/// rmcp 3.8 moves the extensions out of a notification before it reads the metadata, which is among
+/// them (`service.rs`, the client's loop), so `context.meta` is empty. It is read first, in case a
+/// later version fills it.
 fn meta_of(
     notification: &ServerNotification,
     context: &NotificationContext<RoleClient>,

@@ -1,4 +1,4 @@
-//! What can go wrong with a request in a variant, by whose fault it is.
+//! Errors of a request in a variant, sorted by whose fault it is.
 
 use mcp_vary::error::INVALID_PARAMS;
 use mcp_vary::variant::VariantId;
@@ -10,14 +10,14 @@ use rmcp::service::ServiceError;
 /// # Examples
 ///
 /// ```
-/// use mcp_vary_rmcp::client::{Error, TaskContext, View};
+/// use mcp_vary_rmcp::client::{Error, TaskContext, VariantClient};
 ///
-/// async fn after(error: Error, view: &View) -> Result<View, Error> {
+/// async fn after(error: Error, client: &VariantClient) -> Result<VariantClient, Error> {
 ///     match error {
 ///         // Gone since it was offered. List the tools of what is chosen now before calling one.
-///         Error::Refused { .. } => {
-///             view.client().refresh_offers().await?;
-///             Ok(view.client().choose(&TaskContext::new()))
+///         Error::VariantRejected { .. } => {
+///             client.client().refresh_offers().await?;
+///             Ok(client.client().choose(&TaskContext::new()))
 ///         }
 ///         error => Err(error),
 ///     }
@@ -26,32 +26,33 @@ use rmcp::service::ServiceError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The caller's: the server does not offer the variant, so a selector for it is not sent.
+    /// A mistake of the caller: the server does not offer the variant, so no request was sent.
     #[error("variant `{}` is not offered; choose one of `Client::offers`", .0.as_str().escape_debug())]
     NotOffered(VariantId),
-    /// The server offered the variant once, and refuses it now: refresh the offers and choose anew.
-    #[error("the server refused the variant `{}`: {}", .variant.as_str().escape_debug(), .error.message.escape_debug())]
-    Refused {
-        /// What was selected.
+    /// The server offered the variant earlier, and rejects it now: refresh the offers and choose
+    /// again.
+    #[error("the server rejected the variant `{}`: {}", .variant.as_str().escape_debug(), .error.message.escape_debug())]
+    VariantRejected {
+        /// The selected variant.
         variant: VariantId,
-        /// What the server said.
+        /// The server's error.
         error: Box<ErrorData>,
     },
-    /// The server's: its list goes on for ever, or in a circle.
+    /// A fault of the server: its list never ends, or repeats a cursor.
     #[error("the server's list does not end; {0} pages of it were read")]
-    Endless(usize),
-    /// Everything that can go wrong without variants too.
+    EndlessList(usize),
+    /// Any other error of a request.
     #[error(transparent)]
     Service(#[from] ServiceError),
 }
 
 impl Error {
-    /// The fault behind `error`, the answer to a request that selected `variant`.
-    pub(super) fn of(error: ServiceError, variant: Option<&VariantId>) -> Self {
+    /// Converts `error`, the answer to a request that selected `variant`.
+    pub(super) fn from_service(error: ServiceError, variant: Option<&VariantId>) -> Self {
         match (error, variant) {
-            (ServiceError::McpError(error), Some(variant)) if is_refusal(&error) => {
+            (ServiceError::McpError(error), Some(variant)) if is_variant_rejection(&error) => {
                 let variant = variant.clone();
-                Self::Refused {
+                Self::VariantRejected {
                     variant,
                     error: Box::new(error),
                 }
@@ -61,10 +62,10 @@ impl Error {
     }
 }
 
-/// Whether a server says that the selector names none of its variants.
+/// Whether the server rejected the selector.
 ///
-/// The message is the extension's; where a server words it differently, its data tell.
-fn is_refusal(error: &ErrorData) -> bool {
+/// The message is the extension's. A server with another message is recognized by the error's data.
+fn is_variant_rejection(error: &ErrorData) -> bool {
     let has = |key| {
         error
             .data
@@ -85,10 +86,10 @@ mod tests {
     #[track_caller]
     fn refuses(code: i32, message: &'static str, data: &Value, expected: bool) {
         let error = ErrorData::new(rmcp::model::ErrorCode(code), message, Some(data.clone()));
-        assert_eq!(is_refusal(&error), expected, "{error:?}");
+        assert_eq!(is_variant_rejection(&error), expected, "{error:?}");
     }
 
-    /// SV-19: only the refusal of a variant is one, whatever else a server says about variants.
+    /// SV-19: only the rejection of a variant is one, whatever else a server says about variants.
     #[test]
     fn a_refusal_is_known_by_its_message_or_its_data() {
         let said = "Invalid server variant";

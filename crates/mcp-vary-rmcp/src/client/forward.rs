@@ -1,4 +1,4 @@
-//! Forwarding: the one field of a tool's result that its reader gets.
+//! Forwarding: selects the one field of a tool result that its reader gets.
 //!
 //! Source: the tool result clarification, "Client selection guidance".
 
@@ -6,9 +6,9 @@ use mcp_vary::visibility::{self, Experience, Forward};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::Value;
 
-/// What of a tool's result to give to its reader: never both fields.
+/// The field of a tool result that its reader gets; never both.
 ///
-/// [`mcp_vary::visibility::forward`] says by which rules.
+/// [`mcp_vary::visibility::forward`] documents the rules.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(
     clippy::exhaustive_enums,
@@ -21,15 +21,16 @@ pub enum Forwarded {
     Structured {
         /// `structuredContent`.
         value: Value,
-        /// The blocks of `content` that say what no structured value can: images, audio, links.
+        /// The blocks of `content` that a structured value cannot express: images, audio, links.
         others: Vec<ContentBlock>,
     },
-    /// The result says nothing.
+    /// The result is empty.
     Nothing,
 }
 
 impl Forwarded {
-    /// The words of it, as one text for a model: text blocks, a line between them, or compact JSON.
+    /// The result as one text for a model: the text blocks, separated by line breaks, or compact
+    /// JSON.
     ///
     /// Images, audio and links are in [`blocks`](Self::blocks).
     #[must_use]
@@ -43,7 +44,7 @@ impl Forwarded {
         words.join("\n")
     }
 
-    /// The blocks of `content` that go to the reader.
+    /// The blocks of `content` that the reader gets.
     #[must_use]
     pub fn blocks(&self) -> &[ContentBlock] {
         match self {
@@ -53,7 +54,7 @@ impl Forwarded {
     }
 }
 
-/// What of `result` its reader gets.
+/// Selects the field of `result` that its reader gets.
 ///
 /// # Examples
 ///
@@ -74,23 +75,23 @@ impl Forwarded {
 /// ```
 #[must_use]
 pub fn forward(result: &CallToolResult, experience: Experience) -> Forwarded {
-    // A result that was received can be written again; should it not, its model-oriented field goes.
-    choose(result, experience).unwrap_or_else(|| Forwarded::Content(result.content.clone()))
+    // A received result can always be serialized; if not, the reader gets `content`.
+    select_field(result, experience).unwrap_or_else(|| Forwarded::Content(result.content.clone()))
 }
 
-fn choose(result: &CallToolResult, experience: Experience) -> Option<Forwarded> {
+fn select_field(result: &CallToolResult, experience: Experience) -> Option<Forwarded> {
     let written = serde_json::to_string(result).ok()?;
     Some(match visibility::forward(&written, experience).ok()? {
-        Forward::Content(blocks) => Forwarded::Content(read(&blocks)?),
+        Forward::Content(blocks) => Forwarded::Content(parse_blocks(&blocks)?),
         Forward::Structured { others, .. } => Forwarded::Structured {
             value: result.structured_content.clone()?,
-            others: read(&others)?,
+            others: parse_blocks(&others)?,
         },
         Forward::Nothing => Forwarded::Nothing,
     })
 }
 
-fn read(blocks: &[&str]) -> Option<Vec<ContentBlock>> {
+fn parse_blocks(blocks: &[&str]) -> Option<Vec<ContentBlock>> {
     let read = |block: &&str| serde_json::from_str(block).ok();
     blocks.iter().map(read).collect()
 }

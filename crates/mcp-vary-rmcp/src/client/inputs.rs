@@ -1,4 +1,4 @@
-//! Input-required results: what a server asks in the course of a request goes to the handler.
+//! Input-required results: the handler answers the server's input requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,32 +14,32 @@ use serde_json::Value;
 
 use super::Client;
 use super::error::Error;
-use super::request::Answered;
+use super::request::AnsweredBy;
 
-/// How many rounds a request may take.
-const ROUNDS: usize = 10;
+/// The largest number of round trips of one request.
+const MAX_ROUNDS: usize = 10;
 
-/// How long to wait before asking again, when the server only wants to be asked again.
-const PAUSE: Duration = Duration::from_millis(100);
+/// The pause before a retry, when the server asks only for a retry.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// Params that can carry answers to what a server asked.
-pub(super) trait Rounds: Clone {
-    /// Whether the server is asked once more without a selector that it refuses.
-    const FALLS_BACK: bool;
+/// Request params that can carry responses to input requests.
+pub(super) trait InputParams: Clone {
+    /// Whether the request is sent again without the selector if the server rejects it.
+    const MAY_FALL_BACK: bool;
     fn request(&self) -> ClientRequest;
-    fn answer(&mut self, responses: Option<InputResponses>, state: Option<String>);
+    fn set_responses(&mut self, responses: Option<InputResponses>, state: Option<String>);
 }
 
-macro_rules! rounds {
-    ($params:ident, $request:ident, $falls_back:literal) => {
-        impl Rounds for $params {
-            const FALLS_BACK: bool = $falls_back;
+macro_rules! input_params {
+    ($params:ident, $request:ident, $may_fall_back:literal) => {
+        impl InputParams for $params {
+            const MAY_FALL_BACK: bool = $may_fall_back;
 
             fn request(&self) -> ClientRequest {
                 ClientRequest::$request($request::new(self.clone()))
             }
 
-            fn answer(&mut self, responses: Option<InputResponses>, state: Option<String>) {
+            fn set_responses(&mut self, responses: Option<InputResponses>, state: Option<String>) {
                 self.input_responses = responses;
                 self.request_state = state;
             }
@@ -47,40 +47,41 @@ macro_rules! rounds {
     };
 }
 
-// A call is never repeated: the same name may do another thing in another variant.
-rounds!(CallToolRequestParams, CallToolRequest, false);
-rounds!(GetPromptRequestParams, GetPromptRequest, false);
-rounds!(ReadResourceRequestParams, ReadResourceRequest, true);
+// A call is never repeated: the same name may do something else in another variant.
+input_params!(CallToolRequestParams, CallToolRequest, false);
+input_params!(GetPromptRequestParams, GetPromptRequest, false);
+input_params!(ReadResourceRequestParams, ReadResourceRequest, true);
 
 impl Client {
-    /// Sends until the result is no request for input; every round selects the same variant.
-    pub(super) async fn converse<P: Rounds>(
+    /// Sends the request until the server has no more input requests. Every round trip selects the
+    /// same variant.
+    pub(super) async fn send_with_inputs<P: InputParams>(
         &self,
         mut params: P,
         variant: Option<&VariantId>,
-    ) -> Result<(ServerResult, Answered), Error> {
-        let (mut result, answered) = match P::FALLS_BACK {
+    ) -> Result<(ServerResult, AnsweredBy), Error> {
+        let (mut result, answered) = match P::MAY_FALL_BACK {
             true => self.send_or_fall_back(params.request(), variant).await?,
             false => (
                 self.send(params.request(), variant).await?,
-                Answered::AsAsked,
+                AnsweredBy::SelectedVariant,
             ),
         };
-        // What the server remembers between rounds belongs to the variant that answered.
-        let variant = variant.filter(|_| answered == Answered::AsAsked);
-        for _ in 0..ROUNDS {
+        // The request state belongs to the variant that answered.
+        let variant = variant.filter(|_| answered == AnsweredBy::SelectedVariant);
+        for _ in 0..MAX_ROUNDS {
             let ServerResult::InputRequiredResult(asked) = result else {
                 return Ok((result, answered));
             };
-            let (responses, state) = self.answer(asked).await?;
-            params.answer(responses, state);
+            let (responses, state) = self.respond(asked).await?;
+            params.set_responses(responses, state);
             result = self.send(params.request(), variant).await?;
         }
-        let max_rounds = ROUNDS;
+        let max_rounds = MAX_ROUNDS;
         Err(ServiceError::InputRequiredRoundsExceeded { max_rounds }.into())
     }
 
-    async fn answer(
+    async fn respond(
         &self,
         asked: InputRequiredResult,
     ) -> Result<(Option<InputResponses>, Option<String>), Error> {
@@ -89,19 +90,19 @@ impl Client {
             if asked.request_state.is_none() {
                 return Err(ServiceError::UnexpectedResponse.into());
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(RETRY_PAUSE).await;
             return Ok((None, asked.request_state));
         }
         let mut responses = InputResponses::new();
         for (key, request) in requests {
-            let response = self.input(&key, request).await?;
+            let response = self.request_input(&key, request).await?;
             responses.insert(key, response);
         }
         Ok((Some(responses), asked.request_state))
     }
 
-    /// The handler's answer to one request.
-    async fn input(&self, key: &str, request: InputRequest) -> Result<Value, Error> {
+    /// The handler's response to one input request.
+    async fn request_input(&self, key: &str, request: InputRequest) -> Result<Value, Error> {
         let request = match request {
             InputRequest::CreateMessage(request) => ServerRequest::CreateMessageRequest(request),
             InputRequest::Elicitation(request) => ServerRequest::ElicitRequest(request),
@@ -110,7 +111,7 @@ impl Client {
         };
         let id = RequestId::String(Arc::from(key));
         let context = RequestContext::new(id, self.peer().clone());
-        let result = self.shared.handler.handle_request(request, context).await;
+        let result = self.state.handler.handle_request(request, context).await;
         let value = match result.map_err(ServiceError::McpError)? {
             ClientResult::CreateMessageResult(result) => serde_json::to_value(result),
             ClientResult::ElicitResult(result) => serde_json::to_value(result),

@@ -14,44 +14,45 @@ use rmcp::service::ServiceError;
 
 use super::Client;
 use super::error::Error;
-use super::memory::{Memory, Selected, Shelf};
-use super::request::{Answered, warn_of_refusal};
+use super::memory::{Selector, TtlCache, VariantCache};
+use super::request::{AnsweredBy, log_rejection};
 
-/// How many pages of one list are read.
-const PAGES: usize = 1_000;
+/// The largest number of pages that are read of one list.
+const MAX_PAGES: usize = 1_000;
 
-/// How long a legacy list is kept whose server promised to say when it changes.
+/// How long a list of a legacy server is cached that announces its changes.
 ///
-/// A server of that era cannot say how long its lists hold, and a notification can be lost.
-const PROMISED: Duration = Duration::from_secs(300);
+/// A legacy server cannot send a TTL for its lists, and a notification can be lost.
+const LEGACY_LIST_TTL: Duration = Duration::from_secs(300);
 
-/// A whole list, and the variant that it is of. Derefs to its items.
+/// A whole list and its variant. Dereferences to its items.
 ///
 /// Cheap to clone.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Listed<T> {
+pub struct VariantList<T> {
     items: Arc<[T]>,
-    variant: Selected,
-    answered: Answered,
+    variant: Selector,
+    answered_by: AnsweredBy,
 }
 
-impl<T> Listed<T> {
-    /// The variant that was selected for the answer; none for the server's default.
+impl<T> VariantList<T> {
+    /// The selected variant; `None` for the server's default.
     ///
-    /// Call what is listed here in this variant: [`Client::view`], or [`Client::default_view`] for none.
+    /// Call what is listed here in this variant: with [`Client::variant`], or
+    /// [`Client::default_variant`] for `None`.
     #[must_use]
     pub fn variant(&self) -> Option<&VariantId> {
         self.variant.as_ref()
     }
 
-    /// Whether the server refused the variant of the view, so that this list is its default's.
+    /// Whether the server rejected the variant, so that this is the list of its default.
     #[must_use]
-    pub fn fell_back(&self) -> bool {
-        self.answered == Answered::ByTheDefault
+    pub fn is_fallback(&self) -> bool {
+        self.answered_by == AnsweredBy::DefaultVariant
     }
 }
 
-impl<T> Deref for Listed<T> {
+impl<T> Deref for VariantList<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -59,7 +60,7 @@ impl<T> Deref for Listed<T> {
     }
 }
 
-/// One page of a list, of whichever kind.
+/// One page of a list of any kind.
 #[derive(Debug)]
 pub(super) struct Page<T> {
     items: Vec<T>,
@@ -67,18 +68,18 @@ pub(super) struct Page<T> {
     ttl: Option<u64>,
 }
 
-/// What is listed: how to ask for it, read it and remember it.
-pub(super) trait Listing: Clone + Sized {
+/// The kind of a list: its request, its result and its cache.
+pub(super) trait ListItem: Clone + Sized {
     fn request(params: PaginatedRequestParams) -> ClientRequest;
     fn page(result: ServerResult) -> Option<Page<Self>>;
-    fn shelf(memory: &Memory) -> &Shelf<Selected, Arc<[Self]>>;
-    /// Whether the server says when the list changes.
-    fn promised(capabilities: &ServerCapabilities) -> bool;
+    fn cache(memory: &VariantCache) -> &TtlCache<Selector, Arc<[Self]>>;
+    /// Whether the server announces changes of the list.
+    fn announces_changes(capabilities: &ServerCapabilities) -> bool;
 }
 
-macro_rules! listing {
-    ($item:ty, $request:ident, $result:ident, $items:ident, $shelf:ident, $capability:ident) => {
-        impl Listing for $item {
+macro_rules! list_item {
+    ($item:ty, $request:ident, $result:ident, $items:ident, $cache:ident, $capability:ident) => {
+        impl ListItem for $item {
             fn request(params: PaginatedRequestParams) -> ClientRequest {
                 ClientRequest::$request($request::with_param(params))
             }
@@ -94,11 +95,11 @@ macro_rules! listing {
                 }
             }
 
-            fn shelf(memory: &Memory) -> &Shelf<Selected, Arc<[Self]>> {
-                &memory.$shelf
+            fn cache(cache: &VariantCache) -> &TtlCache<Selector, Arc<[Self]>> {
+                &cache.$cache
             }
 
-            fn promised(capabilities: &ServerCapabilities) -> bool {
+            fn announces_changes(capabilities: &ServerCapabilities) -> bool {
                 let kind = capabilities.$capability.as_ref();
                 kind.is_some_and(|kind| kind.list_changed == Some(true))
             }
@@ -106,8 +107,8 @@ macro_rules! listing {
     };
 }
 
-listing!(Tool, ListToolsRequest, ListToolsResult, tools, tools, tools);
-listing!(
+list_item!(Tool, ListToolsRequest, ListToolsResult, tools, tools, tools);
+list_item!(
     Prompt,
     ListPromptsRequest,
     ListPromptsResult,
@@ -115,7 +116,7 @@ listing!(
     prompts,
     prompts
 );
-listing!(
+list_item!(
     Resource,
     ListResourcesRequest,
     ListResourcesResult,
@@ -123,7 +124,7 @@ listing!(
     resources,
     resources
 );
-listing!(
+list_item!(
     ResourceTemplate,
     ListResourceTemplatesRequest,
     ListResourceTemplatesResult,
@@ -133,73 +134,79 @@ listing!(
 );
 
 impl Client {
-    /// The whole list in `variant`, or in the default if the server refuses that one.
-    pub(super) async fn list<T: Listing>(
+    /// The whole list in `variant`, or in the default if the server rejects the variant.
+    pub(super) async fn list<T: ListItem>(
         &self,
         variant: Option<&VariantId>,
-    ) -> Result<Listed<T>, Error> {
-        match self.list_in(variant).await {
-            Err(error) if warn_of_refusal(&error) => {
-                // From the first page: a cursor of the refused variant is of no other.
-                let listed = self.list_in(None).await?;
-                let answered = Answered::ByTheDefault;
-                Ok(Listed { answered, ..listed })
+    ) -> Result<VariantList<T>, Error> {
+        match self.list_variant(variant).await {
+            Err(error) if log_rejection(&error) => {
+                // Start at the first page: a cursor is valid only in its own variant.
+                let listed = self.list_variant(None).await?;
+                let answered = AnsweredBy::DefaultVariant;
+                Ok(VariantList {
+                    answered_by: answered,
+                    ..listed
+                })
             }
             listed => listed,
         }
     }
 
-    async fn list_in<T: Listing>(&self, variant: Option<&VariantId>) -> Result<Listed<T>, Error> {
-        let shelf = T::shelf(&self.shared.memory);
+    async fn list_variant<T: ListItem>(
+        &self,
+        variant: Option<&VariantId>,
+    ) -> Result<VariantList<T>, Error> {
+        let shelf = T::cache(&self.state.cache);
         let key = variant.cloned();
-        let listed = |items| Listed {
+        let listed = |items| VariantList {
             items,
             variant: variant.cloned(),
-            answered: Answered::AsAsked,
+            answered_by: AnsweredBy::SelectedVariant,
         };
-        let generation = match shelf.find(&key) {
+        let generation = match shelf.get(&key) {
             Ok(items) => return Ok(listed(items)),
             Err(generation) => generation,
         };
         let (items, time) = self.read_pages::<T>(variant).await?;
         let items: Arc<[T]> = items.into();
-        shelf.keep(key, Arc::clone(&items), time, generation);
+        shelf.insert(key, Arc::clone(&items), time, generation);
         Ok(listed(items))
     }
 
-    /// All items, and how long they may be kept: as long as the page that ends first.
-    async fn read_pages<T: Listing>(
+    /// Reads all pages. The items may be cached for the smallest TTL of the pages.
+    async fn read_pages<T: ListItem>(
         &self,
         variant: Option<&VariantId>,
     ) -> Result<(Vec<T>, Duration), Error> {
         let (mut items, mut time) = (Vec::new(), Duration::MAX);
         let mut cursor = None;
         let mut read = 0;
-        while read < PAGES {
+        while read < MAX_PAGES {
             read += 1;
             let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
             let result = self.send(T::request(params), variant).await?;
             let page = T::page(result).ok_or(ServiceError::UnexpectedResponse)?;
             items.extend(page.items);
-            time = time.min(self.time_of::<T>(page.ttl));
+            time = time.min(self.ttl_of::<T>(page.ttl));
             match page.next {
                 None => return Ok((items, time)),
-                // The same cursor gives the same page.
+                // The same cursor gives the same page again.
                 next if next == cursor => break,
                 next => cursor = next,
             }
         }
-        Err(Error::Endless(read))
+        Err(Error::EndlessList(read))
     }
 
-    fn time_of<T: Listing>(&self, ttl: Option<u64>) -> Duration {
+    fn ttl_of<T: ListItem>(&self, ttl: Option<u64>) -> Duration {
         let info = || self.peer().peer_info();
         match ttl {
             Some(milliseconds) => Duration::from_millis(milliseconds),
             None if self.is_legacy()
-                && info().is_some_and(|info| T::promised(&info.capabilities)) =>
+                && info().is_some_and(|info| T::announces_changes(&info.capabilities)) =>
             {
-                PROMISED
+                LEGACY_LIST_TTL
             }
             None => Duration::ZERO,
         }

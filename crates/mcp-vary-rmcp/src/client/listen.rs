@@ -11,35 +11,35 @@ use tokio::sync::watch;
 use super::Client;
 use super::error::Error;
 use super::memory::Acknowledged;
-use super::request::Unfinished;
+use super::request::CancelOnDrop;
 
 /// A subscription in one variant. Dropping it ends it.
 #[derive(Debug)]
-pub struct Listening {
+pub struct VariantSubscription {
     request: RequestHandle<RoleClient>,
-    unfinished: Unfinished,
+    unfinished: CancelOnDrop,
     acknowledged: SubscriptionFilter,
     variant: Option<VariantId>,
 }
 
-impl Listening {
+impl VariantSubscription {
     pub(super) async fn start(
         client: &Client,
         filter: SubscriptionFilter,
         variant: Option<&VariantId>,
     ) -> Result<Self, Error> {
-        let changes = client.shared.memory.acknowledged.subscribe();
+        let changes = client.state.cache.acknowledged.subscribe();
         let params = SubscriptionsListenRequestParams::new(filter);
         let request = SubscriptionsListenRequest::new(params);
         let request = ClientRequest::SubscriptionsListenRequest(request);
-        let request = client.start(request, variant).await?;
+        let request = client.start_request(request, variant).await?;
         let mut listening = Self {
-            unfinished: Unfinished::new(client.peer(), &request.id),
+            unfinished: CancelOnDrop::new(client.peer(), &request.id),
             request,
             acknowledged: SubscriptionFilter::default(),
             variant: variant.cloned(),
         };
-        let begun = listening.acknowledgement(changes);
+        let begun = listening.wait_acknowledged(changes);
         listening.acknowledged = match client.timeout {
             None => begun.await?,
             Some(timeout) => match tokio::time::timeout(timeout, begun).await {
@@ -51,14 +51,14 @@ impl Listening {
     }
 
     /// What the server agrees to, once it does.
-    async fn acknowledgement(
+    async fn wait_acknowledged(
         &mut self,
         mut changes: watch::Receiver<Acknowledged>,
     ) -> Result<SubscriptionFilter, Error> {
         let id = self.request.id.to_string();
         tokio::select! {
             biased;
-            ended = self.end() => {
+            ended = self.wait_end() => {
                 ended?;
                 Err(ServiceError::UnexpectedResponse.into())
             }
@@ -86,18 +86,18 @@ impl Listening {
     /// # Errors
     ///
     /// When it ends otherwise than by the server's result.
-    pub async fn ended(mut self) -> Result<(), Error> {
-        self.end().await
+    pub async fn closed(mut self) -> Result<(), Error> {
+        self.wait_end().await
     }
 
     /// Not to be called again once it has returned.
-    async fn end(&mut self) -> Result<(), Error> {
+    async fn wait_end(&mut self) -> Result<(), Error> {
         let ended = (&mut self.request.rx).await;
         self.unfinished.finish();
         match ended.map_err(|_| ServiceError::TransportClosed)? {
             Ok(ServerResult::SubscriptionsListenResult(_)) => Ok(()),
             Ok(_) => Err(ServiceError::UnexpectedResponse.into()),
-            Err(error) => Err(Error::of(error, self.variant.as_ref())),
+            Err(error) => Err(Error::from_service(error, self.variant.as_ref())),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a client remembers of a server: lists and resources, each for the variant it came from.
+//! The cache of a client: lists and resource contents by variant.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,63 +13,67 @@ use rmcp::model::{
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// What a request selected: none is the server's default, whichever that is.
-pub(super) type Selected = Option<VariantId>;
+/// The selector of a request; `None` is the server's default, whichever variant that is.
+pub(super) type Selector = Option<VariantId>;
 
-/// What the server agreed to tell on each stream, by the identifier of its request.
+/// The acknowledged filter of each notification stream, by the id of its request.
 pub(super) type Acknowledged = BTreeMap<String, SubscriptionFilter>;
 
-/// How many lists of one kind are kept.
-const LISTS: usize = 64;
+/// The largest number of cached lists of one kind.
+const MAX_LISTS: usize = 64;
 
-/// How many resources are kept.
-const READS: usize = 256;
+/// The largest number of cached resource contents.
+const MAX_CONTENTS: usize = 256;
 
-/// How many acknowledged streams are remembered.
-const ACKNOWLEDGED: usize = 64;
+/// The largest number of stored acknowledgements.
+const MAX_ACKNOWLEDGED: usize = 64;
 
-/// The longest that a server's `ttlMs` is believed.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+/// The upper limit for a server's `ttlMs`.
+const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Lists and resources by variant, forgotten when their time is over or a notification says so.
+/// Lists and resource contents by variant, until they expire or a notification invalidates them.
 #[derive(Debug)]
-pub(super) struct Memory {
-    pub(super) tools: Shelf<Selected, Arc<[Tool]>>,
-    pub(super) prompts: Shelf<Selected, Arc<[Prompt]>>,
-    pub(super) resources: Shelf<Selected, Arc<[Resource]>>,
-    pub(super) templates: Shelf<Selected, Arc<[ResourceTemplate]>>,
-    pub(super) reads: Shelf<(Selected, String), ReadResourceResult>,
+pub(super) struct VariantCache {
+    pub(super) tools: TtlCache<Selector, Arc<[Tool]>>,
+    pub(super) prompts: TtlCache<Selector, Arc<[Prompt]>>,
+    pub(super) resources: TtlCache<Selector, Arc<[Resource]>>,
+    pub(super) templates: TtlCache<Selector, Arc<[ResourceTemplate]>>,
+    pub(super) contents: TtlCache<(Selector, String), ReadResourceResult>,
     pub(super) acknowledged: watch::Sender<Acknowledged>,
 }
 
-impl Default for Memory {
+impl Default for VariantCache {
     fn default() -> Self {
         Self {
-            tools: Shelf::new(LISTS),
-            prompts: Shelf::new(LISTS),
-            resources: Shelf::new(LISTS),
-            templates: Shelf::new(LISTS),
-            reads: Shelf::new(READS),
+            tools: TtlCache::new(MAX_LISTS),
+            prompts: TtlCache::new(MAX_LISTS),
+            resources: TtlCache::new(MAX_LISTS),
+            templates: TtlCache::new(MAX_LISTS),
+            contents: TtlCache::new(MAX_CONTENTS),
             acknowledged: watch::Sender::default(),
         }
     }
 }
 
-impl Memory {
-    /// Forgets what `notification` says has changed.
-    pub(super) fn hear(&self, notification: &ServerNotification, meta: &NotificationMetaObject) {
-        let changed = affected(meta);
-        let lists = |selected: &Selected| touches(changed.as_ref(), selected);
+impl VariantCache {
+    /// Invalidates what `notification` reports as changed.
+    pub(super) fn handle_notification(
+        &self,
+        notification: &ServerNotification,
+        meta: &NotificationMetaObject,
+    ) {
+        let changed = changed_variant(meta);
+        let lists = |selected: &Selector| affects(changed.as_ref(), selected);
         match notification {
-            ServerNotification::ToolListChangedNotification(_) => self.tools.forget(lists),
-            ServerNotification::PromptListChangedNotification(_) => self.prompts.forget(lists),
+            ServerNotification::ToolListChangedNotification(_) => self.tools.invalidate(lists),
+            ServerNotification::PromptListChangedNotification(_) => self.prompts.invalidate(lists),
             ServerNotification::ResourceListChangedNotification(_) => {
-                self.resources.forget(lists);
-                self.templates.forget(lists);
+                self.resources.invalidate(lists);
+                self.templates.invalidate(lists);
             }
             ServerNotification::ResourceUpdatedNotification(updated) => {
-                self.reads.forget(|(selected, uri)| {
-                    *uri == updated.params.uri && touches(changed.as_ref(), selected)
+                self.contents.invalidate(|(selected, uri)| {
+                    *uri == updated.params.uri && affects(changed.as_ref(), selected)
                 })
             }
             ServerNotification::SubscriptionsAcknowledgedNotification(acknowledged) => {
@@ -81,18 +85,18 @@ impl Memory {
         }
     }
 
-    /// Forgets everything.
+    /// Removes all entries.
     pub(super) fn clear(&self) {
-        self.tools.forget(|_| true);
-        self.prompts.forget(|_| true);
-        self.resources.forget(|_| true);
-        self.templates.forget(|_| true);
-        self.reads.forget(|_| true);
+        self.tools.invalidate(|_| true);
+        self.prompts.invalidate(|_| true);
+        self.resources.invalidate(|_| true);
+        self.templates.invalidate(|_| true);
+        self.contents.invalidate(|_| true);
     }
 
     fn acknowledge(&self, id: String, filter: SubscriptionFilter) {
         self.acknowledged.send_modify(|acknowledged| {
-            while acknowledged.len() >= ACKNOWLEDGED {
+            while acknowledged.len() >= MAX_ACKNOWLEDGED {
                 acknowledged.pop_first();
             }
             acknowledged.insert(id, filter);
@@ -100,61 +104,64 @@ impl Memory {
     }
 }
 
-/// The variant that a notification names; none when all may be affected.
+/// The variant that a notification names; `None` if all may be affected.
 ///
-/// "If `params._meta["io.modelcontextprotocol/server-variant"]` is absent on `list_changed`, clients
-/// SHOULD assume all variants may be affected": so too where it names none that can exist.
-fn affected(meta: &NotificationMetaObject) -> Selected {
+/// "If `params._meta["io.modelcontextprotocol/server-variant"]` is absent on `list_changed`,
+/// clients SHOULD assume all variants may be affected": the same holds for an invalid identifier.
+fn changed_variant(meta: &NotificationMetaObject) -> Selector {
     meta.get(SERVER_VARIANT_META)?.as_str()?.parse().ok()
 }
 
-/// Whether a change of `changed` touches what was asked for with `selected`. Any variant may be the default.
-fn touches(changed: Option<&VariantId>, selected: &Selected) -> bool {
+/// Whether a change of the variant `changed` affects entries of `selected`. Any variant may be the
+/// default.
+fn affects(changed: Option<&VariantId>, selected: &Selector) -> bool {
     changed.is_none() || selected.is_none() || changed == selected.as_ref()
 }
 
-/// A bounded cache whose entries have each their own end.
+/// A bounded cache with a TTL for each entry.
 #[derive(Debug)]
-pub(super) struct Shelf<K, V> {
-    held: Mutex<Held<K, V>>,
-    most: usize,
+pub(super) struct TtlCache<K, V> {
+    entries: Mutex<Entries<K, V>>,
+    capacity: usize,
 }
 
 #[derive(Debug)]
-struct Held<K, V> {
+struct Entries<K, V> {
     entries: BTreeMap<K, Entry<V>>,
-    /// Counts what was forgotten, so that an answer from before is not put back after.
+    /// Counts invalidations, so that an answer to a request from before one is not inserted after
+    /// it.
     generation: Generation,
 }
 
 #[derive(Debug)]
 struct Entry<V> {
     value: V,
-    until: Instant,
+    expires_at: Instant,
 }
 
-/// When a request was sent, in changes heard of.
+/// The number of invalidations when a request was sent.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Generation(u64);
 
-impl<K: Ord + Clone, V: Clone> Shelf<K, V> {
-    fn new(most: usize) -> Self {
-        let held = Held {
+impl<K: Ord + Clone, V: Clone> TtlCache<K, V> {
+    fn new(capacity: usize) -> Self {
+        let held = Entries {
             entries: BTreeMap::new(),
             generation: Generation::default(),
         };
         Self {
-            held: Mutex::new(held),
-            most,
+            entries: Mutex::new(held),
+            capacity,
         }
     }
 
-    /// The value of `key` while its time lasts; else the generation to [keep](Self::keep) a new one with.
-    pub(super) fn find(&self, key: &K) -> Result<V, Generation> {
+    /// The value of `key` if it has not expired; otherwise the generation to [insert](Self::insert)
+    /// a new value with.
+    pub(super) fn get(&self, key: &K) -> Result<V, Generation> {
         let now = Instant::now();
         let mut held = self.lock();
         match held.entries.get(key) {
-            Some(entry) if entry.until > now => return Ok(entry.value.clone()),
+            Some(entry) if entry.expires_at > now => return Ok(entry.value.clone()),
             Some(_) => {
                 held.entries.remove(key);
             }
@@ -163,32 +170,41 @@ impl<K: Ord + Clone, V: Clone> Shelf<K, V> {
         Err(held.generation)
     }
 
-    /// Keeps `value` for `time`, unless something was forgotten since `generation`.
-    pub(super) fn keep(&self, key: K, value: V, time: Duration, generation: Generation) {
+    /// Inserts `value` for `time`, unless there was an invalidation since `generation`.
+    pub(super) fn insert(&self, key: K, value: V, time: Duration, generation: Generation) {
         let now = Instant::now();
         let mut held = self.lock();
         if time.is_zero() || held.generation != generation {
             return;
         }
-        if held.entries.len() >= self.most && !held.entries.contains_key(&key) {
-            // What ends first goes first.
-            let first = held.entries.iter().min_by_key(|(_, entry)| entry.until);
+        if held.entries.len() >= self.capacity && !held.entries.contains_key(&key) {
+            // Evict the entry that expires first.
+            let first = held
+                .entries
+                .iter()
+                .min_by_key(|(_, entry)| entry.expires_at);
             if let Some(key) = first.map(|(key, _)| key.clone()) {
                 held.entries.remove(&key);
             }
         }
-        let until = now + time.min(LONGEST);
-        held.entries.insert(key, Entry { value, until });
+        let until = now + time.min(MAX_TTL);
+        held.entries.insert(
+            key,
+            Entry {
+                value,
+                expires_at: until,
+            },
+        );
     }
 
-    fn forget(&self, touched: impl Fn(&K) -> bool) {
+    fn invalidate(&self, touched: impl Fn(&K) -> bool) {
         let mut held = self.lock();
         held.generation.0 += 1;
         held.entries.retain(|key, _| !touched(key));
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held<K, V>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Entries<K, V>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -200,63 +216,63 @@ mod tests {
 
     const MINUTE: Duration = Duration::from_secs(60);
 
-    fn shelf(most: usize) -> (Shelf<&'static str, u32>, Generation) {
-        let shelf = Shelf::new(most);
-        let generation = shelf.find(&"").unwrap_err();
+    fn shelf(most: usize) -> (TtlCache<&'static str, u32>, Generation) {
+        let shelf = TtlCache::new(most);
+        let generation = shelf.get(&"").unwrap_err();
         (shelf, generation)
     }
 
-    fn kept(shelf: &Shelf<&'static str, u32>, keys: &[&'static str]) -> Vec<u32> {
-        let found = keys.iter().filter_map(|key| shelf.find(key).ok());
+    fn kept(shelf: &TtlCache<&'static str, u32>, keys: &[&'static str]) -> Vec<u32> {
+        let found = keys.iter().filter_map(|key| shelf.get(key).ok());
         found.collect()
     }
 
-    /// SV-16: an answer that was under way when its list changed is not kept.
+    /// SV-16: an answer that was under way when its list changed is not cached.
     #[test]
     fn an_answer_from_before_a_change_is_not_kept() {
         let (shelf, before) = shelf(8);
-        shelf.keep("a", 1, MINUTE, before);
-        shelf.forget(|key| *key == "a");
-        shelf.keep("a", 2, MINUTE, before);
+        shelf.insert("a", 1, MINUTE, before);
+        shelf.invalidate(|key| *key == "a");
+        shelf.insert("a", 2, MINUTE, before);
         assert!(kept(&shelf, &["a"]).is_empty());
-        let after = shelf.find(&"a").unwrap_err();
-        shelf.keep("a", 3, MINUTE, after);
+        let after = shelf.get(&"a").unwrap_err();
+        shelf.insert("a", 3, MINUTE, after);
         assert_eq!(kept(&shelf, &["a"]), [3]);
     }
 
     #[test]
     fn a_full_shelf_gives_up_what_ends_first() {
         let (shelf, generation) = shelf(2);
-        shelf.keep("short", 1, MINUTE, generation);
-        shelf.keep("long", 2, 3 * MINUTE, generation);
-        shelf.keep("none", 3, Duration::ZERO, generation);
-        shelf.keep("middle", 4, 2 * MINUTE, generation);
-        shelf.keep("long", 5, 3 * MINUTE, generation);
+        shelf.insert("short", 1, MINUTE, generation);
+        shelf.insert("long", 2, 3 * MINUTE, generation);
+        shelf.insert("none", 3, Duration::ZERO, generation);
+        shelf.insert("middle", 4, 2 * MINUTE, generation);
+        shelf.insert("long", 5, 3 * MINUTE, generation);
         assert_eq!(kept(&shelf, &["short", "long", "none", "middle"]), [5, 4]);
     }
 
-    /// A server may acknowledge what nobody asked for.
+    /// A server may acknowledge what no client requested.
     #[test]
     fn acknowledgements_are_bounded() {
-        let memory = Memory::default();
+        let memory = VariantCache::default();
         for id in 0..1_000 {
             memory.acknowledge(id.to_string(), SubscriptionFilter::new());
         }
-        assert_eq!(memory.acknowledged.borrow().len(), ACKNOWLEDGED);
+        assert_eq!(memory.acknowledged.borrow().len(), MAX_ACKNOWLEDGED);
     }
 
-    /// Whether a notification with `meta` touches `compact`, `debug` and the default.
+    /// Whether a notification with `meta` affects `compact`, `debug` and the default.
     #[track_caller]
     fn touched(meta: Value, expected: [bool; 3]) {
         let meta: NotificationMetaObject = serde_json::from_value(meta).unwrap();
-        let changed = affected(&meta);
+        let changed = changed_variant(&meta);
         let parse = |id: &str| id.parse().unwrap();
         let selected = [Some("compact"), Some("debug"), None].map(|id| id.map(parse));
-        let touched = selected.map(|selected| touches(changed.as_ref(), &selected));
+        let touched = selected.map(|selected| affects(changed.as_ref(), &selected));
         assert_eq!(touched, expected);
     }
 
-    /// SV-16: a tag names one variant; what is no tag names all, and the default may be any.
+    /// SV-16: a valid tag names one variant; an invalid tag names all, and the default may be any.
     #[test]
     fn a_change_names_one_variant_or_all() {
         touched(json!({SERVER_VARIANT_META: "compact"}), [true, false, true]);

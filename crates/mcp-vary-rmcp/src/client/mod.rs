@@ -2,28 +2,29 @@
 //!
 //! | step | what |
 //! |---|---|
-//! | say what you are and like | [`Declaring`] around your handler: feature tags, hints |
+//! | say what you are and like | [`DeclaringClient`] around your handler: feature tags, hints |
 //! | see what there is | [`Client::offers`] |
 //! | choose | [`Client::choose`] by [`Rules`], [`Client::choose_with`] a [`Model`], [`Client::view`] by name |
 //! | ask | [`View`]: lists, calls and reads in that variant |
 //! | show a result | [`forward`]: the one field that its reader gets |
 //! | look back | [`Client::choices`] |
 //!
-//! Everything works on a connection of either era. A [`View`] is bound to its variant: a tool is
-//! called in the variant in which it was listed, and no cursor meets another variant.
+//! Everything works on connections of either era. A [`VariantClient`] is bound to its variant: a
+//! tool is called in the variant in which it was listed, and cursors are never sent to another
+//! variant.
 //!
-//! With the feature `openai`, `ChatCompletions` is a [`Model`] behind an endpoint that speaks
-//! OpenAI's chat completions.
+//! With the feature `openai`, `ChatCompletions` is a [`Model`] behind an endpoint for OpenAI's chat
+//! completions.
 //!
 //! # Examples
 //!
 //! ```
 //! use mcp_vary::feature::Features;
 //! use mcp_vary::hints::VariantHints;
-//! use mcp_vary_rmcp::client::{Client, Declaring, TaskContext};
+//! use mcp_vary_rmcp::client::{Client, DeclaringClient, TaskContext};
 //! use rmcp::ServiceExt as _;
 //! # use mcp_vary::variant::ServerVariant;
-//! # use mcp_vary_rmcp::server::Vary;
+//! # use mcp_vary_rmcp::server::VaryServer;
 //! # use rmcp::model::{ServerCapabilities, ServerConfig};
 //! # use rmcp::ServerHandler;
 //! # struct Cloud;
@@ -34,7 +35,7 @@
 //! # }
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let server = Vary::builder()
+//! # let server = VaryServer::builder()
 //! #     .with_variant(ServerVariant::new("plan".parse()?, "").with_hint("useCase", "planning"), Cloud)
 //! #     .with_variant(ServerVariant::new("run".parse()?, "").with_hint("useCase", "execution"), Cloud)
 //! #     .build()?;
@@ -44,14 +45,14 @@
 //! // Once: declare, connect.
 //! let (features, _) = Features::from_tags(["agent", "format=json"]);
 //! let (hints, _) = VariantHints::from_pairs([("useCase", "planning"), ("useCase", "execution")]);
-//! let handler = Declaring::new(()).with_features(features).with_hints(hints);
+//! let handler = DeclaringClient::new(()).with_features(features).with_hints(hints);
 //! let running = handler.serve(transport).await?;
 //! let client = Client::new(running.peer(), running.service()).await;
 //!
 //! // Per phase: choose, and ask in what was chosen.
 //! let planning = client.choose(&TaskContext::new().with_phase("planning"));
 //! let tools = planning.tools().await?;
-//! assert_eq!(planning.choice().to_string(), "`plan`: made for the phase planning");
+//! assert_eq!(planning.choice().to_string(), "`plan`: matches the phase planning");
 //!
 //! let executing = client.choose(&TaskContext::new().with_phase("execution"));
 //! assert_eq!(executing.variant().unwrap().as_str(), "run");
@@ -91,112 +92,115 @@ use rmcp::service::{ClientCacheConfig, DynService, Peer, RoleClient, Service};
 use serde_json::Value;
 use tokio::time::Instant;
 
-pub use self::choose::{Choice, ModelFailure, Reason, Rule, Rules, TaskContext};
-pub use self::declare::{Declaring, SettingsError};
+pub use self::choose::{Choice, ChoiceReason, ChoiceRule, ChoiceRules, ModelFailure, TaskContext};
+pub use self::declare::{DeclaringClient, SettingsError};
 pub use self::error::Error;
 pub use self::forward::{Forwarded, forward};
-pub use self::list::Listed;
-pub use self::listen::Listening;
-pub use self::model::{Model, PATIENCE};
+pub use self::list::VariantList;
+pub use self::listen::VariantSubscription;
+pub use self::model::{DEFAULT_MODEL_TIMEOUT, Model};
 pub use self::offers::{MAX_VARIANTS, Offers};
 #[cfg(feature = "openai")]
 pub use self::openai::{ChatCompletions, ChatError};
-pub use self::switch::{RECORDS, Record};
-pub use self::view::View;
+pub use self::switch::{ChoiceRecord, MAX_CHOICE_RECORDS};
+pub use self::view::VariantClient;
 pub use crate::limit::SwitchLimit;
 pub use mcp_vary::visibility::Experience;
 
-use self::memory::{Memory, Selected};
-use self::switch::Switching;
+use self::memory::{Selector, VariantCache};
+use self::switch::SwitchLog;
 
-/// A connection to a server whose variants are known.
+/// A connection to a server, with the variants that it advertises.
 ///
-/// Clones share the connection, what is remembered of it, and the record of choices.
+/// Clones share the connection, the cache and the record of choices.
 ///
 /// # Properties
 ///
-/// A selector is sent only to a server that advertises variants. Lists and resources are remembered
-/// for the variant that they came from, as long as the server's `ttlMs` says; `list_changed` and
-/// `resources/updated` end that earlier, for the variant that they name or, if they name none, for
-/// all. The SDK's own cache, which tells no variants apart, is switched off for this connection.
+/// A selector is sent only to servers that advertise variants. Lists and resource contents are
+/// cached by variant for the server's `ttlMs`; `list_changed` and `resources/updated` invalidate
+/// them earlier, in the variant that they name or, if they name none, in all. The SDK's own cache
+/// ignores variants, so it is switched off for this connection.
 ///
-/// Over HTTP the SDK starts a session anew by itself when the server has lost it, and does not say
-/// so: the offers are then those of the lost session. A server that refuses a variant gives it away.
+/// Over HTTP the SDK starts a new session when the server has lost one, and does not report it: the
+/// offers are then those of the lost session. A server that rejects an offered variant reveals
+/// this.
 #[derive(Clone)]
 pub struct Client {
-    shared: Arc<Shared>,
-    rules: Arc<Rules>,
+    state: Arc<ClientState>,
+    rules: Arc<ChoiceRules>,
     timeout: Option<Duration>,
-    /// How long a model may think.
-    patience: Duration,
+    /// The timeout for a model's answer.
+    model_timeout: Duration,
 }
 
-/// What clones of a client have in common.
-struct Shared {
+/// The state that clones of a client share.
+struct ClientState {
     peer: Peer<RoleClient>,
-    /// Answers what the server asks in the course of a request.
+    /// Answers the server's input requests.
     handler: Arc<dyn DynService<RoleClient>>,
-    memory: Arc<Memory>,
+    cache: Arc<VariantCache>,
     offers: RwLock<Arc<Offers>>,
-    switching: Mutex<Switching>,
-    /// What a model chose.
-    chosen: Mutex<BTreeMap<TaskContext, Choice>>,
+    switch_log: Mutex<SwitchLog>,
+    /// The choices of models.
+    model_choices: Mutex<BTreeMap<TaskContext, Choice>>,
     /// The variant of each subscription of a legacy session.
-    subscriptions: tokio::sync::Mutex<BTreeMap<String, Selected>>,
+    subscriptions: tokio::sync::Mutex<BTreeMap<String, Selector>>,
 }
 
 impl Client {
-    /// A client of the server behind `peer`, which `declaring` was served for.
+    /// Creates a client of the server behind `peer`. `declaring` is the handler that is served for
+    /// it.
     ///
     /// Switches the SDK's own cache off for this connection.
     pub async fn new<S: Service<RoleClient>>(
         peer: &Peer<RoleClient>,
-        declaring: &Declaring<S>,
+        declaring: &DeclaringClient<S>,
     ) -> Self {
-        // It keys by method and cursor or URI, without `_meta`: one variant's list would answer for another's.
+        // Its key is the method and the cursor or URI, without `_meta`: it would return one
+        // variant's list for another.
         peer.set_response_cache_config(ClientCacheConfig::disabled())
             .await;
         let offers = match peer.peer_info() {
             Some(info) => read_offers(&info.capabilities),
             None => Offers::default(),
         };
-        let shared = Shared {
+        let shared = ClientState {
             peer: peer.clone(),
-            handler: declaring.shared(),
-            memory: Arc::clone(&declaring.memory),
+            handler: declaring.handler_arc(),
+            cache: Arc::clone(&declaring.cache),
             offers: RwLock::new(Arc::new(offers)),
-            switching: Mutex::default(),
-            chosen: Mutex::default(),
+            switch_log: Mutex::default(),
+            model_choices: Mutex::default(),
             subscriptions: tokio::sync::Mutex::default(),
         };
         Self {
-            shared: Arc::new(shared),
+            state: Arc::new(shared),
             rules: Arc::default(),
             timeout: None,
-            patience: PATIENCE,
+            model_timeout: DEFAULT_MODEL_TIMEOUT,
         }
     }
 
-    /// Chooses by `rules` from now on.
+    /// Sets the rules of [`choose`](Self::choose).
     ///
     /// ```
-    /// use mcp_vary_rmcp::client::{Client, Rule, Rules};
+    /// use mcp_vary_rmcp::client::{ChoiceRule, ChoiceRules, Client};
     ///
     /// fn with_rules(client: Client) -> Client {
-    ///     let tight = Rule::Budget { below: 30_000, size: "compact".to_owned() };
-    ///     client.with_rules(Rules::new([Rule::Wish, Rule::Phase, tight]).with_experimental())
+    ///     let tight = ChoiceRule::TokenBudget { below: 30_000, context_size: "compact".to_owned() };
+    ///     client.with_rules(ChoiceRules::new([ChoiceRule::RequestedVariant, ChoiceRule::Phase, tight]).with_experimental())
     /// }
     /// ```
     #[must_use]
-    pub fn with_rules(mut self, rules: Rules) -> Self {
+    pub fn with_rules(mut self, rules: ChoiceRules) -> Self {
         self.rules = Arc::new(rules);
         self
     }
 
-    /// Limits how often all clones together may switch by themselves.
+    /// Limits how often all clones together may switch by rules or models.
     ///
-    /// A list of tools costs the model's cache with each switch. What the user or the application
-    /// names is done whatever the limit.
+    /// Each switch changes the list of tools and so invalidates the model's prompt cache. Variants
+    /// that the user requests or the application names are not limited.
     ///
     /// ```
     /// use std::time::Duration;
@@ -209,13 +213,13 @@ impl Client {
     ///
     /// fn tell(client: &Client) {
     ///     for record in client.choices().iter().filter(|record| record.switched) {
-    ///         println!("{}", record.choice); // `run`: made for the phase execution
+    ///         println!("{}", record.choice); // `run`: matches the phase execution
     ///     }
     /// }
     /// ```
     #[must_use]
     pub fn with_switch_limit(self, limit: SwitchLimit) -> Self {
-        self.switching().limit = limit;
+        self.switch_log().limit = limit;
         self
     }
 
@@ -226,27 +230,27 @@ impl Client {
         self
     }
 
-    /// Limits how long a [`Model`] may think; [`PATIENCE`] unless set.
+    /// Limits how long a [`Model`] may take; [`DEFAULT_MODEL_TIMEOUT`] by default.
     #[must_use]
     pub fn with_model_timeout(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+        self.model_timeout = patience;
         self
     }
 
-    /// The SDK's own handle, for what has nothing to do with variants.
+    /// The SDK's peer, for requests that do not depend on variants.
     #[must_use]
     pub fn peer(&self) -> &Peer<RoleClient> {
-        &self.shared.peer
+        &self.state.peer
     }
 
-    /// The variants that the server offers, best first; empty when it supports none.
+    /// The variants that the server advertises, best first; empty if it has none.
     #[must_use]
     pub fn offers(&self) -> Arc<Offers> {
-        let offers = self.shared.offers.read();
+        let offers = self.state.offers.read();
         Arc::clone(&offers.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What the server declared for the extension `D` when the connection began.
+    /// The settings that the server declared for the extension `D` when the connection began.
     ///
     /// Works for any extension: implement [`Declaration`] for its settings. Reading never fails.
     ///
@@ -280,7 +284,8 @@ impl Client {
         declared(&capabilities.unwrap_or(Value::Null))
     }
 
-    /// Asks a modern server anew what it offers; a legacy server's offers hold for the session.
+    /// Requests the offers of a modern server again; those of a legacy server are valid for the
+    /// session.
     ///
     /// # Errors
     ///
@@ -289,84 +294,87 @@ impl Client {
         if !self.is_legacy() {
             let discovered = self.peer().discover(RequestMetaObject::new()).await?;
             let offers = Arc::new(read_offers(&discovered.capabilities));
-            let held = self.shared.offers.write();
+            let held = self.state.offers.write();
             *held.unwrap_or_else(PoisonError::into_inner) = offers;
-            self.chosen().clear();
+            self.model_choices().clear();
         }
         Ok(self.offers())
     }
 
     /// Chooses a variant for `context` by the [rules](Self::with_rules).
     #[must_use]
-    pub fn choose(&self, context: &TaskContext) -> View {
+    pub fn choose(&self, context: &TaskContext) -> VariantClient {
         let offers = self.offers();
-        self.settle(self.rules.choose(&offers, context), &offers)
+        self.bind(self.rules.choose(&offers, context), &offers)
     }
 
-    /// The variant `id`, because the application says so.
+    /// Selects the variant `id`, named by the application.
     ///
     /// # Errors
     ///
-    /// When the server does not offer it, and says that it offers all it has.
-    pub fn view(&self, id: &VariantId) -> Result<View, Error> {
+    /// When the server does not offer it, and reports that there are no more variants than it
+    /// advertises.
+    pub fn variant(&self, id: &VariantId) -> Result<VariantClient, Error> {
         let offers = self.offers();
-        if !offers.admit(id) {
+        if !offers.allows(id) {
             return Err(Error::NotOffered(id.clone()));
         }
-        Ok(self.settle(Choice::new(Some(id), Reason::Named), &offers))
+        Ok(self.bind(Choice::new(Some(id), ChoiceReason::Named), &offers))
     }
 
-    /// Whatever the server serves to a request without a selector.
+    /// Sends requests without a selector, so that the server's default answers.
     #[must_use]
-    pub fn default_view(&self) -> View {
+    pub fn default_variant(&self) -> VariantClient {
         let reason = match self.offers().is_empty() {
-            true => Reason::NoVariants,
-            false => Reason::Default,
+            true => ChoiceReason::NoVariants,
+            false => ChoiceReason::Default,
         };
-        View::new(self.clone(), Choice::new(None, reason))
+        VariantClient::new(self.clone(), Choice::new(None, reason))
     }
 
-    /// The latest [`RECORDS`] choices, oldest first, for an audit.
+    /// The latest [`MAX_CHOICE_RECORDS`] choices, oldest first, for an audit.
     #[must_use]
-    pub fn choices(&self) -> Vec<Record> {
-        self.switching().records()
+    pub fn choices(&self) -> Vec<ChoiceRecord> {
+        self.switch_log().records()
     }
 
-    /// Tells of a notification that came through [`rmcp::service::Subscription`].
+    /// Invalidates the cache by a notification that came through [`rmcp::service::Subscription`].
     ///
-    /// Those never reach a handler. [`View::listen`] needs no telling.
-    pub fn hear(&self, notification: &ServerNotification) {
-        self.shared
-            .memory
-            .hear(notification, notification.get_meta());
+    /// Those never reach a handler. With [`VariantClient::listen`] this is not necessary.
+    pub fn handle_notification(&self, notification: &ServerNotification) {
+        self.state
+            .cache
+            .handle_notification(notification, notification.get_meta());
     }
 
-    /// Forgets all lists and resources.
-    pub fn forget(&self) {
-        self.shared.memory.clear();
+    /// Removes all cached lists and resource contents.
+    pub fn clear_cache(&self) {
+        self.state.cache.clear();
     }
 
-    /// What a model chose for `context`.
-    fn remembered(&self, context: &TaskContext) -> Option<Choice> {
-        self.chosen().get(context).cloned()
+    /// The model's earlier choice for `context`.
+    fn remembered_choice(&self, context: &TaskContext) -> Option<Choice> {
+        self.model_choices().get(context).cloned()
     }
 
-    fn remember(&self, context: TaskContext, choice: &Choice) {
-        let mut chosen = self.chosen();
-        if chosen.len() >= model::REMEMBERED {
+    fn remember_choice(&self, context: TaskContext, choice: &Choice) {
+        let mut chosen = self.model_choices();
+        if chosen.len() >= model::MAX_REMEMBERED {
             chosen.pop_first();
         }
         chosen.insert(context, choice.clone());
     }
 
-    fn chosen(&self) -> MutexGuard<'_, BTreeMap<TaskContext, Choice>> {
-        let chosen = self.shared.chosen.lock();
+    fn model_choices(&self) -> MutexGuard<'_, BTreeMap<TaskContext, Choice>> {
+        let chosen = self.state.model_choices.lock();
         chosen.unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn settle(&self, wanted: Choice, offers: &Offers) -> View {
-        let choice = self.switching().settle(wanted, offers, Instant::now());
-        View::new(self.clone(), choice)
+    fn bind(&self, wanted: Choice, offers: &Offers) -> VariantClient {
+        let choice = self
+            .switch_log()
+            .record_choice(wanted, offers, Instant::now());
+        VariantClient::new(self.clone(), choice)
     }
 
     fn is_legacy(&self) -> bool {
@@ -374,8 +382,8 @@ impl Client {
         info.is_none_or(|info| info.protocol_version.has_initialize())
     }
 
-    fn switching(&self) -> MutexGuard<'_, Switching> {
-        let switching = self.shared.switching.lock();
+    fn switch_log(&self) -> MutexGuard<'_, SwitchLog> {
+        let switching = self.state.switch_log.lock();
         switching.unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -393,7 +401,7 @@ fn read_offers(capabilities: &rmcp::model::ServerCapabilities) -> Offers {
     let capabilities = serde_json::to_value(capabilities).unwrap_or(Value::Null);
     let (offers, ignored) = Offers::read(&capabilities);
     if !ignored.is_empty() {
-        tracing::warn!(count = ignored.count(), %ignored, "offers of the server ignored");
+        tracing::warn!(count = ignored.count(), %ignored, "invalid offers of the server ignored");
     }
     offers
 }

@@ -1,4 +1,4 @@
-//! Offers: the variants that a server advertised to this client.
+//! The variants that a server advertised to this client.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use mcp_vary::variant::{ServerVariant, VariantId};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// How many variants are read of one server.
+/// The largest number of variants that are read of one server.
 pub const MAX_VARIANTS: usize = 32;
 
 /// The variants that a server advertised, best first.
@@ -17,8 +17,8 @@ pub const MAX_VARIANTS: usize = 32;
 /// # Properties
 ///
 /// At most [`MAX_VARIANTS`], each identifier once, each within the limits of hints. Reading never
-/// fails: an entry that cannot be used is ignored alone. Descriptions were written by the server:
-/// show them to no model as if they were yours.
+/// fails: invalid entries are ignored one by one. The server wrote the descriptions: do not show
+/// them to a model as your own text.
 ///
 /// "If the extension payload is present but `availableVariants` is absent or empty, clients SHOULD
 /// treat this as 'no variants supported'": such offers are [empty](Self::is_empty).
@@ -45,7 +45,7 @@ pub const MAX_VARIANTS: usize = 32;
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Offers {
     variants: Vec<ServerVariant>,
-    more: bool,
+    has_more: bool,
 }
 
 impl Offers {
@@ -62,12 +62,12 @@ impl Offers {
             Some(Value::Array(entries)) => offers.read_entries(entries, &mut ignored),
             Some(_) => ignored.add("availableVariants", Reason::NotAnArray),
         }
-        offers.more =
+        offers.has_more =
             !offers.is_empty() && settings.get("moreVariantsAvailable") == Some(&Value::Bool(true));
         (offers, ignored)
     }
 
-    /// The default: what a request without a selector gets.
+    /// The server's default: a request without a selector runs in it.
     #[must_use]
     pub fn first(&self) -> Option<&ServerVariant> {
         self.variants.first()
@@ -86,8 +86,8 @@ impl Offers {
 
     /// Whether the server has variants that it did not advertise.
     #[must_use]
-    pub fn more(&self) -> bool {
-        self.more
+    pub fn has_more(&self) -> bool {
+        self.has_more
     }
 
     /// Whether the server supports no variants.
@@ -96,25 +96,27 @@ impl Offers {
         self.variants.is_empty()
     }
 
-    /// Whether a request may select `id`: it is advertised, or there are more than are advertised.
+    /// Whether a request may select `id`: it is advertised, or the server has more variants than it
+    /// advertises.
     #[must_use]
-    pub fn admit(&self, id: &VariantId) -> bool {
-        self.more || self.get(id.as_str()).is_some()
+    pub fn allows(&self, id: &VariantId) -> bool {
+        self.has_more || self.get(id.as_str()).is_some()
     }
 
     fn read_entries(&mut self, entries: &[Value], ignored: &mut Ignored) {
         let mut ids = BTreeSet::new();
         for entry in entries {
-            // A peer's list has no bound of its own; what is past ours is counted unread.
+            // A server's list has no bound. Entries above the limit are counted without being read.
             if self.variants.len() == MAX_VARIANTS {
                 ignored.add("availableVariants", Reason::TooMany(MAX_VARIANTS));
                 continue;
             }
             match read_entry(entry) {
                 Ok(variant) if ids.insert(variant.id.clone()) => self.variants.push(variant),
-                // The first of two that share an identifier stays; the other can never be asked for.
+                // Two entries with the same identifier: keep the first, since the other could never
+                // be selected.
                 Ok(_) => {}
-                Err(reason) => ignored.add(&name(entry), reason),
+                Err(reason) => ignored.add(&entry_name(entry), reason),
             }
         }
     }
@@ -143,8 +145,8 @@ fn read_entry(entry: &Value) -> Result<ServerVariant, Reason> {
     Ok(variant)
 }
 
-/// What stands in a log for an entry.
-fn name(entry: &Value) -> String {
+/// The name of an entry in logs.
+fn entry_name(entry: &Value) -> String {
     match entry.get("id") {
         Some(Value::String(id)) if !id.is_empty() => id.clone(),
         _ => "a variant without a usable id".to_owned(),
@@ -157,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    /// The identifiers that are read of `settings`, and how many entries were ignored.
+    /// The identifiers that are read from `settings`, and the number of ignored entries.
     #[track_caller]
     fn reads(settings: &Value, expected: &[&str], ignored: usize) -> Offers {
         let capabilities = json!({"extensions": {SERVER_VARIANTS: settings}});
@@ -168,7 +170,7 @@ mod tests {
         offers
     }
 
-    /// SV-19, EXT-5: a bad offer is dropped alone; what is absent or empty is no support.
+    /// SV-19, EXT-5: an invalid offer is ignored alone; an absent or empty list means no support.
     #[test]
     fn a_bad_offer_is_dropped_alone() {
         let good = json!({"id": "a", "description": "", "icon": 1});
@@ -190,7 +192,8 @@ mod tests {
         assert!(reads(&json!({"availableVariants": {"id": "a"}}), &[], 1).is_empty());
     }
 
-    /// SV-19: of two offers with one identifier the first stays; more than can be read are ignored.
+    /// SV-19: of two offers with one identifier the first is used; offers above the limit are
+    /// ignored.
     #[test]
     fn offers_are_bounded_and_unlike() {
         let twice = json!([
@@ -211,14 +214,15 @@ mod tests {
         );
     }
 
-    /// SV-19: what a server says it has more of can be asked for; without any offer there is no more.
+    /// SV-19: a variant that is not advertised can be selected if the server has more; without any
+    /// offer there is no more.
     #[test]
     fn more_is_more_than_nothing() {
         let offered = json!([{"id": "a", "description": ""}]);
         let some = json!({"availableVariants": offered, "moreVariantsAvailable": true});
         let hidden: VariantId = "hidden".parse().unwrap();
-        assert!(reads(&some, &["a"], 0).admit(&hidden));
+        assert!(reads(&some, &["a"], 0).allows(&hidden));
         let none = json!({"availableVariants": [], "moreVariantsAvailable": true});
-        assert!(!reads(&none, &[], 0).admit(&hidden));
+        assert!(!reads(&none, &[], 0).allows(&hidden));
     }
 }

@@ -1,4 +1,4 @@
-//! A model behind an endpoint that speaks OpenAI's chat completions, as most servers of models do.
+//! A model behind an endpoint for OpenAI's chat completions, which most model servers have.
 
 use std::fmt;
 
@@ -15,21 +15,21 @@ use serde_json::{Value, json};
 
 use super::model::Model;
 
-/// The largest answer that is read, in bytes.
-const LARGEST: usize = 1024 * 1024;
+/// The largest response that is read, in bytes.
+const MAX_RESPONSE: usize = 1024 * 1024;
 
-/// How much of a refusal is shown, in characters.
-const SHOWN: usize = 200;
+/// The largest part of an error response that is shown, in characters.
+const MAX_SHOWN: usize = 200;
 
 /// A [`Model`] behind `{base}/chat/completions`.
 ///
-/// It is sent the task's and the variants' descriptions: name one that may read them.
+/// It receives the descriptions of the task and of the variants: choose one that may read them.
 ///
 /// # Properties
 ///
-/// The key is sent over TLS, or to this machine, and shown by no `Debug`. Redirects are not
-/// followed, nothing is asked twice, at most 1 MiB is read. How long it may take is the client's to
-/// say: [`Client::with_model_timeout`](super::Client::with_model_timeout).
+/// The key is sent only over TLS or to this machine, and `Debug` does not show it. Redirects are
+/// not followed, requests are not repeated, and at most 1 MiB is read. Set the timeout with
+/// [`Client::with_model_timeout`](super::Client::with_model_timeout).
 ///
 /// # Examples
 ///
@@ -54,46 +54,46 @@ pub struct ChatCompletions {
     http: HttpClient<HttpsConnector<HttpConnector>, Full<Bytes>>,
 }
 
-/// Why a [`ChatCompletions`] has no answer.
+/// Why [`ChatCompletions`] has no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChatError {
-    /// The caller's: the address is none.
-    #[error("`{}` is no address; write it as `https://host/v1`", .0.escape_debug())]
-    Address(String),
-    /// The caller's: the key cannot stand in a header.
-    #[error("the key holds characters that no header can carry")]
-    Key,
-    /// The caller's: anybody on the way could read the key.
-    #[error("a key is sent over `https`, or to this machine; `{0}` is neither")]
-    Plain(Uri),
+    /// A mistake of the caller: the address is not a URL of HTTP.
+    #[error("`{}` is not an HTTP URL; write it as `https://host/v1`", .0.escape_debug())]
+    InvalidUrl(String),
+    /// A mistake of the caller: the key is not valid in a header.
+    #[error("the key contains characters that are not allowed in a header")]
+    InvalidKey,
+    /// A mistake of the caller: the key would cross a network without TLS.
+    #[error("a key is sent only over `https` or to this machine; `{0}` is neither")]
+    InsecureKey(Uri),
     /// This machine's root certificates cannot be read.
     #[error("the system's root certificates cannot be read: {0}")]
-    Roots(std::io::Error),
-    /// The endpoint cannot be reached, or breaks off.
+    RootCertificates(std::io::Error),
+    /// The endpoint cannot be reached, or the connection failed.
     #[error("the model cannot be reached: {0}")]
     Unreachable(String),
-    /// The endpoint refuses.
+    /// The endpoint returned an error.
     #[error("the model's server answered {status}: {}", .body.escape_debug())]
-    Refused {
+    Rejected {
         /// The HTTP status.
         status: StatusCode,
-        /// The beginning of what it said.
+        /// The beginning of the response body.
         body: String,
     },
-    /// The answer is larger than is read, or no chat completion.
-    #[error("the model's server answered with something that is no chat completion")]
-    Unreadable,
+    /// The response is too large, or is not a chat completion.
+    #[error("the model's server did not answer with a chat completion")]
+    InvalidResponse,
 }
 
 impl ChatCompletions {
-    /// The model `model` behind the endpoint `base`, such as `https://host/v1`.
+    /// Creates a client of `model` behind the endpoint `base`, such as `https://host/v1`.
     ///
     /// # Errors
     ///
-    /// When `base` is no address of HTTP, or the system's root certificates cannot be read.
+    /// When `base` is not an HTTP URL, or the system's root certificates cannot be read.
     pub fn new(base: &str, model: impl Into<String>) -> Result<Self, ChatError> {
-        let address = || ChatError::Address(base.to_owned());
+        let address = || ChatError::InvalidUrl(base.to_owned());
         let url = format!("{}/chat/completions", base.trim_end_matches('/'));
         let url: Uri = url.parse().map_err(|_| address())?;
         let is_https = match url.scheme_str() {
@@ -113,25 +113,25 @@ impl ChatCompletions {
         })
     }
 
-    /// Sends `key` as the bearer's.
+    /// Sends `key` as a bearer token.
     ///
     /// # Errors
     ///
-    /// When it cannot stand in a header, or would leave this machine without TLS.
+    /// When the key is not valid in a header, or would leave this machine without TLS.
     pub fn with_key(mut self, key: &str) -> Result<Self, ChatError> {
         let is_local = matches!(self.url.host(), Some("localhost" | "127.0.0.1" | "[::1]"));
         if self.url.scheme_str() != Some("https") && !is_local {
-            return Err(ChatError::Plain(self.url));
+            return Err(ChatError::InsecureKey(self.url));
         }
         let mut key: HeaderValue = format!("Bearer {key}")
             .parse()
-            .map_err(|_| ChatError::Key)?;
+            .map_err(|_| ChatError::InvalidKey)?;
         key.set_sensitive(true);
         self.key = Some(key);
         Ok(self)
     }
 
-    /// Does not ask for JSON, for servers that refuse `response_format`.
+    /// Does not request JSON mode, for servers that reject `response_format`.
     #[must_use]
     pub fn without_json_mode(mut self) -> Self {
         self.json_mode = false;
@@ -153,7 +153,7 @@ impl ChatCompletions {
         let body = Full::from(body.to_string());
         request
             .body(body)
-            .map_err(|_| ChatError::Address(self.url.to_string()))
+            .map_err(|_| ChatError::InvalidUrl(self.url.to_string()))
     }
 }
 
@@ -162,18 +162,21 @@ impl Model for ChatCompletions {
 
     async fn complete(&self, prompt: &str) -> Result<String, Self::Error> {
         let response = self.http.request(self.request(prompt)?).await;
-        let response = response.map_err(|error| ChatError::Unreachable(sentence(&error)))?;
+        let response = response.map_err(|error| ChatError::Unreachable(error_chain(&error)))?;
         let status = response.status();
-        let body = Limited::new(response.into_body(), LARGEST).collect().await;
-        let body = body.map_err(|_| ChatError::Unreadable)?.to_bytes();
+        let body = Limited::new(response.into_body(), MAX_RESPONSE)
+            .collect()
+            .await;
+        let body = body.map_err(|_| ChatError::InvalidResponse)?.to_bytes();
         if !status.is_success() {
             let body = String::from_utf8_lossy(&body);
-            let body = body.chars().take(SHOWN).collect();
-            return Err(ChatError::Refused { status, body });
+            let body = body.chars().take(MAX_SHOWN).collect();
+            return Err(ChatError::Rejected { status, body });
         }
-        let answer: Value = serde_json::from_slice(&body).map_err(|_| ChatError::Unreadable)?;
+        let answer: Value =
+            serde_json::from_slice(&body).map_err(|_| ChatError::InvalidResponse)?;
         let content = answer["choices"][0]["message"]["content"].as_str();
-        content.map(str::to_owned).ok_or(ChatError::Unreadable)
+        content.map(str::to_owned).ok_or(ChatError::InvalidResponse)
     }
 }
 
@@ -187,13 +190,13 @@ impl fmt::Debug for ChatCompletions {
     }
 }
 
-/// Connections that trust whom the system trusts; the certificates are read only if they are needed.
+/// Connections that trust the system's root certificates, which are read only for `https`.
 fn connector(is_https: bool) -> Result<HttpsConnector<HttpConnector>, ChatError> {
     if !is_https {
         let provider = ring::default_provider();
         let nobody = rustls::ClientConfig::builder_with_provider(provider.into())
             .with_safe_default_protocol_versions()
-            .map_err(|error| ChatError::Roots(std::io::Error::other(error)))?
+            .map_err(|error| ChatError::RootCertificates(std::io::Error::other(error)))?
             .with_root_certificates(rustls::RootCertStore::empty())
             .with_no_client_auth();
         let builder = HttpsConnectorBuilder::new().with_tls_config(nobody);
@@ -201,12 +204,12 @@ fn connector(is_https: bool) -> Result<HttpsConnector<HttpConnector>, ChatError>
     }
     let builder = HttpsConnectorBuilder::new()
         .with_provider_and_native_roots(ring::default_provider())
-        .map_err(ChatError::Roots)?;
+        .map_err(ChatError::RootCertificates)?;
     Ok(builder.https_only().enable_http1().build())
 }
 
-/// An error with its causes.
-fn sentence(error: &dyn std::error::Error) -> String {
+/// The error and its causes as one text.
+fn error_chain(error: &dyn std::error::Error) -> String {
     let mut sentence = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -1,4 +1,4 @@
-//! Sending: one request with its selector, and what happens when nobody waits for the answer.
+//! Sends one request with its selector, and cancels it if the caller stops waiting.
 
 use mcp_vary::extension::SERVER_VARIANT_META;
 use mcp_vary::variant::VariantId;
@@ -20,34 +20,34 @@ impl Client {
         request: ClientRequest,
         variant: Option<&VariantId>,
     ) -> Result<ServerResult, Error> {
-        let handle = self.start(request, variant).await?;
-        let mut unfinished = Unfinished::new(self.peer(), &handle.id);
+        let handle = self.start_request(request, variant).await?;
+        let mut unfinished = CancelOnDrop::new(self.peer(), &handle.id);
         let result = handle.await_response().await;
         unfinished.finish();
-        result.map_err(|error| Error::of(error, variant))
+        result.map_err(|error| Error::from_service(error, variant))
     }
 
-    /// Sends `request`, and once more without the selector if the server refuses that.
+    /// Sends `request`, and once more without the selector if the server rejects it.
     ///
-    /// Says which variant the result came from. Only for what can be asked twice without harm, and
-    /// nothing that holds a cursor.
+    /// Returns which variant answered. Only for requests that are safe to repeat and contain no
+    /// cursor.
     pub(super) async fn send_or_fall_back(
         &self,
         request: ClientRequest,
         variant: Option<&VariantId>,
-    ) -> Result<(ServerResult, Answered), Error> {
+    ) -> Result<(ServerResult, AnsweredBy), Error> {
         match self.send(request.clone(), variant).await {
-            Ok(result) => Ok((result, Answered::AsAsked)),
-            Err(error) if warn_of_refusal(&error) => {
+            Ok(result) => Ok((result, AnsweredBy::SelectedVariant)),
+            Err(error) if log_rejection(&error) => {
                 let result = self.send(request, None).await?;
-                Ok((result, Answered::ByTheDefault))
+                Ok((result, AnsweredBy::DefaultVariant))
             }
             Err(error) => Err(error),
         }
     }
 
     /// Sends `request`, selecting `variant`.
-    pub(super) async fn start(
+    pub(super) async fn start_request(
         &self,
         request: ClientRequest,
         variant: Option<&VariantId>,
@@ -65,32 +65,33 @@ impl Client {
     }
 }
 
-/// Whether `error` is the refusal of a variant; then it is logged, since the caller may not see it.
-pub(super) fn warn_of_refusal(error: &Error) -> bool {
-    let Error::Refused { variant, .. } = error else {
+/// Returns whether `error` is the rejection of a variant, and logs it, since the caller may not see
+/// it.
+pub(super) fn log_rejection(error: &Error) -> bool {
+    let Error::VariantRejected { variant, .. } = error else {
         return false;
     };
-    tracing::warn!(%variant, "variant refused by the server, asked again without");
+    tracing::warn!(%variant, "variant rejected by the server, request repeated without a selector");
     true
 }
 
-/// Which variant answered.
+/// Which variant answered a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Answered {
-    /// The one that the request selected.
-    AsAsked,
-    /// The server's default, since it refused the selected one.
-    ByTheDefault,
+pub(super) enum AnsweredBy {
+    /// The variant that the request selected.
+    SelectedVariant,
+    /// The server's default, because the server rejected the selected variant.
+    DefaultVariant,
 }
 
-/// Cancels a request whose answer nobody waits for any more, when dropped before it is finished.
+/// Cancels a request when dropped before its response has arrived.
 #[derive(Debug)]
-pub(super) struct Unfinished {
+pub(super) struct CancelOnDrop {
     peer: Peer<RoleClient>,
     id: Option<RequestId>,
 }
 
-impl Unfinished {
+impl CancelOnDrop {
     pub(super) fn new(peer: &Peer<RoleClient>, id: &RequestId) -> Self {
         Self {
             peer: peer.clone(),
@@ -103,9 +104,9 @@ impl Unfinished {
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
-        // Outside a runtime the connection has ended, and with it the request.
+        // Outside of a runtime the connection has ended, and the request with it.
         let (Some(id), Ok(runtime)) = (self.id.take(), Handle::try_current()) else {
             return;
         };
@@ -114,7 +115,7 @@ impl Drop for Unfinished {
             let reason = "nobody waits for the answer".to_owned();
             let cancelled = CancelledNotificationParam::new(Some(id), Some(reason));
             let notification = CancelledNotification::new(cancelled);
-            // A connection that has ended needs no cancelling.
+            // If the connection has ended, there is nothing to cancel.
             let _ = peer.send_notification(notification.into()).await;
         });
     }

@@ -1,4 +1,4 @@
-//! Subscribing to resources in a legacy session.
+//! Subscriptions to resources in legacy sessions.
 
 #![expect(
     deprecated,
@@ -11,25 +11,26 @@ use rmcp::model::{
 };
 
 use super::error::Error;
-use super::{Client, View};
+use super::{Client, VariantClient};
 
-impl View {
-    /// Subscribes to a resource in a legacy session; modern servers have [`listen`](Self::listen).
+impl VariantClient {
+    /// Subscribes to a resource in a legacy session. For modern servers use
+    /// [`listen`](Self::listen).
     ///
     /// "If a client wants notifications for the same resource URI in a different variant, it MUST
-    /// unsubscribe from the current subscription": done first where it is so.
+    /// unsubscribe from the current subscription": if necessary, this is done first.
     ///
     /// # Errors
     ///
-    /// When a request fails, or the variant is refused.
+    /// When a request fails, or the variant is rejected.
     pub async fn subscribe(&self, uri: impl Into<String>) -> Result<(), Error> {
         let uri = uri.into();
         let variant = self.variant();
-        let mut subscriptions = self.client().shared.subscriptions.lock().await;
+        let mut subscriptions = self.client().state.subscriptions.lock().await;
         if let Some(other) = subscriptions.get(&uri)
             && other.as_ref() != variant
         {
-            self.client().end_subscription(&uri).await?;
+            self.client().send_unsubscribe(&uri).await?;
             subscriptions.remove(&uri);
         }
         let request = SubscribeRequest::new(SubscribeRequestParams::new(uri.clone()));
@@ -45,15 +46,15 @@ impl View {
     ///
     /// When the request fails.
     pub async fn unsubscribe(&self, uri: &str) -> Result<(), Error> {
-        let mut subscriptions = self.client().shared.subscriptions.lock().await;
-        self.client().end_subscription(uri).await?;
+        let mut subscriptions = self.client().state.subscriptions.lock().await;
+        self.client().send_unsubscribe(uri).await?;
         subscriptions.remove(uri);
         Ok(())
     }
 }
 
 impl Client {
-    async fn end_subscription(&self, uri: &str) -> Result<(), Error> {
+    async fn send_unsubscribe(&self, uri: &str) -> Result<(), Error> {
         let params = UnsubscribeRequestParams::new(uri);
         let request = ClientRequest::UnsubscribeRequest(UnsubscribeRequest::new(params));
         self.send(request, None).await.map(drop)

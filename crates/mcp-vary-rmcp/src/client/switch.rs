@@ -1,47 +1,52 @@
-//! Switching: which variant was chosen when and why, and how often it may change.
+//! The record of choices, and the limit on switches.
 
 use std::collections::VecDeque;
 
 use mcp_vary::variant::VariantId;
 use tokio::time::Instant;
 
-use super::choose::{Choice, Reason};
+use super::choose::{Choice, ChoiceReason};
 use super::offers::Offers;
 use crate::limit::SwitchLimit;
 
-/// How many choices are remembered.
-pub const RECORDS: usize = 256;
+/// The largest number of stored records.
+pub const MAX_CHOICE_RECORDS: usize = 256;
 
 /// One choice, for an audit.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
-pub struct Record {
-    /// What was chosen, and why.
+pub struct ChoiceRecord {
+    /// The choice and its reason.
     pub choice: Choice,
-    /// Whether it was another variant than before.
+    /// Whether the variant differs from the one before.
     pub switched: bool,
-    /// When.
+    /// The time of the choice.
     pub at: std::time::Instant,
 }
 
-/// Where a client stands, and how it came there.
+/// The client's current variant, its recent switches and the record of choices.
 #[derive(Debug, Default)]
-pub(super) struct Switching {
+pub(super) struct SwitchLog {
     pub(super) limit: SwitchLimit,
     current: Option<VariantId>,
     switches: VecDeque<Instant>,
-    records: VecDeque<Record>,
+    records: VecDeque<ChoiceRecord>,
 }
 
-impl Switching {
-    /// Takes `wanted`, or stays where the limit holds; either is recorded.
-    pub(super) fn settle(&mut self, wanted: Choice, offers: &Offers, now: Instant) -> Choice {
-        let within = self.limit.within;
+impl SwitchLog {
+    /// Applies the switch limit to `wanted`, and records the result.
+    pub(super) fn record_choice(
+        &mut self,
+        wanted: Choice,
+        offers: &Offers,
+        now: Instant,
+    ) -> Choice {
+        let within = self.limit.window;
         self.switches.retain(|at| now.duration_since(*at) < within);
-        let choice = self.limited(wanted, offers);
+        let choice = self.apply_limit(wanted, offers);
         let switched = self.current.is_some() && choice.variant != self.current;
         if switched {
-            while self.switches.len() >= self.limit.most.max(1) {
+            while self.switches.len() >= self.limit.max_switches.max(1) {
                 self.switches.pop_front();
             }
             self.switches.push_back(now);
@@ -55,38 +60,38 @@ impl Switching {
             switched,
             "variant chosen"
         );
-        self.record(choice.clone(), switched, now);
+        self.push(choice.clone(), switched, now);
         choice
     }
 
-    /// The choices, oldest first.
-    pub(super) fn records(&self) -> Vec<Record> {
+    /// The records, oldest first.
+    pub(super) fn records(&self) -> Vec<ChoiceRecord> {
         self.records.iter().cloned().collect()
     }
 
-    fn limited(&self, wanted: Choice, offers: &Offers) -> Choice {
+    fn apply_limit(&self, wanted: Choice, offers: &Offers) -> Choice {
         let (Some(current), Some(variant)) = (&self.current, &wanted.variant) else {
             return wanted;
         };
-        let own = !matches!(wanted.reason, Reason::Wish | Reason::Named);
-        let full = self.switches.len() >= self.limit.most;
-        if current == variant || !own || !full || !offers.admit(current) {
+        let own = !matches!(wanted.reason, ChoiceReason::Requested | ChoiceReason::Named);
+        let full = self.switches.len() >= self.limit.max_switches;
+        if current == variant || !own || !full || !offers.allows(current) {
             return wanted;
         }
-        let reason = Reason::Limited {
+        let reason = ChoiceReason::SwitchLimited {
             switches: self.switches.len(),
-            seconds: self.limit.within.as_secs(),
-            wanted: variant.clone(),
+            seconds: self.limit.window.as_secs(),
+            preferred: variant.clone(),
         };
         Choice::new(Some(current), reason)
     }
 
-    fn record(&mut self, choice: Choice, switched: bool, now: Instant) {
-        if self.records.len() == RECORDS {
+    fn push(&mut self, choice: Choice, switched: bool, now: Instant) {
+        if self.records.len() == MAX_CHOICE_RECORDS {
             self.records.pop_front();
         }
         let at = now.into_std();
-        self.records.push_back(Record {
+        self.records.push_back(ChoiceRecord {
             choice,
             switched,
             at,

@@ -1,4 +1,4 @@
-//! A view: a server as it is in one variant.
+//! Requests in one variant.
 
 use std::time::Duration;
 
@@ -13,44 +13,44 @@ use rmcp::service::ServiceError;
 
 use super::choose::Choice;
 use super::error::Error;
-use super::list::Listed;
-use super::listen::Listening;
-use super::request::Answered;
+use super::list::VariantList;
+use super::listen::VariantSubscription;
+use super::request::AnsweredBy;
 use super::{Client, Offers};
 
-/// A server in one variant: every request made here selects it.
+/// A client that is bound to one variant: every request selects it.
 ///
-/// Cheap to clone; many views of one client can be used side by side.
+/// Cheap to clone. Several of them can share a [`Client`] and be used at the same time.
 ///
 /// # What happens when the server refuses the variant
 ///
-/// Lists, reads and completions are asked once more without a selector, so they answer in the
-/// server's default; a list [says so](Listed::fell_back). Calls, prompts and subscriptions fail with
-/// [`Error::Refused`]: the same name may mean something else in another variant.
+/// Lists, reads and completions are sent once more without a selector, so the server's default
+/// answers; a list [reports this](VariantList::is_fallback). Calls, prompts and subscriptions fail
+/// with [`Error::VariantRejected`]: the same name may mean something else in another variant.
 #[derive(Clone, Debug)]
-pub struct View {
+pub struct VariantClient {
     client: Client,
     choice: Choice,
 }
 
-impl View {
+impl VariantClient {
     pub(super) fn new(client: Client, choice: Choice) -> Self {
         Self { client, choice }
     }
 
-    /// The variant, and why it was chosen.
+    /// The variant, and the reason for the choice.
     #[must_use]
     pub fn choice(&self) -> &Choice {
         &self.choice
     }
 
-    /// The variant that every request selects; none when no selector is sent.
+    /// The variant that every request selects; `None` if no selector is sent.
     #[must_use]
     pub fn variant(&self) -> Option<&VariantId> {
         self.choice.variant.as_ref()
     }
 
-    /// The client that this is a view of.
+    /// The client that this belongs to.
     #[must_use]
     pub fn client(&self) -> &Client {
         &self.client
@@ -61,7 +61,7 @@ impl View {
     /// # Errors
     ///
     /// When the request fails, or the list does not end.
-    pub async fn tools(&self) -> Result<Listed<Tool>, Error> {
+    pub async fn tools(&self) -> Result<VariantList<Tool>, Error> {
         self.client.list(self.variant()).await
     }
 
@@ -70,7 +70,7 @@ impl View {
     /// # Errors
     ///
     /// When the request fails, or the list does not end.
-    pub async fn prompts(&self) -> Result<Listed<Prompt>, Error> {
+    pub async fn prompts(&self) -> Result<VariantList<Prompt>, Error> {
         self.client.list(self.variant()).await
     }
 
@@ -79,7 +79,7 @@ impl View {
     /// # Errors
     ///
     /// When the request fails, or the list does not end.
-    pub async fn resources(&self) -> Result<Listed<Resource>, Error> {
+    pub async fn resources(&self) -> Result<VariantList<Resource>, Error> {
         self.client.list(self.variant()).await
     }
 
@@ -88,30 +88,36 @@ impl View {
     /// # Errors
     ///
     /// When the request fails, or the list does not end.
-    pub async fn resource_templates(&self) -> Result<Listed<ResourceTemplate>, Error> {
+    pub async fn resource_templates(&self) -> Result<VariantList<ResourceTemplate>, Error> {
         self.client.list(self.variant()).await
     }
 
-    /// Calls a tool; what the server asks meanwhile goes to the handler that [`Declaring`](super::Declaring) wraps.
+    /// Calls a tool. The handler that [`DeclaringClient`](super::DeclaringClient) wraps answers the
+    /// server's input requests.
     ///
-    /// Asked once, in this variant or not at all.
+    /// The call is sent once, and never in another variant.
     ///
     /// # Errors
     ///
-    /// When the request fails, the variant is refused, or the server makes a task of it: see
+    /// When the request fails, the variant is rejected, or the server creates a task: see
     /// [`call_tool_once`](Self::call_tool_once).
     pub async fn call_tool(&self, params: CallToolRequestParams) -> Result<CallToolResult, Error> {
-        match self.client.converse(params, self.variant()).await?.0 {
+        match self
+            .client
+            .send_with_inputs(params, self.variant())
+            .await?
+            .0
+        {
             ServerResult::CallToolResult(result) => Ok(result),
             _ => Err(ServiceError::UnexpectedResponse.into()),
         }
     }
 
-    /// Calls a tool, and leaves to the caller what the server asks or makes a task of.
+    /// Calls a tool, and returns input requests and tasks to the caller.
     ///
     /// # Errors
     ///
-    /// When the request fails, or the variant is refused.
+    /// When the request fails, or the variant is rejected.
     pub async fn call_tool_once(
         &self,
         params: CallToolRequestParams,
@@ -127,48 +133,53 @@ impl View {
         }
     }
 
-    /// A prompt with its arguments filled in.
+    /// Gets a prompt with its arguments filled in.
     ///
     /// # Errors
     ///
-    /// When the request fails, or the variant is refused.
+    /// When the request fails, or the variant is rejected.
     pub async fn get_prompt(
         &self,
         params: GetPromptRequestParams,
     ) -> Result<GetPromptResult, Error> {
-        match self.client.converse(params, self.variant()).await?.0 {
+        match self
+            .client
+            .send_with_inputs(params, self.variant())
+            .await?
+            .0
+        {
             ServerResult::GetPromptResult(result) => Ok(result),
             _ => Err(ServiceError::UnexpectedResponse.into()),
         }
     }
 
-    /// The contents of a resource.
+    /// Reads a resource.
     ///
     /// # Errors
     ///
     /// When the request fails.
     pub async fn read_resource(&self, uri: impl Into<String>) -> Result<ReadResourceResult, Error> {
         let uri = uri.into();
-        let reads = &self.client.shared.memory.reads;
+        let reads = &self.client.state.cache.contents;
         let key = (self.variant().cloned(), uri.clone());
-        let generation = match reads.find(&key) {
+        let generation = match reads.get(&key) {
             Ok(result) => return Ok(result),
             Err(generation) => generation,
         };
         let params = ReadResourceRequestParams::new(uri);
-        let (result, answered) = self.client.converse(params, self.variant()).await?;
+        let (result, answered) = self.client.send_with_inputs(params, self.variant()).await?;
         let ServerResult::ReadResourceResult(result) = result else {
             return Err(ServiceError::UnexpectedResponse.into());
         };
-        // An answer of the default is not this variant's.
-        if answered == Answered::AsAsked {
+        // Do not cache an answer of the default for this variant.
+        if answered == AnsweredBy::SelectedVariant {
             let time = Duration::from_millis(result.ttl_ms.unwrap_or_default());
-            reads.keep(key, result.clone(), time, generation);
+            reads.insert(key, result.clone(), time, generation);
         }
         Ok(result)
     }
 
-    /// Suggestions for an argument.
+    /// Completes an argument.
     ///
     /// # Errors
     ///
@@ -185,30 +196,31 @@ impl View {
         }
     }
 
-    /// Listens for changes in this variant on a modern connection, until the result is dropped.
+    /// Listens for changes in this variant on a modern connection, until the returned subscription
+    /// is dropped.
     ///
-    /// They come to the handler that [`Declaring`](super::Declaring) wraps, and end what is
-    /// remembered. The SDK's own `Peer::listen` can send no selector (rmcp 3.8, `service/client.rs`),
-    /// so it listens to the server's default.
+    /// The handler that [`DeclaringClient`](super::DeclaringClient) wraps receives them, and they
+    /// invalidate the cache. The SDK's own `Peer::listen` cannot send a selector (rmcp 3.8,
+    /// `service/client.rs`), so it listens to the server's default.
     ///
     /// ```
-    /// use mcp_vary_rmcp::client::{Error, Listening, View};
+    /// use mcp_vary_rmcp::client::{Error, VariantClient, VariantSubscription};
     /// use rmcp::model::SubscriptionFilter;
     ///
-    /// async fn watch(view: &View) -> Result<Listening, Error> {
+    /// async fn watch(client: &VariantClient) -> Result<VariantSubscription, Error> {
     ///     let changes = SubscriptionFilter::builder().tools_list_changed().build();
-    ///     view.listen(changes).await // as long as the answer is held
+    ///     client.listen(changes).await // as long as the answer is held
     /// }
     /// ```
     ///
     /// # Errors
     ///
-    /// When the request fails before the server acknowledges it, or the variant is refused.
-    pub async fn listen(&self, filter: SubscriptionFilter) -> Result<Listening, Error> {
-        Listening::start(&self.client, filter, self.variant()).await
+    /// When the request fails before the server acknowledges it, or the variant is rejected.
+    pub async fn listen(&self, filter: SubscriptionFilter) -> Result<VariantSubscription, Error> {
+        VariantSubscription::start(&self.client, filter, self.variant()).await
     }
 
-    /// The variants that the server offers.
+    /// The variants that the server advertises.
     #[must_use]
     pub fn offers(&self) -> std::sync::Arc<Offers> {
         self.client.offers()

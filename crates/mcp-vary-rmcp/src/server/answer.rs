@@ -1,4 +1,4 @@
-//! What an author says once, said in the way that each client wants it.
+//! Answers that are written once and shaped for each client.
 
 use mcp_vary::error::Era;
 use mcp_vary::feature::Verbosity;
@@ -18,12 +18,12 @@ use serde_json::Value;
 
 use super::features::Features;
 
-/// What a tool has to say: `value`, to which an author adds words of their own.
+/// Starts the answer of a tool from `value`; add markdown, hints and alternatives to it.
 ///
 /// # Errors
 ///
-/// When `value` cannot be written as JSON. That is the server's fault: the client is told no more
-/// than that, and the log says why.
+/// When `value` cannot be written as JSON. That is a fault of the server: the client gets a general
+/// message, and the log has the reason.
 ///
 /// # Examples
 ///
@@ -41,16 +41,17 @@ use super::features::Features;
 /// ```
 pub fn answer(value: &(impl Serialize + ?Sized)) -> Result<Answer, ErrorData> {
     Answer::new(value).map_err(|error| {
-        tracing::error!(%error, "an answer could not be written");
+        tracing::error!(%error, "answer not serialized");
         ErrorData::internal_error("the answer cannot be written as JSON", None)
     })
 }
 
 impl Features {
-    /// The result that says `answer` the way this client wants it.
+    /// Shapes `answer` for this client.
     ///
-    /// Behind [`Vary`](super::Vary), the value stays where the tool is listed with an `outputSchema`
-    /// or a user interface, if the handler implements `get_tool`, as `#[tool_handler]` does.
+    /// Behind [`VaryServer`](super::VaryServer), the structured value stays in the result if the
+    /// tool lists an `outputSchema` or a user interface. This needs a handler that implements
+    /// `get_tool`, as `#[tool_handler]` does.
     #[must_use]
     pub fn answer(&self, answer: &Answer) -> CallToolResult {
         let schema = self.schema();
@@ -59,21 +60,20 @@ impl Features {
             Ok(mut result) => {
                 result.result_type = Some(ResultType::COMPLETE);
                 result.is_error = Some(false);
-                self.log(result.meta.as_ref().and_then(|meta| meta.get(META_APPLIED)));
+                self.log_negotiation(result.meta.as_ref().and_then(|meta| meta.get(META_APPLIED)));
                 result
             }
             Err(error) => {
-                tracing::error!(%error, "an answer is no result of a tool");
+                tracing::error!(%error, "answer not readable as a tool result");
                 CallToolResult::error(Vec::new())
             }
         }
     }
 
-    /// The result of a tool that says it once, in the shape that this client wants: see
-    /// [`compact_tool_result`].
+    /// Shapes a result that is already complete for this client: see [`compact_tool_result`].
     ///
-    /// Under `verbosity=compact` what is left out is counted; where it can be read, say with
-    /// [`shape_of_whole`](Self::shape_of_whole).
+    /// Under `verbosity=compact` the result counts what was left out. To tell the client where it
+    /// can read the rest, use [`shape_with_resource`](Self::shape_with_resource).
     ///
     /// # Examples
     ///
@@ -88,17 +88,18 @@ impl Features {
     /// ```
     #[must_use]
     pub fn shape(&self, result: CallToolResult) -> CallToolResult {
-        self.in_shape(result, None)
+        self.shape_with_uri(result, None)
     }
 
-    /// The same, of a result whose whole value can be read as the resource `uri`: with the query of a
-    /// [`Part`](mcp_vary::render::Part) in parts, which the handler serves by [`read`](mcp_vary::render::read).
+    /// Like [`shape`](Self::shape), for a result whose whole value can be read as the resource
+    /// `uri`. With the query of a [`Part`](mcp_vary::render::Part) the client reads it in parts;
+    /// the handler serves these with [`read`](mcp_vary::render::read).
     #[must_use]
-    pub fn shape_of_whole(&self, result: CallToolResult, uri: &str) -> CallToolResult {
-        self.in_shape(result, Some(uri))
+    pub fn shape_with_resource(&self, result: CallToolResult, uri: &str) -> CallToolResult {
+        self.shape_with_uri(result, Some(uri))
     }
 
-    fn in_shape(&self, result: CallToolResult, uri: Option<&str>) -> CallToolResult {
+    fn shape_with_uri(&self, result: CallToolResult, uri: Option<&str>) -> CallToolResult {
         let schema = self.schema();
         let policy = self.policy();
         let compaction = Compaction {
@@ -109,22 +110,24 @@ impl Features {
             }),
             ..Compaction::default()
         };
-        shaped(result, |text| {
+        reshape(result, |text| {
             compact_tool_result(text, self, self.tool(), &policy, &compaction).shaped
         })
     }
 
-    /// The tool's schema. Only hints and few words are held against it, so only then is it worth a copy.
+    /// The tool's output schema, if it is needed. Copying it costs time, and only sampling hints
+    /// and compact answers are checked against it.
     fn schema(&self) -> Option<Value> {
         let is_held = self.sampling() || self.verbosity() == Verbosity::Compact;
         let schema = self.output_schema().filter(|_| is_held);
         schema.map(|schema| Value::Object((**schema).clone()))
     }
 
-    /// The result of `resources/read` with the representation of each URI that this client wants:
-    /// see [`resource_result`].
+    /// Replaces each content of a `resources/read` result by the representation that this client
+    /// asked for: see [`resource_result`].
     ///
-    /// A modern client may not cache it (`ttlMs: 0`, `private`) if there is a representation of any of its URIs.
+    /// If any of its URIs has representations, a modern client must not cache the result (`ttlMs:
+    /// 0`, `private`).
     ///
     /// # Examples
     ///
@@ -149,20 +152,20 @@ impl Features {
         representations: impl Fn(&str) -> Option<&'r Representations>,
     ) -> ReadResourceResult {
         let is_told = |content: &ResourceContents| {
-            uri(content).is_none_or(|uri| representations(uri).is_some())
+            content_uri(content).is_none_or(|uri| representations(uri).is_some())
         };
         let depends = result.contents.iter().any(is_told);
-        let mut result = shaped(result, |text| {
+        let mut result = reshape(result, |text| {
             resource_result(text, self, &representations, self.report())
         });
         if depends && self.era() == Era::Modern {
-            // Caches know nothing of features, also those of clients that have none.
+            // Caches do not know features. This also holds for clients that declare none.
             (result.ttl_ms, result.cache_scope) = (Some(0), Some(CacheScope::Private));
         }
         result
     }
 
-    /// The result of `prompts/get`, or the alternative that this client wants: see
+    /// Returns `result`, or the alternative whose condition this client meets: see
     /// [`prompt_result`].
     ///
     /// # Examples
@@ -184,13 +187,13 @@ impl Features {
         result: GetPromptResult,
         alternatives: &[(Predicate, PromptAlternative)],
     ) -> GetPromptResult {
-        shaped(result, |text| {
+        reshape(result, |text| {
             prompt_result(text, self, alternatives, self.report())
         })
     }
 
-    /// "Negotiation is logged": which tags there were, and what came of them.
-    fn log(&self, applied: Option<&Value>) {
+    /// "Negotiation is logged": the declared tags and what was applied.
+    fn log_negotiation(&self, applied: Option<&Value>) {
         if self.is_negotiated() && tracing::enabled!(tracing::Level::DEBUG) {
             let tags: Vec<_> = self.tags().map(|tag| tag.as_str()).collect();
             let applied = applied.unwrap_or(&Value::Null);
@@ -214,8 +217,8 @@ impl Features {
     }
 }
 
-/// The URI of a content; none of a kind that is not known.
-fn uri(content: &ResourceContents) -> Option<&str> {
+/// The URI of a content; `None` for unknown kinds.
+fn content_uri(content: &ResourceContents) -> Option<&str> {
     match content {
         ResourceContents::TextResourceContents { uri, .. }
         | ResourceContents::BlobResourceContents { uri, .. } => Some(uri),
@@ -223,8 +226,8 @@ fn uri(content: &ResourceContents) -> Option<&str> {
     }
 }
 
-/// `result` in another shape; as it is where that cannot be written or read.
-fn shaped<T: Serialize + DeserializeOwned>(result: T, shape: impl FnOnce(&str) -> Shaped) -> T {
+/// Applies `shape` to `result`. Returns it unchanged if it cannot be written or read.
+fn reshape<T: Serialize + DeserializeOwned>(result: T, shape: impl FnOnce(&str) -> Shaped) -> T {
     let Ok(written) = serde_json::to_string(&result) else {
         return result;
     };

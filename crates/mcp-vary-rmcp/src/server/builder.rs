@@ -1,4 +1,4 @@
-//! Declaring a server with variants, and what can be wrong with it.
+//! The builder of a server with variants, and the errors of a declaration.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -17,34 +17,37 @@ use rmcp::service::RequestContext;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::face::Face;
-use super::header::HeaderRule;
-use super::offers::{Chosen, Clock, Offers, Permits, Principal, Ranker, Rankings, Sees};
-use super::selection::{Askers, Audit, Selection};
-use super::vary::{Faces, Shared, Together, Vary};
+use super::face::VariantHandler;
+use super::header::HeaderPolicy;
+use super::offers::{
+    ClockFn, DefaultVariantFn, PermissionFn, PrincipalFn, RankFn, RankingCache, VariantSet,
+    VisibilityFn,
+};
+use super::selection::{AuditFn, SwitchCounters, VariantSelection};
+use super::vary::{CapabilitiesCache, Handlers, ServerState, VaryServer};
 use crate::limit::SwitchLimit;
 
-/// Declares a server with variants: [`Vary::builder`].
+/// Declares a server with variants: [`VaryServer::builder`].
 ///
 /// # Properties
 ///
-/// Nothing is checked before [`build`](Self::build), which names every mistake at once. Without
+/// Nothing is checked before [`build`](Self::build), which reports all problems at once. Without
 /// [`with_negotiation`](Self::with_negotiation) the server does not negotiate content.
 ///
 /// # Examples
 ///
 /// ```
 /// use mcp_vary::variant::ServerVariant;
-/// use mcp_vary_rmcp::server::{Face, Vary, View};
+/// use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
 /// use rmcp::ServerHandler;
 ///
 /// #[derive(Default)]
 /// struct GitHub;
 /// impl ServerHandler for GitHub {}
 ///
-/// let all = Face::new(GitHub);
+/// let all = VariantHandler::new(GitHub);
 /// let reading = View::new().with_tools(["get_issue", "search_issues"]);
-/// let server = Vary::builder()
+/// let server = VaryServer::builder()
 ///     .with_negotiation()
 ///     .with_variant(ServerVariant::new("standard".parse()?, "Everything"), all.clone())
 ///     .with_variant(
@@ -56,68 +59,69 @@ use crate::limit::SwitchLimit;
 /// # let _ = server;
 ///
 /// // Every mistake is named.
-/// let wrong = Vary::builder()
+/// let wrong = VaryServer::builder()
 ///     .with_variant(ServerVariant::new("a".parse()?, ""), GitHub)
 ///     .with_variant(ServerVariant::new("a".parse()?, ""), GitHub)
 ///     .with_handler(GitHub)
 ///     .build();
 /// assert_eq!(
 ///     wrong.unwrap_err().to_string(),
-///     "there are variants and a handler of its own; keep one; variant `a` is declared twice; rename one",
+///     "both variants and a handler are declared; remove one of them; variant `a` is declared twice; rename one",
 /// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Default)]
 #[must_use = "nothing is served before `build`"]
 pub struct Builder {
-    variants: Vec<(ServerVariant, Face)>,
-    handler: Option<Face>,
-    negotiates: bool,
-    required: Vec<ExtensionId>,
+    variants: Vec<(ServerVariant, VariantHandler)>,
+    handler: Option<VariantHandler>,
+    negotiates_content: bool,
+    required_extensions: Vec<ExtensionId>,
     weights: Weights,
-    ranker: Option<Ranker>,
-    chosen: Option<Chosen>,
-    header: HeaderRule,
-    limit: Option<SwitchLimit>,
-    audit: Option<Audit>,
-    permits: Option<Permits>,
+    ranker: Option<RankFn>,
+    default_variant: Option<DefaultVariantFn>,
+    header: HeaderPolicy,
+    switch_limit: Option<SwitchLimit>,
+    audit: Option<AuditFn>,
+    permission: Option<PermissionFn>,
     extensions: Vec<(ExtensionId, Option<JsonObject>)>,
-    sees: Option<Sees>,
-    principal: Option<Principal>,
-    advertised: Option<usize>,
+    visibility: Option<VisibilityFn>,
+    principal: Option<PrincipalFn>,
+    max_advertised: Option<usize>,
     advertised_only: bool,
     hides_available: bool,
     keys: Option<CursorKeys>,
     page_size: Option<NonZeroUsize>,
-    clock: Option<Clock>,
+    clock: Option<ClockFn>,
     state_lifetime: Option<Duration>,
     today: Option<Date>,
 }
 
 impl Builder {
-    /// Offers `variant`, which shows `face`: a handler, or a [`View`](super::View) of one.
-    pub fn with_variant(mut self, variant: ServerVariant, face: impl Into<Face>) -> Self {
+    /// Adds `variant`, served by `handler`: a handler, or a [`View`](super::View) of one.
+    pub fn with_variant(mut self, variant: ServerVariant, face: impl Into<VariantHandler>) -> Self {
         self.variants.push((variant, face.into()));
         self
     }
 
-    /// Serves one handler without variants, as [`Vary::new`] does.
-    pub fn with_handler(mut self, face: impl Into<Face>) -> Self {
+    /// Serves one handler without variants, as [`VaryServer::new`] does.
+    pub fn with_handler(mut self, face: impl Into<VariantHandler>) -> Self {
         self.handler = Some(face.into());
         self
     }
 
-    /// Advertises content negotiation; [`Features`](super::Features) are what handlers do with it.
+    /// Advertises content negotiation. Handlers read what a client declared from
+    /// [`Features`](super::Features).
     pub fn with_negotiation(mut self) -> Self {
-        self.negotiates = true;
+        self.negotiates_content = true;
         self
     }
 
-    /// Advertises any other extension, with settings that are written as a JSON object. What a
-    /// client declares for it is [`declared_by`](super::declared_by).
+    /// Advertises another extension; its settings must serialize to a JSON object. Read a client's
+    /// settings with [`declared_by`](super::declared_by).
     ///
     /// ```
-    /// # use mcp_vary_rmcp::server::Vary;
+    /// # use mcp_vary_rmcp::server::VaryServer;
     /// use serde::Serialize;
     ///
     /// #[derive(Serialize)]
@@ -126,7 +130,7 @@ impl Builder {
     /// }
     ///
     /// let units = Units { systems: vec!["metric", "imperial"] };
-    /// let builder = Vary::builder().with_extension("com.example/units".parse()?, units);
+    /// let builder = VaryServer::builder().with_extension("com.example/units".parse()?, units);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn with_extension(mut self, id: ExtensionId, settings: impl Serialize) -> Self {
@@ -138,45 +142,46 @@ impl Builder {
         self
     }
 
-    /// Refuses clients that do not declare `extension`: in `initialize`, and in each modern
-    /// request but `server/discover`.
+    /// Rejects clients that do not declare `extension`: legacy clients in `initialize`, modern
+    /// clients in every request except `server/discover`.
     ///
     /// ```
-    /// # use mcp_vary_rmcp::server::Vary;
+    /// # use mcp_vary_rmcp::server::VaryServer;
     /// use mcp_vary::extension::CONTENT_NEGOTIATION;
     ///
-    /// let builder = Vary::builder().with_negotiation().with_required(CONTENT_NEGOTIATION.parse()?);
+    /// let builder = VaryServer::builder().with_negotiation().with_required_extension(CONTENT_NEGOTIATION.parse()?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn with_required(mut self, extension: ExtensionId) -> Self {
-        self.required.push(extension);
+    pub fn with_required_extension(mut self, extension: ExtensionId) -> Self {
+        self.required_extensions.push(extension);
         self
     }
 
-    /// Ranks by other weights than the extension's.
+    /// Ranks the variants by these weights instead of the extension's.
     ///
     /// ```
-    /// # use mcp_vary_rmcp::server::Vary;
+    /// # use mcp_vary_rmcp::server::VaryServer;
     /// use mcp_vary::rank::Weights;
     ///
     /// // 60 for the client's first preference, 10 less for each after it.
-    /// let builder = Vary::builder().with_weights(Weights::default().with("accessLevel", 60, 10));
+    /// let builder = VaryServer::builder().with_weights(Weights::default().with("accessLevel", 60, 10));
     /// ```
     pub fn with_weights(mut self, weights: Weights) -> Self {
         self.weights = weights;
         self
     }
 
-    /// Ranks in another way: `rank` is given what the client may see, and returns positions in
-    /// that, the best first.
+    /// Ranks the variants with your own function. `rank` gets the variants that the client can see
+    /// and returns positions in that list, best first.
     ///
-    /// It can neither lose nor invent a variant: what it leaves out follows in the order of the
-    /// rules, and a position that does not exist is passed over. The first stays one that may be
-    /// the default. It is asked once or more per request, so it must be fast and always say the same.
+    /// The function cannot remove or add a variant: variants that it leaves out follow in the usual
+    /// order, and unknown positions are ignored. The first variant is always one that may be the
+    /// default. The function runs one or more times per request, so it must be fast and
+    /// deterministic.
     ///
     /// ```
-    /// # use mcp_vary_rmcp::server::Vary;
-    /// let builder = Vary::builder().with_ranking(|variants, hints| {
+    /// # use mcp_vary_rmcp::server::VaryServer;
+    /// let builder = VaryServer::builder().with_ranking(|variants, hints| {
     ///     let wanted = hints.values("region");
     ///     let is_near = |at: &usize| {
     ///         let region = variants[*at].hints.get("region");
@@ -193,94 +198,95 @@ impl Builder {
         self
     }
 
-    /// Chooses the default of a client from outside the message, such as from its path, and moves it
-    /// to the front of the offers. What the client does not see is passed over.
+    /// Selects a client's default variant from the request context, such as the URL path, and moves
+    /// it to the front of the offers. A variant that the client cannot see is ignored.
     ///
     /// ```
-    /// # use mcp_vary_rmcp::server::Vary;
-    /// let builder = Vary::builder().with_default(|context| {
+    /// # use mcp_vary_rmcp::server::VaryServer;
+    /// let builder = VaryServer::builder().with_default_variant(|context| {
     ///     let parts = context.extensions.get::<http::request::Parts>()?;
     ///     let variant = parts.uri.path().strip_prefix("/mcp/v/")?;
     ///     Some(variant.to_owned())
     /// });
     /// ```
-    pub fn with_default(
+    pub fn with_default_variant(
         mut self,
         chosen: impl Fn(&RequestContext<RoleServer>) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
-        self.chosen = Some(Arc::new(chosen));
+        self.default_variant = Some(Arc::new(chosen));
         self
     }
 
-    /// Lets the HTTP header `MCP-Server-Variant` choose the default, before [`with_default`](Self::with_default).
+    /// Lets the HTTP header `MCP-Server-Variant` select the default variant. It comes before
+    /// [`with_default_variant`](Self::with_default_variant).
     ///
-    /// `_meta` wins. What the client does not see is passed over, as if there were no header.
+    /// A selector in `_meta` takes precedence. A variant that the client cannot see is ignored, as
+    /// if there were no header.
     ///
     /// ```
-    /// # use mcp_vary_rmcp::server::Vary;
-    /// let builder = Vary::builder().with_header();
+    /// # use mcp_vary_rmcp::server::VaryServer;
+    /// let builder = VaryServer::builder().with_variant_header();
     /// // Or: a client that says two things, or something that is not there, is told so.
-    /// let strict = Vary::builder().with_strict_header();
+    /// let strict = VaryServer::builder().with_strict_variant_header();
     /// ```
-    pub fn with_header(mut self) -> Self {
-        self.header = HeaderRule::Default;
+    pub fn with_variant_header(mut self) -> Self {
+        self.header = HeaderPolicy::SelectsDefault;
         self
     }
 
-    /// Like [`with_header`](Self::with_header), and refuses a request whose header contradicts its
-    /// `_meta`, or names no variant that the client sees.
+    /// Like [`with_variant_header`](Self::with_variant_header), and rejects requests whose header
+    /// contradicts `_meta` or names a variant that the client cannot see.
     ///
-    /// A contradiction is `-32020` with HTTP status 400, as of any header that says something else
-    /// than the body; `-32602` for legacy clients.
-    pub fn with_strict_header(mut self) -> Self {
-        self.header = HeaderRule::Strict;
+    /// A contradiction is error `-32020` with HTTP status 400, as for any header that contradicts
+    /// the body; legacy clients get `-32602`.
+    pub fn with_strict_variant_header(mut self) -> Self {
+        self.header = HeaderPolicy::Strict;
         self
     }
 
     /// Limits how often a client may change its variant.
     ///
-    /// A legacy session is counted by itself, the requests of modern clients by their
-    /// [principal](Self::with_principal), and those of nobody in particular not at all. What is too
-    /// much is refused with `-32000` and, in its data, the variant that the client is in and the
-    /// seconds to wait.
+    /// Each legacy session is counted separately. Modern requests are counted by their
+    /// [principal](Self::with_principal), and not counted without one. Requests above the limit are
+    /// rejected with `-32000`; the error's data has the active variant and the seconds to wait.
     ///
     /// ```
     /// use std::time::Duration;
     ///
-    /// # use mcp_vary_rmcp::server::Vary;
-    /// use mcp_vary_rmcp::server::{Outcome, SwitchLimit};
+    /// # use mcp_vary_rmcp::server::VaryServer;
+    /// use mcp_vary_rmcp::server::{SelectionOutcome, SwitchLimit};
     ///
-    /// let builder = Vary::builder()
+    /// let builder = VaryServer::builder()
     ///     .with_switch_limit(SwitchLimit::new(30, Duration::from_secs(60)))
     ///     .with_audit(|_context, selection| match selection.outcome {
-    ///         Outcome::Chosen { variant, by, .. } => println!("{variant}, by {by:?}"),
-    ///         Outcome::Refused(error) => println!("{:?}: {error}", selection.principal),
+    ///         SelectionOutcome::Selected { variant, source, .. } => println!("{variant}, by {source:?}"),
+    ///         SelectionOutcome::Rejected(error) => println!("{:?}: {error}", selection.principal),
     ///         _ => {}
     ///     });
     /// ```
     pub fn with_switch_limit(mut self, limit: SwitchLimit) -> Self {
-        self.limit = Some(limit);
+        self.switch_limit = Some(limit);
         self
     }
 
-    /// Tells `audit` of each choice of a variant that is new for its session or principal, or of new
-    /// hints, and of each that is refused.
+    /// Calls `audit` for each selection that is new for its session or principal, for each change
+    /// of hints, and for each rejected selection.
     ///
-    /// It is asked in the course of the request, so it must be fast.
+    /// The function runs while the request waits, so it must be fast.
     pub fn with_audit(
         mut self,
-        audit: impl Fn(&RequestContext<RoleServer>, &Selection<'_>) + Send + Sync + 'static,
+        audit: impl Fn(&RequestContext<RoleServer>, &VariantSelection<'_>) + Send + Sync + 'static,
     ) -> Self {
         self.audit = Some(Arc::new(audit));
         self
     }
 
-    /// Permits tools, prompts and resources, whatever the variant. `permits` is asked with the
-    /// handler's own name of each, or its URI or template, when it is listed and when it is used;
-    /// what it refuses answers as if it did not exist.
+    /// Restricts tools, prompts and resources in all variants. `permission` gets the handler's name
+    /// of each tool and prompt, and the URI or URI template of each resource, both when it is
+    /// listed and when it is used. What it rejects is answered as if it did not exist.
     ///
     /// ```
-    /// # use mcp_vary_rmcp::server::Vary;
+    /// # use mcp_vary_rmcp::server::VaryServer;
     /// # use rmcp::{RoleServer, service::RequestContext};
     /// # fn role(context: &RequestContext<RoleServer>) -> Option<&str> {
     /// #     let parts = context.extensions.get::<http::request::Parts>()?;
@@ -288,7 +294,7 @@ impl Builder {
     /// # }
     /// use mcp_vary::error::Identifier;
     ///
-    /// let builder = Vary::builder()
+    /// let builder = VaryServer::builder()
     ///     // Who may see which face,
     ///     .with_visibility(|context, variant| variant.id != *"admin" || role(context) == Some("admin"))
     ///     // and who may use what, under any face.
@@ -303,23 +309,24 @@ impl Builder {
         mut self,
         permits: impl Fn(&RequestContext<RoleServer>, &Identifier) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.permits = Some(Arc::new(permits));
+        self.permission = Some(Arc::new(permits));
         self
     }
 
-    /// Shows a variant only to the clients for which `sees` holds. To the others it does not exist.
+    /// Shows a variant only to clients for which `visibility` returns `true`. For all others it
+    /// does not exist.
     ///
-    /// This decides which faces a client may put on, not what it may do: handlers check that.
+    /// This decides which variants a client can select, not what it may do: handlers check that.
     pub fn with_visibility(
         mut self,
         sees: impl Fn(&RequestContext<RoleServer>, &ServerVariant) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.sees = Some(Arc::new(sees));
+        self.visibility = Some(Arc::new(sees));
         self
     }
 
-    /// Who asks, so that one client's cursors do not open for another, and its switches are its own;
-    /// nobody in particular if this is not set.
+    /// Identifies the principal of a request, so that a client cannot use another's cursors, and
+    /// switches are counted for each. Without it all requests have the same empty principal.
     pub fn with_principal(
         mut self,
         principal: impl Fn(&RequestContext<RoleServer>) -> String + Send + Sync + 'static,
@@ -328,57 +335,58 @@ impl Builder {
         self
     }
 
-    /// How many variants are advertised: 2 to 5, the default 5.
-    pub fn with_advertised(mut self, limit: usize) -> Self {
-        self.advertised = Some(limit);
+    /// Sets how many variants are advertised: 2 to 5; the default is 5.
+    pub fn with_max_advertised(mut self, limit: usize) -> Self {
+        self.max_advertised = Some(limit);
         self
     }
 
-    /// Accepts only variants that were advertised. Otherwise any that the client sees will do.
+    /// Accepts only advertised variants. By default a client can select any variant that it can
+    /// see.
     pub fn with_advertised_only(mut self) -> Self {
         self.advertised_only = true;
         self
     }
 
-    /// Does not say in an error which variants there are.
+    /// Leaves the list of variants out of error data.
     pub fn without_enumeration(mut self) -> Self {
         self.hides_available = true;
         self
     }
 
-    /// How long a request that takes several rounds may take in all; an hour unless set.
+    /// Sets how long a request with several round trips may take in total; one hour by default.
     ///
-    /// What a handler wants to see again in the next round comes back only under the same variant,
-    /// to the same request with the same arguments, from the same principal, and in this time.
+    /// The state that a handler returns for the next round trip is accepted only within this time,
+    /// for the same variant, method, name, arguments and principal.
     ///
     /// ```
     /// use std::time::Duration;
     ///
-    /// # use mcp_vary_rmcp::server::Vary;
-    /// let builder = Vary::builder().with_state_lifetime(Duration::from_secs(5 * 60));
+    /// # use mcp_vary_rmcp::server::VaryServer;
+    /// let builder = VaryServer::builder().with_state_lifetime(Duration::from_secs(5 * 60));
     /// ```
     pub fn with_state_lifetime(mut self, lifetime: Duration) -> Self {
         self.state_lifetime = Some(lifetime);
         self
     }
 
-    /// What time it is, in seconds since 1970; the system's clock unless set.
+    /// Sets the clock, in seconds since 1970; the system's clock by default.
     pub fn with_clock(mut self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         self.clock = Some(Arc::new(clock));
         self
     }
 
-    /// Seals cursors with `keys`, the same in every replica and after a restart. Otherwise a key
-    /// is drawn by each [`build`](Self::build).
+    /// Seals cursors with `keys`. Use the same keys in every replica and after a restart. By
+    /// default each [`build`](Self::build) draws a random key.
     ///
     /// ```
-    /// # use mcp_vary_rmcp::server::Vary;
+    /// # use mcp_vary_rmcp::server::VaryServer;
     /// # let (this_month, last_month) = ([2; 32], [1; 32]);
     /// use mcp_vary::cursor::CursorKeys;
     ///
     /// // Seals with the first; what the others sealed still opens.
     /// let keys = CursorKeys::new(this_month).with_previous([last_month]);
-    /// let builder = Vary::builder().with_cursor_keys(keys).with_page_size(50.try_into()?);
+    /// let builder = VaryServer::builder().with_cursor_keys(keys).with_page_size(50.try_into()?);
     /// # Ok::<(), std::num::TryFromIntError>(())
     /// ```
     pub fn with_cursor_keys(mut self, keys: CursorKeys) -> Self {
@@ -386,60 +394,60 @@ impl Builder {
         self
     }
 
-    /// Cuts lists into pages of this size. Otherwise the pages are the handlers'.
+    /// Splits lists into pages of this size. By default the handlers' pages are used.
     pub fn with_page_size(mut self, size: NonZeroUsize) -> Self {
         self.page_size = Some(size);
         self
     }
 
-    /// Warns of removal dates that are past on `today`: see [`Vary::warnings`].
+    /// Adds warnings for removal dates before `today`: see [`VaryServer::warnings`].
     pub fn with_today(mut self, today: Date) -> Self {
         self.today = Some(today);
         self
     }
 
-    /// The server.
+    /// Checks the declaration and builds the server.
     ///
     /// # Errors
     ///
-    /// All that is wrong with the declaration.
-    pub fn build(mut self) -> Result<Vary, BuildError> {
-        let mut mistakes = self.mistakes();
+    /// Returns all problems of the declaration.
+    pub fn build(mut self) -> Result<VaryServer, BuildError> {
+        let mut mistakes = self.diagnostics();
         let handler = self.handler.take();
         let (faces, warnings) = match handler {
-            Some(face) if self.variants.is_empty() => (Some(Faces::One(face)), Vec::new()),
-            _ => self.offers(&mut mistakes),
+            Some(face) if self.variants.is_empty() => (Some(Handlers::Single(face)), Vec::new()),
+            _ => self.variant_set(&mut mistakes),
         };
         match faces {
             Some(faces) if mistakes.is_empty() => {
                 for warning in &warnings {
-                    tracing::warn!(%warning, "variant declared");
+                    tracing::warn!(%warning, "variant declared with a warning");
                 }
-                Ok(Vary::from_shared(Shared {
-                    faces,
-                    negotiates: self.negotiates,
-                    required: self.required,
+                Ok(VaryServer::from_shared(ServerState {
+                    handlers: faces,
+                    negotiates_content: self.negotiates_content,
+                    required_extensions: self.required_extensions,
                     extensions: self
                         .extensions
                         .into_iter()
                         .filter_map(|(id, settings)| Some((id, settings?)))
                         .collect(),
-                    permits: self.permits,
+                    permission: self.permission,
                     warnings,
-                    capabilities: Together::default(),
+                    capabilities_cache: CapabilitiesCache::default(),
                 }))
             }
             _ => Err(BuildError(mistakes)),
         }
     }
 
-    fn mistakes(&self) -> Vec<BuildMistake> {
+    fn diagnostics(&self) -> Vec<BuildDiagnostic> {
         let mut mistakes = Vec::new();
         match (&self.handler, self.variants.is_empty()) {
-            (None, true) => mistakes.push(BuildMistake::Nothing),
-            (Some(_), false) => mistakes.push(BuildMistake::HandlerAndVariants),
-            (Some(_), true) if self.has_rules_for_variants() => {
-                mistakes.push(BuildMistake::NoVariants);
+            (None, true) => mistakes.push(BuildDiagnostic::NothingToServe),
+            (Some(_), false) => mistakes.push(BuildDiagnostic::HandlerAndVariants),
+            (Some(_), true) if self.has_variant_settings() => {
+                mistakes.push(BuildDiagnostic::NoVariants);
             }
             _ => {}
         }
@@ -447,20 +455,20 @@ impl Builder {
             .extensions
             .iter()
             .filter(|(_, settings)| settings.is_none());
-        mistakes.extend(unsettled.map(|(id, _)| BuildMistake::Settings(id.clone())));
+        mistakes.extend(unsettled.map(|(id, _)| BuildDiagnostic::SettingsNotObject(id.clone())));
         if self
-            .advertised
+            .max_advertised
             .is_some_and(|limit| !(2..=ADVERTISED).contains(&limit))
         {
-            mistakes.push(BuildMistake::Advertised);
+            mistakes.push(BuildDiagnostic::AdvertisedOutOfRange);
         }
         let faces = self
             .variants
             .iter()
             .map(|(variant, face)| (Some(&variant.id), face));
         for (variant, face) in faces.chain(self.handler.iter().map(|face| (None, face))) {
-            let views = face.view.iter().flat_map(|view| view.mistakes());
-            mistakes.extend(views.map(|what| BuildMistake::View {
+            let views = face.view.iter().flat_map(|view| view.diagnostics());
+            mistakes.extend(views.map(|what| BuildDiagnostic::View {
                 variant: variant.cloned(),
                 what,
             }));
@@ -468,16 +476,16 @@ impl Builder {
         mistakes
     }
 
-    fn has_rules_for_variants(&self) -> bool {
+    fn has_variant_settings(&self) -> bool {
         self.ranker.is_some()
-            || self.chosen.is_some()
-            || self.header != HeaderRule::Unread
-            || self.limit.is_some()
+            || self.default_variant.is_some()
+            || self.header != HeaderPolicy::Ignored
+            || self.switch_limit.is_some()
             || self.audit.is_some()
             || self.state_lifetime.is_some()
-            || self.sees.is_some()
+            || self.visibility.is_some()
             || self.principal.is_some()
-            || self.advertised.is_some()
+            || self.max_advertised.is_some()
             || self.advertised_only
             || self.hides_available
             || self.keys.is_some()
@@ -485,10 +493,10 @@ impl Builder {
             || self.weights != Weights::default()
     }
 
-    fn offers(
+    fn variant_set(
         &mut self,
-        mistakes: &mut Vec<BuildMistake>,
-    ) -> (Option<Faces>, Vec<mcp_vary::variant::Warning>) {
+        mistakes: &mut Vec<BuildDiagnostic>,
+    ) -> (Option<Handlers>, Vec<mcp_vary::variant::Warning>) {
         if self.variants.is_empty() {
             return (None, Vec::new());
         }
@@ -498,36 +506,36 @@ impl Builder {
             match Variants::new(declared, self.today.unwrap_or(Date::from_unix(0))) {
                 Ok(checked) => checked,
                 Err(wrong) => {
-                    mistakes.extend(wrong.all().iter().cloned().map(BuildMistake::Variant));
+                    mistakes.extend(wrong.all().iter().cloned().map(BuildDiagnostic::Variant));
                     return (None, Vec::new());
                 }
             };
         let Some(keys) = self.keys.take().or_else(random_keys) else {
-            mistakes.push(BuildMistake::NoRandomness);
+            mistakes.push(BuildDiagnostic::NoRandomness);
             return (None, warnings);
         };
-        let offers = Offers {
+        let offers = VariantSet {
             variants,
-            faces,
+            handlers: faces,
             weights: std::mem::take(&mut self.weights),
             ranker: self.ranker.take(),
-            chosen: self.chosen.take(),
+            default_variant: self.default_variant.take(),
             header: self.header,
-            limit: self.limit,
+            switch_limit: self.switch_limit,
             audit: self.audit.take(),
-            sees: self.sees.take(),
+            visibility: self.visibility.take(),
             principal: self.principal.take(),
-            advertised: self.advertised.unwrap_or(ADVERTISED),
+            max_advertised: self.max_advertised.unwrap_or(ADVERTISED),
             advertised_only: self.advertised_only,
-            enumerates: !self.hides_available,
+            lists_available: !self.hides_available,
             keys,
             page_size: self.page_size,
             clock: self.clock.take().unwrap_or_else(|| Arc::new(system_clock)),
             state_lifetime: self.state_lifetime.unwrap_or(STATE_LIFETIME),
-            rankings: Rankings::default(),
-            askers: Askers::default(),
+            ranking_cache: RankingCache::default(),
+            principal_switches: SwitchCounters::default(),
         };
-        (Some(Faces::Many(Box::new(offers))), warnings)
+        (Some(Handlers::Variants(Box::new(offers))), warnings)
     }
 }
 
@@ -535,20 +543,20 @@ impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
             .field("variants", &self.variants)
-            .field("negotiates", &self.negotiates)
-            .field("required", &self.required)
+            .field("negotiates", &self.negotiates_content)
+            .field("required", &self.required_extensions)
             .finish_non_exhaustive()
     }
 }
 
-/// Everything that is wrong with a declaration.
+/// All problems of a declaration.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct BuildError(Vec<BuildMistake>);
+pub struct BuildError(Vec<BuildDiagnostic>);
 
 impl BuildError {
-    /// Each mistake; there is at least one.
+    /// The problems; there is at least one.
     #[must_use]
-    pub fn all(&self) -> &[BuildMistake] {
+    pub fn diagnostics(&self) -> &[BuildDiagnostic] {
         &self.0
     }
 }
@@ -565,37 +573,37 @@ impl fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
-/// One thing that is wrong with a declaration. All but the last are the author's fault.
+/// One problem of a declaration. All but the last are mistakes in the declaration.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BuildMistake {
+pub enum BuildDiagnostic {
     /// There is neither a variant nor a handler.
-    #[error("there is nothing to serve; add a variant")]
-    Nothing,
-    /// There are both.
-    #[error("there are variants and a handler of its own; keep one")]
+    #[error("nothing to serve; add a variant or a handler")]
+    NothingToServe,
+    /// There are variants and a handler without a variant.
+    #[error("both variants and a handler are declared; remove one of them")]
     HandlerAndVariants,
-    /// There are rules for variants, and none of these.
-    #[error("there are rules for variants and no variant; add one")]
+    /// There are settings for variants, but no variants.
+    #[error("there are settings for variants, but no variant; add one")]
     NoVariants,
-    /// The settings of an extension are no JSON object.
+    /// The settings of an extension are not a JSON object.
     #[error("the settings of the extension `{0}` are not a JSON object")]
-    Settings(ExtensionId),
-    /// The limit is out of range.
-    #[error("2 to {ADVERTISED} variants are advertised; choose a number between them")]
-    Advertised,
-    /// A variant, or all of them, cannot be offered.
+    SettingsNotObject(ExtensionId),
+    /// The number of advertised variants is out of range.
+    #[error("the number of advertised variants must be 2 to {ADVERTISED}")]
+    AdvertisedOutOfRange,
+    /// A variant, or the set of variants, is invalid.
     #[error(transparent)]
     Variant(#[from] Mistake),
     /// A view contradicts itself.
     #[error("the view of {}: {what}", match variant { Some(id) => format!("variant `{id}`"), None => "the handler".to_owned() })]
     View {
-        /// The variant; none for the handler of a server without variants.
+        /// The variant; `None` for the handler of a server without variants.
         variant: Option<VariantId>,
-        /// What is wrong, and the fix.
+        /// The problem and how to fix it.
         what: String,
     },
-    /// The system gave no random bytes.
+    /// The system has no random bytes.
     #[error("the system has no random bytes for a cursor key; set one with `with_cursor_keys`")]
     NoRandomness,
 }
@@ -609,7 +617,7 @@ fn system_clock() -> u64 {
     since.map_or(0, |since| since.as_secs())
 }
 
-/// Long enough for a person to log in somewhere.
+/// One hour: enough for a person to log in at another site.
 const STATE_LIFETIME: Duration = Duration::from_secs(60 * 60);
 
 fn random_keys() -> Option<CursorKeys> {

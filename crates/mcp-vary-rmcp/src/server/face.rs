@@ -1,4 +1,4 @@
-//! A face: a handler, or a view of it, that a variant shows.
+//! The handler of a variant: a server handler, whole or through a view.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,36 +13,36 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use super::features::era;
-use super::inner::Inner;
-use super::list::gather;
+use super::inner::DynHandler;
+use super::list::list_all;
 use super::view::View;
 use super::wire::to_error_data;
 
-/// What a variant shows: a handler, or a [`View`] of it.
+/// The handler of a variant: a server handler, whole or through a [`View`].
 ///
-/// Any handler is a face. To give several variants views of one handler, make a face of it and
-/// clone that: then the handler hears of each notification once.
+/// Any server handler converts into one. To give several variants views of one handler, create it
+/// once and clone it: the clones share the handler, so it receives each notification once.
 ///
 /// # Examples
 ///
 /// ```
-/// use mcp_vary_rmcp::server::{Face, View};
+/// use mcp_vary_rmcp::server::{VariantHandler, View};
 /// use rmcp::ServerHandler;
 ///
 /// struct GitHub;
 /// impl ServerHandler for GitHub {}
 ///
-/// let all = Face::new(GitHub);
+/// let all = VariantHandler::new(GitHub);
 /// let issues = all.clone().with_view(View::new().with_tools(["search_issues"]));
 /// ```
 #[derive(Clone)]
-pub struct Face {
-    pub(super) handler: Arc<dyn Inner>,
+pub struct VariantHandler {
+    pub(super) handler: Arc<dyn DynHandler>,
     pub(super) view: Option<View>,
 }
 
-impl Face {
-    /// The whole of `handler`.
+impl VariantHandler {
+    /// Shows everything that `handler` has.
     #[must_use]
     pub fn new(handler: impl ServerHandler) -> Self {
         Self {
@@ -51,23 +51,23 @@ impl Face {
         }
     }
 
-    /// What `view` shows of the handler, in place of an earlier view.
+    /// Shows only what `view` shows; replaces an earlier view.
     #[must_use]
     pub fn with_view(mut self, view: View) -> Self {
         self.view = Some(view);
         self
     }
 
-    /// The tool as this face shows it, where the handler can tell.
-    pub(super) fn tool(&self, name: &str) -> Option<Tool> {
+    /// The tool as this variant shows it, if the handler implements `get_tool`.
+    pub(super) fn get_tool(&self, name: &str) -> Option<Tool> {
         let Some(view) = &self.view else {
-            return self.handler.tool(name);
+            return self.handler.find_tool(name);
         };
-        view.tool(self.handler.tool(&view.tool_named(name)?)?)
+        view.show_tool(self.handler.find_tool(&view.handler_tool_name(name)?)?)
     }
 
-    /// The call as the handler understands it.
-    pub(super) async fn call(
+    /// Translates a tool call to the handler's name and arguments.
+    pub(super) async fn to_handler_call(
         &self,
         mut call: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
@@ -83,15 +83,16 @@ impl Face {
                 era(context),
             )
         };
-        let own = view.tool_named(&call.name).ok_or_else(missing)?;
-        let tool = match self.handler.tool(&own) {
+        let own = view.handler_tool_name(&call.name).ok_or_else(missing)?;
+        let tool = match self.handler.find_tool(&own) {
             Some(tool) => Some(tool),
-            None => gather::<ListToolsResult>(&*self.handler, context)
+            None => list_all::<ListToolsResult>(&*self.handler, context)
                 .await?
                 .into_iter()
                 .find(|tool| *tool.name == own),
         };
-        tool.and_then(|tool| view.tool(tool)).ok_or_else(missing)?;
+        tool.and_then(|tool| view.show_tool(tool))
+            .ok_or_else(missing)?;
         if let Some(fixed) = view.fixed_arguments(&own) {
             let arguments = call.arguments.get_or_insert_default();
             arguments.extend(fixed.clone());
@@ -100,15 +101,17 @@ impl Face {
         Ok(call)
     }
 
-    /// The request for a prompt as the handler understands it.
-    pub(super) async fn prompt(
+    /// Translates a prompt request to the handler's name and arguments.
+    pub(super) async fn to_handler_prompt(
         &self,
         mut request: GetPromptRequestParams,
         context: &RequestContext<RoleServer>,
         active: Option<&VariantId>,
     ) -> Result<GetPromptRequestParams, ErrorData> {
         if let Some(view) = &self.view {
-            request.name = self.own_prompt(&request.name, context, active).await?;
+            request.name = self
+                .handler_prompt_name(&request.name, context, active)
+                .await?;
             if let Some(fixed) = view.fixed_prompt_arguments(&request.name) {
                 let arguments = request.arguments.get_or_insert_default();
                 arguments.extend(fixed.clone());
@@ -117,8 +120,8 @@ impl Face {
         Ok(request)
     }
 
-    /// The reference of a completion as the handler understands it.
-    pub(super) async fn reference(
+    /// Translates the reference of a completion to the handler's name.
+    pub(super) async fn to_handler_reference(
         &self,
         reference: Reference,
         context: &RequestContext<RoleServer>,
@@ -126,11 +129,13 @@ impl Face {
     ) -> Result<Reference, ErrorData> {
         match reference {
             Reference::Prompt(mut prompt) if self.view.is_some() => {
-                prompt.name = self.own_prompt(&prompt.name, context, active).await?;
+                prompt.name = self
+                    .handler_prompt_name(&prompt.name, context, active)
+                    .await?;
                 Ok(Reference::Prompt(prompt))
             }
             Reference::Resource(resource) => {
-                self.check_uri(
+                self.check_uri_visible(
                     &Identifier::Resource(resource.uri.clone()),
                     era(context),
                     active,
@@ -141,8 +146,8 @@ impl Face {
         }
     }
 
-    /// Whether the face shows the resource `what`, or the answer that it does not.
-    pub(super) fn check_uri(
+    /// Returns "not found" if the view hides the resource `what`.
+    pub(super) fn check_uri_visible(
         &self,
         what: &Identifier,
         era: Era,
@@ -152,12 +157,12 @@ impl Face {
             return Ok(());
         };
         match &self.view {
-            Some(view) if !view.shows_resource(uri) => Err(not_found(what.clone(), active, era)),
+            Some(view) if !view.is_uri_visible(uri) => Err(not_found(what.clone(), active, era)),
             _ => Ok(()),
         }
     }
 
-    async fn own_prompt(
+    async fn handler_prompt_name(
         &self,
         name: &str,
         context: &RequestContext<RoleServer>,
@@ -167,23 +172,23 @@ impl Face {
             return Ok(name.to_owned());
         };
         let missing = || not_found(Identifier::Prompt(name.to_owned()), active, era(context));
-        let own = view.prompt_named(name).ok_or_else(missing)?;
-        let prompts = gather::<ListPromptsResult>(&*self.handler, context).await?;
+        let own = view.handler_prompt_name(name).ok_or_else(missing)?;
+        let prompts = list_all::<ListPromptsResult>(&*self.handler, context).await?;
         let prompt = prompts.into_iter().find(|prompt| prompt.name == own);
         prompt
-            .and_then(|prompt| view.prompt(prompt))
+            .and_then(|prompt| view.show_prompt(prompt))
             .ok_or_else(missing)?;
         Ok(own)
     }
 }
 
-impl<H: ServerHandler> From<H> for Face {
+impl<H: ServerHandler> From<H> for VariantHandler {
     fn from(handler: H) -> Self {
         Self::new(handler)
     }
 }
 
-impl fmt::Debug for Face {
+impl fmt::Debug for VariantHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Face")
             .field("view", &self.view)

@@ -1,4 +1,5 @@
-//! What the client of a request declared: its features, and its settings for any other extension.
+//! The declarations of the client that sent a request: its features, and its settings for any other
+//! extension.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -15,21 +16,22 @@ use serde_json::{Value, json};
 
 use super::vary::ActiveVariant;
 
-/// How the client of a request wants its content.
+/// The features of the client that sent a request: how it wants its content.
 ///
 /// Take it beside `Parameters` in a `#[tool]` or `#[prompt]`, or read it from a context with
-/// [`features`]. It [derefs](Deref) to the tags themselves, [`mcp_vary::feature::Features`].
+/// [`features`]. It [derefs](Deref) to the tags, [`mcp_vary::feature::Features`].
 ///
 /// # Properties
 ///
-/// A legacy client declares its features once, in `initialize`; a modern client with each request,
-/// and nothing is inferred from an earlier one. A client that declared nothing has no features:
-/// every question has a safe answer. Features shape content and never grant anything.
+/// A legacy client declares its features once, in `initialize`; a modern client declares them with
+/// each request, and nothing is inferred from earlier requests. A client that declares nothing has
+/// no features, and every method returns a safe default. Features shape content and never grant
+/// anything.
 ///
 /// # Examples
 ///
 /// ```
-/// use mcp_vary_rmcp::server::{Features, Vary, answer};
+/// use mcp_vary_rmcp::server::{Features, VaryServer, answer};
 /// use rmcp::model::CallToolResult;
 /// use rmcp::{ErrorData, ServerHandler, tool, tool_handler, tool_router};
 /// use serde_json::json;
@@ -49,20 +51,20 @@ use super::vary::ActiveVariant;
 /// #[tool_handler]
 /// impl ServerHandler for Weather {}
 ///
-/// let server = Vary::new(Weather);
+/// let server = VaryServer::new(Weather);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Features {
     declared: Declared<feature::Features>,
     era: Era,
-    /// Whether the client's revision has no `structuredContent`.
+    /// Whether the client's protocol revision lacks `structuredContent`.
     text_only: bool,
     variant: Option<String>,
     tool: Option<CalledTool>,
 }
 
 impl Features {
-    /// Whether the client declared the extension, be it without any tag.
+    /// Whether the client declared the extension, even without any tags.
     #[must_use]
     pub fn is_negotiated(&self) -> bool {
         self.declared.carrier.is_some()
@@ -74,8 +76,8 @@ impl Features {
         self.era
     }
 
-    /// These features, with `tags` in place of whatever the client declared of the same: for a tool
-    /// whose caller says in an argument how this one answer shall be. What is no tag is passed over.
+    /// Replaces the declared tags of the same keys by `tags`. Use it for tools whose arguments let
+    /// the caller choose the format of one answer. Invalid tags are ignored.
     ///
     /// # Examples
     ///
@@ -133,10 +135,11 @@ impl<C: AsRequestContext> FromContextPart<C> for Features {
     }
 }
 
-/// The features of the client that sent the request of `context`.
+/// The features of the client that sent this request.
 ///
-/// Behind [`Vary`](super::Vary) they are found whatever an extractor has taken out of the
-/// context. Without it, take [`Features`] before `RequestMetaObject`, which empties `_meta`.
+/// Behind [`VaryServer`](super::VaryServer) they are available even after an extractor has emptied
+/// parts of the context. Without it, take [`Features`] before `RequestMetaObject`, which empties
+/// `_meta`.
 ///
 /// # Examples
 ///
@@ -157,7 +160,7 @@ impl<C: AsRequestContext> FromContextPart<C> for Features {
 /// ```
 #[must_use]
 pub fn features(context: &RequestContext<RoleServer>) -> Features {
-    let declared = match context.extensions.get::<Remembered>() {
+    let declared = match context.extensions.get::<StoredFeatures>() {
         Some(remembered) => remembered.0.clone(),
         None => declared_by(context),
     };
@@ -175,7 +178,7 @@ pub fn features(context: &RequestContext<RoleServer>) -> Features {
     }
 }
 
-/// What the client of a request declared for the extension `D`.
+/// The settings that the client of a request declared for the extension `D`.
 ///
 /// Works for any extension: implement [`Declaration`] for its settings. Reading never fails.
 ///
@@ -208,7 +211,7 @@ pub fn features(context: &RequestContext<RoleServer>) -> Features {
 /// ```
 #[must_use]
 pub fn declared_by<D: Declaration>(context: &RequestContext<RoleServer>) -> Declared<D> {
-    if is_self_contained(context) {
+    if carries_capabilities(context) {
         let capabilities = context.meta.get(CLIENT_CAPABILITIES_META);
         return declared(capabilities.unwrap_or(&Value::Null));
     }
@@ -218,9 +221,9 @@ pub fn declared_by<D: Declaration>(context: &RequestContext<RoleServer>) -> Decl
     }
 }
 
-/// Like [`declared_by`], from capabilities that rmcp has read.
+/// Like [`declared_by`], for capabilities that rmcp has parsed.
 pub(super) fn declared_in<D: Declaration>(capabilities: &ClientCapabilities) -> Declared<D> {
-    // Only what the extension can stand in: the rest need not be written out again.
+    // Serialize only the members where the extension may be declared; the rest is not needed.
     let extensions = capabilities.extensions.as_ref().and_then(|e| e.get(D::ID));
     let mut found = json!({});
     if let Some(settings) = extensions {
@@ -235,11 +238,11 @@ pub(super) fn declared_in<D: Declaration>(capabilities: &ClientCapabilities) -> 
     declared(&found)
 }
 
-/// Keeps the features with the request, where no extractor can take them away.
-pub(super) fn remember(context: &mut RequestContext<RoleServer>) {
+/// Stores the features in the request's extensions, where extractors cannot remove them.
+pub(super) fn store_features(context: &mut RequestContext<RoleServer>) {
     let declared = declared_by::<feature::Features>(context);
     if declared.carrier.is_some() || !declared.ignored.is_empty() {
-        context.extensions.insert(Remembered(declared));
+        context.extensions.insert(StoredFeatures(declared));
     }
 }
 
@@ -251,23 +254,23 @@ pub(super) fn era(context: &RequestContext<RoleServer>) -> Era {
     }
 }
 
-/// Whether the revision of the request is older than `structuredContent`.
+/// Whether the protocol revision of the request is older than `structuredContent`.
 fn is_text_only(context: &RequestContext<RoleServer>) -> bool {
     let version = context.protocol_version();
     version.is_some_and(|version| version.as_str() < ProtocolVersion::V_2025_06_18.as_str())
 }
 
-/// Whether the request brings its own capabilities, so that those of a handshake do not count.
-fn is_self_contained(context: &RequestContext<RoleServer>) -> bool {
+/// Whether the request carries its own capabilities, so that those of the handshake do not apply.
+fn carries_capabilities(context: &RequestContext<RoleServer>) -> bool {
     context.meta.contains_key(PROTOCOL_VERSION_META)
 }
 
-/// Whether the client of this request negotiates.
-pub(super) fn is_remembered(context: &RequestContext<RoleServer>) -> bool {
-    context.extensions.get::<Remembered>().is_some()
+/// Whether the client of this request declared content negotiation.
+pub(super) fn is_negotiating(context: &RequestContext<RoleServer>) -> bool {
+    context.extensions.get::<StoredFeatures>().is_some()
 }
 
-/// What is listed of the tool that is called.
+/// The listed properties of the tool that is called.
 #[derive(Clone, Debug)]
 pub(super) struct CalledTool {
     facts: ToolFacts,
@@ -288,6 +291,6 @@ impl CalledTool {
 }
 
 #[derive(Clone)]
-struct Remembered(Declared<feature::Features>);
+struct StoredFeatures(Declared<feature::Features>);
 
 const PROTOCOL_VERSION_META: &str = "io.modelcontextprotocol/protocolVersion";

@@ -1,4 +1,5 @@
-//! Every method of the protocol, from the client to the handler that answers it.
+//! `ServerHandler` for [`VaryServer`]: selects the variant of each request and forwards the request
+//! to its handler.
 #![expect(
     deprecated,
     reason = "logging and legacy subscriptions are on their way out of the protocol, but clients have them"
@@ -29,29 +30,29 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::json;
 
-use super::features::{CalledTool, era, is_remembered};
+use super::features::{CalledTool, era, is_negotiating};
 use super::list::page;
-use super::offers::Active;
-use super::session::Unbound;
-use super::state::StateSeal;
-use super::tag::{Outlet, tagging_peer};
-use super::vary::{ActiveVariant, Faces, Vary};
-use super::watch::Watch;
-use super::wire::{unexpected, with_active_variant};
+use super::offers::SelectedHandler;
+use super::session::BindError;
+use super::state::RequestStateCodec;
+use super::tag::{NotificationSender, tagging_peer};
+use super::vary::{ActiveVariant, Handlers, VaryServer};
+use super::watch::ResourceWatch;
+use super::wire::{mismatched_result, with_active_variant};
 
-impl ServerHandler for Vary {
+impl ServerHandler for VaryServer {
     fn get_info(&self) -> ServerConfig {
         let mut info = self
-            .handlers()
+            .distinct_handlers()
             .first()
-            .map(|handler| handler.info())
+            .map(|handler| handler.server_info())
             .unwrap_or_default();
-        info.capabilities = self.capabilities(info.capabilities);
+        info.capabilities = self.merged_capabilities(info.capabilities);
         info
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        self.versions()
+        self.protocol_versions()
     }
 
     async fn initialize(
@@ -59,22 +60,22 @@ impl ServerHandler for Vary {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        self.check_handshake(&request.capabilities)?;
+        self.check_initialize(&request.capabilities)?;
         context.peer.set_peer_info(request.clone());
         let mut first = None;
-        for handler in self.handlers() {
+        for handler in self.distinct_handlers() {
             let asked = ClientRequest::InitializeRequest(InitializeRequest::new(request.clone()));
             match handler.request(asked, context.clone()).await? {
                 ServerResult::InitializeResult(result) => first = first.or(Some(result)),
-                _ => return Err(unexpected()),
+                _ => return Err(mismatched_result()),
             }
         }
-        let mut result = first.ok_or_else(unexpected)?;
-        if self.handlers().len() > 1 {
+        let mut result = first.ok_or_else(mismatched_result)?;
+        if self.distinct_handlers().len() > 1 {
             result.protocol_version = self.negotiate_initialize(&request)?.protocol_version;
         }
-        result.capabilities = self.capabilities(result.capabilities);
-        self.advertise(&mut result.capabilities, &context);
+        result.capabilities = self.merged_capabilities(result.capabilities);
+        self.advertise_extensions(&mut result.capabilities, &context);
         Ok(result)
     }
 
@@ -82,18 +83,22 @@ impl ServerHandler for Vary {
         &self,
         context: RequestContext<RoleServer>,
     ) -> Result<DiscoverResult, ErrorData> {
-        let first = self.handlers().first().copied().ok_or_else(unexpected)?;
+        let first = self
+            .distinct_handlers()
+            .first()
+            .copied()
+            .ok_or_else(mismatched_result)?;
         let asked = ClientRequest::DiscoverRequest(DiscoverRequest::default());
         let answer = first.request(asked, context.clone()).await?;
         let ServerResult::DiscoverResult(mut result) = answer else {
-            return Err(unexpected());
+            return Err(mismatched_result());
         };
-        if self.handlers().len() > 1 {
-            result.supported_versions = self.versions().into_owned();
+        if self.distinct_handlers().len() > 1 {
+            result.supported_versions = self.protocol_versions().into_owned();
         }
-        result.capabilities = self.capabilities(result.capabilities);
-        self.advertise(&mut result.capabilities, &context);
-        if self.offers().is_some() {
+        result.capabilities = self.merged_capabilities(result.capabilities);
+        self.advertise_extensions(&mut result.capabilities, &context);
+        if self.variants().is_some() {
             (result.ttl_ms, result.cache_scope) = (0, CacheScope::Private);
         }
         Ok(result)
@@ -104,8 +109,8 @@ impl ServerHandler for Vary {
         params: Option<PaginatedRequestParams>,
         mut context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let active = self.enter(&mut context)?;
-        page(self.offers(), &active, params, context).await
+        let active = self.begin_request(&mut context)?;
+        page(self.variants(), &active, params, context).await
     }
 
     async fn list_prompts(
@@ -113,8 +118,8 @@ impl ServerHandler for Vary {
         params: Option<PaginatedRequestParams>,
         mut context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let active = self.enter(&mut context)?;
-        page(self.offers(), &active, params, context).await
+        let active = self.begin_request(&mut context)?;
+        page(self.variants(), &active, params, context).await
     }
 
     async fn list_resources(
@@ -122,8 +127,8 @@ impl ServerHandler for Vary {
         params: Option<PaginatedRequestParams>,
         mut context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let active = self.enter(&mut context)?;
-        page(self.offers(), &active, params, context).await
+        let active = self.begin_request(&mut context)?;
+        page(self.variants(), &active, params, context).await
     }
 
     async fn list_resource_templates(
@@ -131,8 +136,8 @@ impl ServerHandler for Vary {
         params: Option<PaginatedRequestParams>,
         mut context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let active = self.enter(&mut context)?;
-        page(self.offers(), &active, params, context).await
+        let active = self.begin_request(&mut context)?;
+        page(self.variants(), &active, params, context).await
     }
 
     async fn call_tool(
@@ -140,22 +145,25 @@ impl ServerHandler for Vary {
         request: CallToolRequestParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let active = self.enter(&mut context)?;
+        let active = self.begin_request(&mut context)?;
         let missing = Identifier::Tool(request.name.to_string());
-        self.keep_features(&mut context);
+        self.store_features(&mut context);
         tell_of_tool(&active, &request.name, &mut context);
-        let mut request = active.face.call(request, &context, active.variant).await?;
+        let mut request = active
+            .handler
+            .to_handler_call(request, &context, active.variant)
+            .await?;
         let own = Identifier::Tool(request.name.to_string());
-        active.check(&context, &own, &missing)?;
+        active.check_permission(&context, &own, &missing)?;
         let arguments = request.arguments.as_ref();
-        let seal = StateSeal::new(self.offers(), &active, &own, arguments, &context);
+        let seal = RequestStateCodec::new(self.variants(), &active, &own, arguments, &context);
         open_state(&active, seal.as_ref(), &mut request.request_state)?;
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(request));
         match ask(&active, request, missing, context).await? {
             ServerResult::CallToolResult(result) => Ok(result.into()),
             ServerResult::InputRequiredResult(result) => Ok(sealed(seal.as_ref(), result).into()),
             ServerResult::CreateTaskResult(result) => Ok(CallToolResponse::Task(result)),
-            _ => Err(unexpected()),
+            _ => Err(mismatched_result()),
         }
     }
 
@@ -164,23 +172,23 @@ impl ServerHandler for Vary {
         request: GetPromptRequestParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let active = self.enter(&mut context)?;
+        let active = self.begin_request(&mut context)?;
         let missing = Identifier::Prompt(request.name.clone());
-        self.keep_features(&mut context);
+        self.store_features(&mut context);
         let mut request = active
-            .face
-            .prompt(request, &context, active.variant)
+            .handler
+            .to_handler_prompt(request, &context, active.variant)
             .await?;
         let own = Identifier::Prompt(request.name.clone());
-        active.check(&context, &own, &missing)?;
+        active.check_permission(&context, &own, &missing)?;
         let arguments = request.arguments.as_ref();
-        let seal = StateSeal::new(self.offers(), &active, &own, arguments, &context);
+        let seal = RequestStateCodec::new(self.variants(), &active, &own, arguments, &context);
         open_state(&active, seal.as_ref(), &mut request.request_state)?;
         let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(request));
         match ask(&active, request, missing, context).await? {
             ServerResult::GetPromptResult(result) => Ok(result.into()),
             ServerResult::InputRequiredResult(result) => Ok(sealed(seal.as_ref(), result).into()),
-            _ => Err(unexpected()),
+            _ => Err(mismatched_result()),
         }
     }
 
@@ -189,15 +197,21 @@ impl ServerHandler for Vary {
         mut request: ReadResourceRequestParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let active = self.enter(&mut context)?;
+        let active = self.begin_request(&mut context)?;
         let era = era(&context);
         let missing = Identifier::Resource(request.uri.clone());
-        active.face.check_uri(&missing, era, active.variant)?;
-        active.check(&context, &missing, &missing)?;
-        let seal = StateSeal::new(self.offers(), &active, &missing, None, &context);
+        active
+            .handler
+            .check_uri_visible(&missing, era, active.variant)?;
+        active.check_permission(&context, &missing, &missing)?;
+        let seal = RequestStateCodec::new(self.variants(), &active, &missing, None, &context);
         open_state(&active, seal.as_ref(), &mut request.request_state)?;
-        let answer = active.face.handler.read(request, context).await;
-        match answer.map_err(|error| active.about(error, missing, era))? {
+        let answer = active
+            .handler
+            .handler
+            .read_resource_directly(request, context)
+            .await;
+        match answer.map_err(|error| active.describe_error(error, missing, era))? {
             ReadResourceResponse::Complete(mut result) => {
                 if active.variant.is_some() && era == Era::Modern {
                     (result.ttl_ms, result.cache_scope) = (Some(0), Some(CacheScope::Private));
@@ -214,10 +228,10 @@ impl ServerHandler for Vary {
         mut request: CompleteRequestParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        let active = self.enter(&mut context)?;
+        let active = self.begin_request(&mut context)?;
         request.r#ref = active
-            .face
-            .reference(request.r#ref, &context, active.variant)
+            .handler
+            .to_handler_reference(request.r#ref, &context, active.variant)
             .await?;
         let named = match &request.r#ref {
             Reference::Prompt(prompt) => Some(Identifier::Prompt(prompt.name.clone())),
@@ -225,13 +239,13 @@ impl ServerHandler for Vary {
             _ => None,
         };
         if let Some(named) = named {
-            active.check(&context, &named, &named)?;
+            active.check_permission(&context, &named, &named)?;
         }
         let request = ClientRequest::CompleteRequest(CompleteRequest::new(request));
-        let answer = active.face.handler.request(request, context).await;
+        let answer = active.handler.handler.request(request, context).await;
         match answer.map_err(|error| with_active_variant(error, active.variant))? {
             ServerResult::CompleteResult(result) => Ok(result),
-            _ => Err(unexpected()),
+            _ => Err(mismatched_result()),
         }
     }
 
@@ -241,30 +255,36 @@ impl ServerHandler for Vary {
         mut context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let client = context.peer.clone();
-        let active = self.enter(&mut context)?;
+        let active = self.begin_request(&mut context)?;
         let uri = request.uri.clone();
         let missing = Identifier::SubscribedResource(uri.clone());
         active
-            .face
-            .check_uri(&missing, Era::Legacy, active.variant)?;
-        active.check(&context, &missing, &missing)?;
+            .handler
+            .check_uri_visible(&missing, Era::Legacy, active.variant)?;
+        active.check_permission(&context, &missing, &missing)?;
         let is_new = match active.variant {
             None => false,
             Some(variant) => self
                 .sessions
-                .subscribe(&client, &uri, variant)
+                .bind_subscription(&client, &uri, variant)
                 .map_err(|unbound| not_bound(&unbound, &uri, variant))?,
         };
         let request = ClientRequest::SubscribeRequest(SubscribeRequest::new(request));
-        let answer = active.face.handler.request(request, context.clone()).await;
-        match self.sessions.watch(&client, &active) {
+        let answer = active
+            .handler
+            .handler
+            .request(request, context.clone())
+            .await;
+        match self.sessions.watch_for(&client, &active) {
             Some(watch) if answer.is_ok() => watch.add(&[uri], &client, &context).await,
-            _ if answer.is_err() && is_new => drop(self.sessions.unsubscribe(&client, &uri)),
+            _ if answer.is_err() && is_new => {
+                drop(self.sessions.remove_subscription(&client, &uri))
+            }
             _ => {}
         }
-        let about = |error| active.about(error, missing, Era::Legacy);
+        let about = |error| active.describe_error(error, missing, Era::Legacy);
         answer.map(drop).map_err(about).map_err(|mut error| {
-            // Only a read has a code of its own for what is not there.
+            // Only `resources/read` has an error code of its own for unknown resources.
             if active.variant.is_some() && error.code == ErrorCode::RESOURCE_NOT_FOUND {
                 error.code = ErrorCode::INVALID_PARAMS;
             }
@@ -277,20 +297,23 @@ impl ServerHandler for Vary {
         request: UnsubscribeRequestParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        // Of the variant that the subscription was made in, whatever is selected now.
-        if let Some(variant) = self.sessions.unsubscribe(&context.peer, &request.uri) {
+        // Unsubscribe in the variant of the subscription, whatever the request selects.
+        if let Some(variant) = self
+            .sessions
+            .remove_subscription(&context.peer, &request.uri)
+        {
             context
                 .meta
                 .insert(SERVER_VARIANT_META.to_owned(), json!(variant));
         }
-        // It changes no variant, so it is not counted as such.
+        // Unsubscribing does not change the variant, so it does not count as a switch.
         self.check_required(&context)?;
-        let active = self.select(&context)?;
-        self.prepare(&active, &mut context);
+        let active = self.select_variant(&context)?;
+        self.prepare_context(&active, &mut context);
         let request = ClientRequest::UnsubscribeRequest(UnsubscribeRequest::new(request));
-        let answer = active.face.handler.request(request, context).await;
+        let answer = active.handler.handler.request(request, context).await;
         match active.variant {
-            // "Always succeeds": the client is subscribed to nothing either way.
+            // "Always succeeds": the client is not subscribed afterwards in any case.
             Some(_) => Ok(()),
             None => answer.map(drop),
         }
@@ -301,37 +324,40 @@ impl ServerHandler for Vary {
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
         let accepted = self
-            .handlers()
+            .distinct_handlers()
             .into_iter()
-            .filter_map(|handler| handler.accepts(requested));
+            .filter_map(|handler| handler.accepted_filter(requested));
         accepted.reduce(either)
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         self.check_required(context.request_context())?;
-        let active = self.select(context.request_context())?;
-        self.settle(&active, context.request_context())?;
+        let active = self.select_variant(context.request_context())?;
+        self.record_selection(&active, context.request_context())?;
         let Some(variant) = active.variant else {
-            return active.face.handler.listen(context).await;
+            return active.handler.handler.listen(context).await;
         };
         let mut inner = context.request_context().clone();
         inner.extensions.insert(ActiveVariant(variant.clone()));
-        let watch = Arc::new(Watch::new(active.face.clone(), active.permits.cloned()));
+        let watch = Arc::new(ResourceWatch::new(
+            active.handler.clone(),
+            active.permission.cloned(),
+        ));
         let mut accepted = context.accepted().clone();
         if let Some(uris) = &accepted.resource_subscriptions {
             watch.add(uris, &inner.peer, &inner).await;
-            // For us; the client is told only what it asked for.
+            // The watch needs it; the client receives only what it asked for.
             accepted.resources_list_changed = Some(true);
         }
-        let outlet = Outlet::Stream(context.sink().clone());
+        let outlet = NotificationSender::Stream(context.sink().clone());
         let peer = tagging_peer(&inner.peer, outlet, variant.clone(), watch);
         inner.peer = peer.peer().clone();
         let accepted = SubscriptionsListenRequestParams::new(accepted);
         let request = SubscriptionsListenRequest::new(accepted);
         let request = ClientRequest::SubscriptionsListenRequest(request);
-        match active.face.handler.request(request, inner).await {
+        match active.handler.handler.request(request, inner).await {
             Ok(_) => Ok(()),
-            // Another variant's handler has something to tell, this one has not.
+            // Another variant's handler has notifications to send, this one has none.
             Err(error) if error.code == ErrorCode::METHOD_NOT_FOUND => {
                 context.cancelled().await;
                 Ok(())
@@ -341,11 +367,12 @@ impl ServerHandler for Vary {
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        // Asked without a context, so only what holds in every variant can be said.
-        match &self.shared.faces {
-            Faces::One(face) => face.tool(name),
-            Faces::Many(offers) => {
-                let mut tools = offers.faces.iter().map(|face| face.tool(name));
+        // There is no context here, so only a tool that is the same in every variant can be
+        // returned.
+        match &self.state.handlers {
+            Handlers::Single(face) => face.get_tool(name),
+            Handlers::Variants(offers) => {
+                let mut tools = offers.handlers.iter().map(|face| face.get_tool(name));
                 let first = tools.next()??;
                 tools
                     .all(|tool| tool.as_ref() == Some(&first))
@@ -363,7 +390,7 @@ impl ServerHandler for Vary {
         let mut answer = Err(ErrorData::method_not_found::<
             rmcp::model::SetLevelRequestMethod,
         >());
-        for handler in self.handlers() {
+        for handler in self.distinct_handlers() {
             answer = match (
                 handler.request(request.clone(), context.clone()).await,
                 answer,
@@ -387,7 +414,7 @@ impl ServerHandler for Vary {
             .await?
         {
             ServerResult::CustomResult(result) => Ok(result),
-            _ => Err(unexpected()),
+            _ => Err(mismatched_result()),
         }
     }
 
@@ -402,7 +429,7 @@ impl ServerHandler for Vary {
             .await?
         {
             ServerResult::GetTaskResult(result) => Ok(result),
-            _ => Err(unexpected()),
+            _ => Err(mismatched_result()),
         }
     }
 
@@ -485,25 +512,22 @@ impl ServerHandler for Vary {
     }
 }
 
-impl Vary {
-    /// Tells every handler.
+impl VaryServer {
+    /// Sends `notification` to every handler.
     async fn tell(
         &self,
         notification: ClientNotification,
         context: NotificationContext<RoleServer>,
     ) {
-        for handler in self.handlers() {
-            if let Err(error) = handler
-                .notification(notification.clone(), context.clone())
-                .await
-            {
-                tracing::debug!(%error, "notification refused");
+        for handler in self.distinct_handlers() {
+            if let Err(error) = handler.notify(notification.clone(), context.clone()).await {
+                tracing::debug!(%error, "notification rejected by a handler");
             }
         }
     }
 
-    /// The answer of the first handler that does not say `unknown`: what was asked for belongs to
-    /// one of them, whatever the variant.
+    /// Sends a request to each handler until one returns something other than the error `unknown`.
+    /// Tasks and custom requests belong to one handler, whatever the selected variant.
     async fn ask_any(
         &self,
         request: ClientRequest,
@@ -512,7 +536,7 @@ impl Vary {
     ) -> Result<ServerResult, ErrorData> {
         self.check_required(&context)?;
         let mut first = None;
-        for handler in self.handlers() {
+        for handler in self.distinct_handlers() {
             match handler.request(request.clone(), context.clone()).await {
                 Err(error)
                     if error.code == unknown || error.code == ErrorCode::METHOD_NOT_FOUND =>
@@ -522,26 +546,27 @@ impl Vary {
                 answer => return answer,
             }
         }
-        Err(first.unwrap_or_else(unexpected))
+        Err(first.unwrap_or_else(mismatched_result))
     }
 }
 
-/// The answer of the active face to a request that names `what`.
+/// Sends a request that names `what` to the selected handler.
 async fn ask(
-    active: &Active<'_>,
+    active: &SelectedHandler<'_>,
     request: ClientRequest,
     what: Identifier,
     context: RequestContext<RoleServer>,
 ) -> Result<ServerResult, ErrorData> {
     let era = era(&context);
-    let answer = active.face.handler.request(request, context).await;
-    answer.map_err(|error| active.about(error, what, era))
+    let answer = active.handler.handler.request(request, context).await;
+    answer.map_err(|error| active.describe_error(error, what, era))
 }
 
-/// The state as the handler made it. Where nothing can have been sealed, none reaches it.
+/// Replaces the sealed state by the handler's. If no state can have been sealed, the handler gets
+/// none.
 fn open_state(
-    active: &Active<'_>,
-    seal: Option<&StateSeal<'_>>,
+    active: &SelectedHandler<'_>,
+    seal: Option<&RequestStateCodec<'_>>,
     state: &mut Option<String>,
 ) -> Result<(), ErrorData> {
     match seal {
@@ -553,30 +578,37 @@ fn open_state(
     }
 }
 
-fn sealed(seal: Option<&StateSeal<'_>>, mut result: InputRequiredResult) -> InputRequiredResult {
+fn sealed(
+    seal: Option<&RequestStateCodec<'_>>,
+    mut result: InputRequiredResult,
+) -> InputRequiredResult {
     if let Some(seal) = seal {
         seal.seal(&mut result);
     }
     result
 }
 
-/// Tells a handler whose client negotiates what is listed of the tool that is called.
-fn tell_of_tool(active: &Active<'_>, name: &str, context: &mut RequestContext<RoleServer>) {
-    if !is_remembered(context) {
+/// Stores the listed properties of the called tool, if the client negotiates content.
+fn tell_of_tool(
+    active: &SelectedHandler<'_>,
+    name: &str,
+    context: &mut RequestContext<RoleServer>,
+) {
+    if !is_negotiating(context) {
         return;
     }
-    if let Some(tool) = active.face.tool(name) {
+    if let Some(tool) = active.handler.get_tool(name) {
         context.extensions.insert(CalledTool::new(tool));
     }
 }
 
-fn not_bound(unbound: &Unbound, uri: &str, active: &VariantId) -> ErrorData {
+fn not_bound(unbound: &BindError, uri: &str, active: &VariantId) -> ErrorData {
     match unbound {
-        Unbound::Elsewhere(bound) => ErrorData::invalid_params(
+        BindError::OtherVariant(bound) => ErrorData::invalid_params(
             "Resource is subscribed in another variant; unsubscribe first",
             Some(json!({"uri": uri, "activeVariant": active, "subscribedVariant": bound})),
         ),
-        Unbound::TooMany => ErrorData::invalid_params(
+        BindError::TooManySubscriptions => ErrorData::invalid_params(
             "Too many subscriptions in this session",
             Some(json!({"uri": uri, "activeVariant": active})),
         ),

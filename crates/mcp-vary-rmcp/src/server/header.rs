@@ -1,30 +1,31 @@
-//! The header `MCP-Server-Variant`: a selector for whoever cannot write `_meta`.
+//! The header `MCP-Server-Variant`: a selector for clients that cannot write `_meta`.
 
 use mcp_vary::error::{Era, Error};
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use serde_json::Value;
 
-/// What the header is to a server.
+/// How the server treats the header.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) enum HeaderRule {
-    /// Nothing.
+pub(super) enum HeaderPolicy {
+    /// The header is ignored.
     #[default]
-    Unread,
-    /// It chooses the default.
-    Default,
-    /// It chooses the default, and neither contradicts `_meta` nor names what is not there.
+    Ignored,
+    /// The header selects the default variant.
+    SelectsDefault,
+    /// The header selects the default variant; it must not contradict `_meta` or name a variant
+    /// that the client cannot see.
     Strict,
 }
 
-impl HeaderRule {
-    /// What the header of a request says, if it is read and there.
+impl HeaderPolicy {
+    /// The value of the header, if it is present and not ignored.
     pub(super) fn read(self, context: &RequestContext<RoleServer>) -> Option<String> {
-        if self == Self::Unread {
+        if self == Self::Ignored {
             return None;
         }
         let parts = context.extensions.get::<http::request::Parts>()?;
-        // Said twice it is a list, as any header, and so names no variant.
+        // Repeated headers are joined to a list, like any header, which is not a valid variant.
         let values: Vec<_> = parts
             .headers
             .get_all(HEADER)
@@ -34,10 +35,10 @@ impl HeaderRule {
         (!values.is_empty()).then(|| values.join(", "))
     }
 
-    /// Whether `header` may stand beside `selector`, the variant in `_meta`.
+    /// Checks `header` against `selector`, the variant in `_meta`.
     ///
-    /// "The `_meta` field is the normative mechanism and takes precedence over the header"; strict
-    /// servers refuse what has to be decided by that.
+    /// "The `_meta` field is the normative mechanism and takes precedence over the header"; a
+    /// strict server rejects requests in which the two differ.
     pub(super) fn check(self, header: &str, selector: &Value, era: Era) -> Result<(), Error> {
         match self == Self::Strict && selector != header {
             true => Err(Error::another_variant_in_header(header, selector, era)),

@@ -1,4 +1,4 @@
-//! Any handler, whatever its type: what a [`ServerHandler`] is behind us.
+//! Object-safe [`ServerHandler`].
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -10,76 +10,78 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, Service, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-pub(super) type Answering<'a, T> = Pin<Box<dyn Future<Output = Result<T, ErrorData>> + Send + 'a>>;
+pub(super) type HandlerFuture<'a, T> =
+    Pin<Box<dyn Future<Output = Result<T, ErrorData>> + Send + 'a>>;
 
-/// `rmcp::service::DynService` lacks what asks the handler itself.
-pub(super) trait Inner: Send + Sync {
+/// A handler behind a pointer. `rmcp::service::DynService` does not have the methods that ask the
+/// handler itself.
+pub(super) trait DynHandler: Send + Sync {
     fn request(
         &self,
         request: ClientRequest,
         context: RequestContext<RoleServer>,
-    ) -> Answering<'_, ServerResult>;
-    /// Straight to the handler: by [`request`](Self::request), rmcp would already have given a modern
-    /// client's "not found" the code of any wrong parameter.
-    fn read(
+    ) -> HandlerFuture<'_, ServerResult>;
+    /// Calls the handler directly. Through [`request`](Self::request), rmcp would already have
+    /// replaced the "not found" code for modern clients by the one for invalid parameters.
+    fn read_resource_directly(
         &self,
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
-    ) -> Answering<'_, ReadResourceResponse>;
-    fn notification(
+    ) -> HandlerFuture<'_, ReadResourceResponse>;
+    fn notify(
         &self,
         notification: ClientNotification,
         context: NotificationContext<RoleServer>,
-    ) -> Answering<'_, ()>;
-    fn info(&self) -> ServerConfig;
-    fn versions(&self) -> Cow<'static, [ProtocolVersion]>;
-    fn tool(&self, name: &str) -> Option<Tool>;
-    fn accepts(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter>;
-    fn listen(&self, context: SubscriptionContext) -> Answering<'_, ()>;
+    ) -> HandlerFuture<'_, ()>;
+    fn server_info(&self) -> ServerConfig;
+    fn protocol_versions(&self) -> Cow<'static, [ProtocolVersion]>;
+    fn find_tool(&self, name: &str) -> Option<Tool>;
+    fn accepted_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter>;
+    fn listen(&self, context: SubscriptionContext) -> HandlerFuture<'_, ()>;
 }
 
-impl<H: ServerHandler> Inner for H {
+impl<H: ServerHandler> DynHandler for H {
     fn request(
         &self,
         request: ClientRequest,
         context: RequestContext<RoleServer>,
-    ) -> Answering<'_, ServerResult> {
+    ) -> HandlerFuture<'_, ServerResult> {
         Box::pin(self.handle_request(request, context))
     }
 
-    fn read(
+    fn read_resource_directly(
         &self,
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
-    ) -> Answering<'_, ReadResourceResponse> {
+    ) -> HandlerFuture<'_, ReadResourceResponse> {
         Box::pin(self.read_resource(request, context))
     }
 
-    fn notification(
+    fn notify(
         &self,
         notification: ClientNotification,
         context: NotificationContext<RoleServer>,
-    ) -> Answering<'_, ()> {
+    ) -> HandlerFuture<'_, ()> {
         Box::pin(self.handle_notification(notification, context))
     }
 
-    fn info(&self) -> ServerConfig {
+    fn server_info(&self) -> ServerConfig {
         ServerHandler::get_info(self)
     }
 
-    fn versions(&self) -> Cow<'static, [ProtocolVersion]> {
+    fn protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         ServerHandler::supported_protocol_versions(self)
     }
 
-    fn tool(&self, name: &str) -> Option<Tool> {
+    fn find_tool(&self, name: &str) -> Option<Tool> {
         self.get_tool(name)
     }
 
-    fn accepts(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+    fn accepted_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         self.accepted_subscription_filter(requested)
     }
 
-    fn listen(&self, context: SubscriptionContext) -> Answering<'_, ()> {
+    fn listen(&self, context: SubscriptionContext) -> HandlerFuture<'_, ()> {
         Box::pin(ServerHandler::listen(self, context))
     }
 }

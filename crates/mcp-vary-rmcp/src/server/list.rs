@@ -1,4 +1,4 @@
-//! The four lists: what a face shows of them, page by page.
+//! The four lists and their pages.
 
 use std::num::NonZeroUsize;
 
@@ -13,30 +13,30 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 
-use super::face::Face;
+use super::face::VariantHandler;
 use super::features::era;
-use super::inner::Inner;
-use super::offers::{Active, Offers, Permits};
+use super::inner::DynHandler;
+use super::offers::{PermissionFn, SelectedHandler, VariantSet};
 use super::view::View;
-use super::wire::{to_error_data, unexpected, with_active_variant};
+use super::wire::{mismatched_result, to_error_data, with_active_variant};
 
-/// One of the four lists.
-pub(super) trait List: Default {
+/// The result of one of the four list methods.
+pub(super) trait ListResult: Default {
     const METHOD: &'static str;
     type Item: Send;
 
     fn request(params: Option<PaginatedRequestParams>) -> ClientRequest;
-    fn read(result: ServerResult) -> Option<Self>;
+    fn from_result(result: ServerResult) -> Option<Self>;
     fn items(&mut self) -> &mut Vec<Self::Item>;
     fn cursor(&mut self) -> &mut Option<String>;
     fn caching(&mut self) -> (&mut Option<u64>, &mut Option<CacheScope>);
-    fn shown(item: Self::Item, view: &View) -> Option<Self::Item>;
+    fn apply_view(item: Self::Item, view: &View) -> Option<Self::Item>;
     fn identify(item: &Self::Item) -> Identifier;
 }
 
 macro_rules! list {
     ($result:ident, $request:ident, $method:literal, $items:ident: $item:ty, $kind:ident($name:ident), $shown:expr) => {
-        impl List for $result {
+        impl ListResult for $result {
             const METHOD: &'static str = $method;
             type Item = $item;
 
@@ -47,7 +47,7 @@ macro_rules! list {
                 })
             }
 
-            fn read(result: ServerResult) -> Option<Self> {
+            fn from_result(result: ServerResult) -> Option<Self> {
                 match result {
                     ServerResult::$result(list) => Some(list),
                     _ => None,
@@ -66,7 +66,7 @@ macro_rules! list {
                 (&mut self.ttl_ms, &mut self.cache_scope)
             }
 
-            fn shown(item: Self::Item, view: &View) -> Option<Self::Item> {
+            fn apply_view(item: Self::Item, view: &View) -> Option<Self::Item> {
                 let shown: fn($item, &View) -> Option<$item> = $shown;
                 shown(item, view)
             }
@@ -78,12 +78,12 @@ macro_rules! list {
     };
 }
 
-list!(ListToolsResult, ListToolsRequest, "tools/list", tools: Tool, Tool(name), |tool, view| view.tool(tool));
+list!(ListToolsResult, ListToolsRequest, "tools/list", tools: Tool, Tool(name), |tool, view| view.show_tool(tool));
 list!(ListPromptsResult, ListPromptsRequest, "prompts/list", prompts: Prompt, Prompt(name), |prompt, view| {
-    view.prompt(prompt)
+    view.show_prompt(prompt)
 });
 list!(ListResourcesResult, ListResourcesRequest, "resources/list", resources: Resource, Resource(uri), |resource, view| {
-    view.resource(resource)
+    view.show_resource(resource)
 });
 list!(
     ListResourceTemplatesResult,
@@ -91,18 +91,18 @@ list!(
     "resources/templates/list",
     resource_templates: ResourceTemplate,
     Resource(uri_template),
-    |template, view| view.template(template)
+    |template, view| view.show_template(template)
 );
 
-/// The page that `params` ask for.
-pub(super) async fn page<L: List>(
-    offers: Option<&Offers>,
-    active: &Active<'_>,
+/// Returns the page that `params` ask for.
+pub(super) async fn page<L: ListResult>(
+    offers: Option<&VariantSet>,
+    active: &SelectedHandler<'_>,
     params: Option<PaginatedRequestParams>,
     context: RequestContext<RoleServer>,
 ) -> Result<L, ErrorData> {
     let (Some(offers), Some(variant)) = (offers, active.variant) else {
-        return one::<L>(active, params, context).await;
+        return handler_page::<L>(active, params, context).await;
     };
     let principal = offers.principal(&context);
     let binding = Binding {
@@ -111,10 +111,9 @@ pub(super) async fn page<L: List>(
         principal: &principal,
     };
     let cursor = match params.and_then(|params| params.cursor) {
-        Some(cursor) => Some(
-            open(&offers.keys, &binding, &cursor)
-                .map_err(|error| to_error_data(&error.into_error(variant, |id| active.sees(id))))?,
-        ),
+        Some(cursor) => Some(open(&offers.keys, &binding, &cursor).map_err(|error| {
+            to_error_data(&error.into_error(variant, |id| active.is_visible(id)))
+        })?),
         None => None,
     };
     let is_modern = era(&context) == Era::Modern;
@@ -122,16 +121,16 @@ pub(super) async fn page<L: List>(
         None => {
             let params =
                 cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
-            one::<L>(active, params, context).await
+            handler_page::<L>(active, params, context).await
         }
-        Some(size) => cut::<L>(active, cursor.as_deref(), size, &context).await,
+        Some(size) => sized_page::<L>(active, cursor.as_deref(), size, &context).await,
     }
     .map_err(|error| with_active_variant(error, Some(variant)))?;
     if let Some(next) = list.cursor() {
         *next = seal(&offers.keys, &binding, next);
     }
     if is_modern {
-        // Clients keep lists by method and cursor, and know nothing of variants.
+        // Clients cache lists by method and cursor, without the variant.
         let (ttl, scope) = list.caching();
         *ttl = Some(0);
         *scope = Some(CacheScope::Private);
@@ -139,16 +138,16 @@ pub(super) async fn page<L: List>(
     Ok(list)
 }
 
-/// Everything that the handler lists, as it is.
-pub(super) async fn gather<L: List>(
-    handler: &dyn Inner,
+/// Reads all pages of the handler's list.
+pub(super) async fn list_all<L: ListResult>(
+    handler: &dyn DynHandler,
     context: &RequestContext<RoleServer>,
 ) -> Result<Vec<L::Item>, ErrorData> {
     let mut all = Vec::new();
     let mut params = None;
     for _ in 0..MAX_PAGES {
         let result = handler.request(L::request(params), context.clone()).await?;
-        let mut list = L::read(result).ok_or_else(unexpected)?;
+        let mut list = L::from_result(result).ok_or_else(mismatched_result)?;
         all.append(list.items());
         let Some(next) = list.cursor().take() else {
             break;
@@ -158,34 +157,34 @@ pub(super) async fn gather<L: List>(
     Ok(all)
 }
 
-/// A page of the handler's, as the face shows it.
-async fn one<L: List>(
-    active: &Active<'_>,
+/// One of the handler's pages, after the view and the permission.
+async fn handler_page<L: ListResult>(
+    active: &SelectedHandler<'_>,
     params: Option<PaginatedRequestParams>,
     context: RequestContext<RoleServer>,
 ) -> Result<L, ErrorData> {
     let request = L::request(params);
-    // Only a permission wants to know afterwards who asked, and a context is much to copy.
-    let permits = active.permits.map(|permits| (permits, context.clone()));
-    let result = active.face.handler.request(request, context).await?;
-    let mut list = L::read(result).ok_or_else(unexpected)?;
+    // Copying a context is expensive, and only a permission needs it after the request.
+    let permits = active.permission.map(|permits| (permits, context.clone()));
+    let result = active.handler.handler.request(request, context).await?;
+    let mut list = L::from_result(result).ok_or_else(mismatched_result)?;
     let items = std::mem::take(list.items());
     let permits = permits
         .as_ref()
         .map(|(permits, context)| (*permits, context));
-    *list.items() = show::<L>(items, active.face, permits);
+    *list.items() = filter_items::<L>(items, active.handler, permits);
     Ok(list)
 }
 
-/// A page of our own size, from the item whose number the cursor is.
-async fn cut<L: List>(
-    active: &Active<'_>,
+/// A page of the configured size; the cursor is the position of its first item.
+async fn sized_page<L: ListResult>(
+    active: &SelectedHandler<'_>,
     cursor: Option<&str>,
     size: NonZeroUsize,
     context: &RequestContext<RoleServer>,
 ) -> Result<L, ErrorData> {
-    let items = shown::<L>(active.face, active.permits, context).await?;
-    // Sealed by us, so a number; a list that has become shorter ends here.
+    let items = shown::<L>(active.handler, active.permission, context).await?;
+    // The cursor was sealed here, so it is a number. If the list is shorter now, the page is empty.
     let first = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
     let end = size.get().saturating_add(first);
     let mut list = L::default();
@@ -194,22 +193,22 @@ async fn cut<L: List>(
     Ok(list)
 }
 
-/// Everything that the client may see of a list, as the face shows it.
-pub(super) async fn shown<L: List>(
-    face: &Face,
-    permits: Option<&Permits>,
+/// All items of a list that the client may see, as the view shows them.
+pub(super) async fn shown<L: ListResult>(
+    face: &VariantHandler,
+    permits: Option<&PermissionFn>,
     context: &RequestContext<RoleServer>,
 ) -> Result<Vec<L::Item>, ErrorData> {
-    let items = gather::<L>(&*face.handler, context).await?;
+    let items = list_all::<L>(&*face.handler, context).await?;
     let permits = permits.map(|permits| (permits, context));
-    Ok(show::<L>(items, face, permits))
+    Ok(filter_items::<L>(items, face, permits))
 }
 
-/// What the client may see of `items`, as the face shows it.
-fn show<L: List>(
+/// Applies the permission and the view to `items`.
+fn filter_items<L: ListResult>(
     mut items: Vec<L::Item>,
-    face: &Face,
-    permits: Option<(&Permits, &RequestContext<RoleServer>)>,
+    face: &VariantHandler,
+    permits: Option<(&PermissionFn, &RequestContext<RoleServer>)>,
 ) -> Vec<L::Item> {
     if let Some((permits, context)) = permits {
         items.retain(|item| permits(context, &L::identify(item)));
@@ -218,10 +217,11 @@ fn show<L: List>(
         None => items,
         Some(view) => items
             .into_iter()
-            .filter_map(|item| L::shown(item, view))
+            .filter_map(|item| L::apply_view(item, view))
             .collect(),
     }
 }
 
-/// How many pages of a handler are gathered, so that one that repeats its cursor does no harm.
+/// The largest number of pages read from one handler, so that a repeated cursor cannot loop
+/// forever.
 const MAX_PAGES: usize = 1000;

@@ -2,16 +2,16 @@
 //!
 //! # What a handler keeps
 //!
-//! Behind [`Vary`] a handler has what it had: HTTP headers and whatever else is in the context's
-//! `extensions`, the client's own capabilities, cancellation, progress, and requests to the client.
-//! It finds its variant in the `extensions`, as [`ActiveVariant`]. What it tells a client of a
-//! change leaves tagged with the variant, if it uses the peer of a request under that variant: the
-//! peer of `on_initialized` belongs to none.
+//! Behind [`VaryServer`] a handler has everything that it has without it: HTTP headers and the
+//! other `extensions` of the context, the client's capabilities, cancellation, progress, and
+//! requests to the client. The active variant is in the `extensions` as [`ActiveVariant`]. Change
+//! notifications carry the variant if the handler sends them through the peer of a request in that
+//! variant; the peer of `on_initialized` belongs to no variant.
 //!
-//! With variants, a legacy session costs one task for each that was used in it (without sessions, a
-//! legacy request costs one), and so does a modern `subscriptions/listen`; other modern requests
-//! cost none. Build a server once and serve its clones: one that is built for each connection draws
-//! a cursor key for each, unless it is given some.
+//! With variants, a legacy session uses one task for each variant that was selected in it (without
+//! sessions, each legacy request uses one), and so does each modern `subscriptions/listen`; other
+//! modern requests use none. Build a server once and serve its clones: a server that is built for
+//! each connection draws a new cursor key each time, unless you set the keys.
 //!
 //! # What rmcp 3.8 does not let us do
 //!
@@ -27,10 +27,10 @@
 //!
 //! # Resources that have gone
 //!
-//! What a client is subscribed to may vanish from its variant's list. A handler that says so, by
-//! telling of a changed list, ends the subscription with that: its client hears of the change, and of
-//! the resource nothing more. What was never listed, such as a resource that only a tool links to,
-//! is there for as long as the handler and the [`View`]'s rule for URIs say so.
+//! A resource that a client is subscribed to can disappear from its variant's list. When the
+//! handler reports the changed list, the subscription ends: the client receives the list change and
+//! no more updates of that resource. Resources that were never listed, such as those that only a
+//! tool links to, exist as long as the handler and the [`View`]'s URI filter accept them.
 
 mod answer;
 mod builder;
@@ -51,10 +51,10 @@ mod watch;
 mod wire;
 
 pub use self::answer::answer;
-pub use self::builder::{BuildError, BuildMistake, Builder};
-pub use self::face::Face;
+pub use self::builder::{BuildDiagnostic, BuildError, Builder};
+pub use self::face::VariantHandler;
 pub use self::features::{Features, declared_by, features};
-pub use self::selection::{Chooser, Outcome, Selection};
-pub use self::vary::{ActiveVariant, Vary};
+pub use self::selection::{SelectionOutcome, SelectionSource, VariantSelection};
+pub use self::vary::{ActiveVariant, VaryServer};
 pub use self::view::{PromptView, ResourceView, ToolView, View};
 pub use crate::limit::SwitchLimit;

@@ -1,4 +1,4 @@
-//! What is offered to whom: the variants, their order for a client, and the one that is active.
+//! The variants of a server: their order for a client, and the one that a request selects.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,75 +17,80 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Value, json};
 
-use super::face::{Face, not_found};
+use super::face::{VariantHandler, not_found};
 use super::features::{declared_by, era};
-use super::header::HeaderRule;
-use super::selection::{Askers, Audit, Chooser, Outcome, Selection, Step, TooOften};
+use super::header::HeaderPolicy;
+use super::selection::{
+    AuditFn, SelectionOutcome, SelectionSource, Switch, SwitchCounters, SwitchLimitReached,
+    VariantSelection,
+};
 use super::wire::{to_error_data, with_active_variant};
 use crate::limit::SwitchLimit;
 
-pub(super) type Ranker = Arc<dyn Fn(&[&ServerVariant], &VariantHints) -> Vec<usize> + Send + Sync>;
-pub(super) type Sees =
+pub(super) type RankFn = Arc<dyn Fn(&[&ServerVariant], &VariantHints) -> Vec<usize> + Send + Sync>;
+pub(super) type VisibilityFn =
     Arc<dyn Fn(&RequestContext<RoleServer>, &ServerVariant) -> bool + Send + Sync>;
-pub(super) type Permits =
+pub(super) type PermissionFn =
     Arc<dyn Fn(&RequestContext<RoleServer>, &Identifier) -> bool + Send + Sync>;
-pub(super) type Chosen = Arc<dyn Fn(&RequestContext<RoleServer>) -> Option<String> + Send + Sync>;
-pub(super) type Principal = Arc<dyn Fn(&RequestContext<RoleServer>) -> String + Send + Sync>;
-pub(super) type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
+pub(super) type DefaultVariantFn =
+    Arc<dyn Fn(&RequestContext<RoleServer>) -> Option<String> + Send + Sync>;
+pub(super) type PrincipalFn = Arc<dyn Fn(&RequestContext<RoleServer>) -> String + Send + Sync>;
+pub(super) type ClockFn = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// The variants of a server, and the rules by which they are offered.
-pub(super) struct Offers {
+/// The variants of a server and their settings.
+pub(super) struct VariantSet {
     pub(super) variants: Variants,
-    /// In the order of the variants.
-    pub(super) faces: Vec<Face>,
+    /// In the order of `variants`.
+    pub(super) handlers: Vec<VariantHandler>,
     pub(super) weights: Weights,
-    pub(super) ranker: Option<Ranker>,
-    pub(super) chosen: Option<Chosen>,
-    pub(super) header: HeaderRule,
-    pub(super) limit: Option<SwitchLimit>,
-    pub(super) audit: Option<Audit>,
-    pub(super) sees: Option<Sees>,
-    pub(super) principal: Option<Principal>,
-    pub(super) advertised: usize,
+    pub(super) ranker: Option<RankFn>,
+    pub(super) default_variant: Option<DefaultVariantFn>,
+    pub(super) header: HeaderPolicy,
+    pub(super) switch_limit: Option<SwitchLimit>,
+    pub(super) audit: Option<AuditFn>,
+    pub(super) visibility: Option<VisibilityFn>,
+    pub(super) principal: Option<PrincipalFn>,
+    pub(super) max_advertised: usize,
     pub(super) advertised_only: bool,
-    pub(super) enumerates: bool,
+    pub(super) lists_available: bool,
     pub(super) keys: CursorKeys,
     pub(super) page_size: Option<NonZeroUsize>,
-    pub(super) clock: Clock,
+    pub(super) clock: ClockFn,
     pub(super) state_lifetime: Duration,
-    pub(super) rankings: Rankings,
-    pub(super) askers: Askers,
+    pub(super) ranking_cache: RankingCache,
+    pub(super) principal_switches: SwitchCounters,
 }
 
-/// The face that answers a request, and the variant that it belongs to.
-pub(super) struct Active<'a> {
+/// The handler that answers a request, and its variant.
+pub(super) struct SelectedHandler<'a> {
     pub(super) variant: Option<&'a VariantId>,
-    pub(super) face: &'a Face,
-    pub(super) permits: Option<&'a Permits>,
-    by: Chooser,
+    pub(super) handler: &'a VariantHandler,
+    pub(super) permission: Option<&'a PermissionFn>,
+    source: SelectionSource,
     visible: Vec<&'a ServerVariant>,
 }
 
-impl<'a> Active<'a> {
-    /// The face of a server without variants.
-    pub(super) fn alone(face: &'a Face) -> Self {
+impl<'a> SelectedHandler<'a> {
+    /// The handler of a server without variants.
+    pub(super) fn without_variants(handler: &'a VariantHandler) -> Self {
         Self {
             variant: None,
-            face,
-            permits: None,
-            by: Chooser::Ranking,
+            handler,
+            permission: None,
+            source: SelectionSource::Ranking,
             visible: Vec::new(),
         }
     }
 
-    /// Whether `own` is permitted, or the answer that `shown` does not exist.
-    pub(super) fn check(
+    /// Checks the permission for `own`, the handler's identifier; the error names `shown`, the
+    /// client's.
+    pub(super) fn check_permission(
         &self,
         context: &RequestContext<RoleServer>,
         own: &Identifier,
         shown: &Identifier,
     ) -> Result<(), ErrorData> {
-        match self.permits {
+        match self.permission {
             Some(permits) if !permits(context, own) => {
                 Err(not_found(shown.clone(), self.variant, era(context)))
             }
@@ -93,14 +98,14 @@ impl<'a> Active<'a> {
         }
     }
 
-    /// An error of the handler about `what`, with the active variant.
+    /// Adds the active variant to a handler's error about `what`.
     ///
-    /// Where something may be hidden, what is not there answers as that does.
-    pub(super) fn about(&self, error: ErrorData, what: Identifier, era: Era) -> ErrorData {
-        let hides = self.face.view.is_some() || self.permits.is_some();
+    /// If a view or a permission may hide something, unknown and hidden items get the same error.
+    pub(super) fn describe_error(&self, error: ErrorData, what: Identifier, era: Era) -> ErrorData {
+        let hides = self.handler.view.is_some() || self.permission.is_some();
         match error.code {
             ErrorCode::RESOURCE_NOT_FOUND if hides => not_found(what, self.variant, era),
-            // The server has the method, and this variant nothing of its kind.
+            // The server has the method, but this variant's handler has no items of the kind.
             ErrorCode::METHOD_NOT_FOUND if self.variant.is_some() => {
                 not_found(what, self.variant, era)
             }
@@ -108,15 +113,15 @@ impl<'a> Active<'a> {
         }
     }
 
-    pub(super) fn sees(&self, id: &VariantId) -> bool {
+    pub(super) fn is_visible(&self, id: &VariantId) -> bool {
         self.visible.iter().any(|variant| variant.id == *id)
     }
 }
 
-/// What a client reads that sees no variant and selected none: the request as such is not at fault.
+/// The error for a client that can see no variant and selected none. The request itself is valid.
 const NO_VARIANT: &str = "this server has no variant for this client; ask its operator for access";
 
-impl Offers {
+impl VariantSet {
     pub(super) fn principal(&self, context: &RequestContext<RoleServer>) -> String {
         self.principal
             .as_ref()
@@ -124,50 +129,52 @@ impl Offers {
             .unwrap_or_default()
     }
 
-    /// The variant that a request selects, or the default for its client.
+    /// Selects the variant of a request: the one it names, or the client's default.
     pub(super) fn select(
         &self,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Active<'_>, ErrorData> {
-        let visible = self.visible(context);
+    ) -> Result<SelectedHandler<'_>, ErrorData> {
+        let visible = self.visible_variants(context);
         if visible.is_empty() {
             return Err(match context.meta.get(SERVER_VARIANT_META) {
                 Some(_) => to_error_data(&Error::VariantsNotSupported),
-                // Falling back to some variant would show what is hidden from this client.
+                // Falling back to another variant would show items that are hidden from this
+                // client.
                 None => ErrorData::invalid_params(NO_VARIANT, None),
             });
         }
-        let found = self.find(&visible, context);
+        let found = self.resolve(&visible, context);
         let (id, by) = found.inspect_err(|error| {
-            self.tell(&visible, context, Outcome::Refused(error));
+            self.audit_selection(&visible, context, SelectionOutcome::Rejected(error));
         })?;
         let at = self.variants.iter().position(|variant| variant.id == id);
         let active =
-            at.and_then(|at| Some((self.variants.as_slice().get(at)?, self.faces.get(at)?)));
+            at.and_then(|at| Some((self.variants.as_slice().get(at)?, self.handlers.get(at)?)));
         match active {
-            Some((variant, face)) => Ok(Active {
+            Some((variant, face)) => Ok(SelectedHandler {
                 variant: Some(&variant.id),
-                face,
-                permits: None,
-                by,
+                handler: face,
+                permission: None,
+                source: by,
                 visible,
             }),
-            None => Err(self.invalid(&json!(id), &visible, context)),
+            None => Err(self.invalid_variant(&json!(id), &visible, context)),
         }
     }
 
-    /// The variant that a request is to run under, and who says so.
-    fn find(
+    /// Finds the variant of a request, and what selected it.
+    fn resolve(
         &self,
         visible: &[&ServerVariant],
         context: &RequestContext<RoleServer>,
-    ) -> Result<(VariantId, Chooser), ErrorData> {
+    ) -> Result<(VariantId, SelectionSource), ErrorData> {
         let header = self.header.read(context);
         let Some(selector) = context.meta.get(SERVER_VARIANT_META) else {
             let sees = |id: &str| visible.iter().any(|variant| variant.id == *id);
-            if let Some(header) = header.filter(|id| self.header == HeaderRule::Strict && !sees(id))
+            if let Some(header) =
+                header.filter(|id| self.header == HeaderPolicy::Strict && !sees(id))
             {
-                return Err(self.invalid(&json!(header), visible, context));
+                return Err(self.invalid_variant(&json!(header), visible, context));
             }
             let (ranking, by) = self.rank(visible, context);
             let first = ranking.first().cloned();
@@ -187,50 +194,50 @@ impl Offers {
                 .filter(|id| !self.advertised_only || self.is_advertised(id, visible, context))
         });
         match found {
-            Some(id) => Ok((id.clone(), Chooser::Selector)),
-            None => Err(self.invalid(selector, visible, context)),
+            Some(id) => Ok((id.clone(), SelectionSource::Selector)),
+            None => Err(self.invalid_variant(selector, visible, context)),
         }
     }
 
-    /// Whether anybody counts or records which variants are chosen.
-    pub(super) fn is_watched(&self) -> bool {
-        self.limit.is_some() || self.audit.is_some()
+    /// Whether switches are limited or audited.
+    pub(super) fn tracks_selections(&self) -> bool {
+        self.switch_limit.is_some() || self.audit.is_some()
     }
 
-    /// Records where a client went, or refuses that it goes so often.
-    pub(super) fn settle(
+    /// Audits a selection, or returns an error if the client has reached the limit.
+    pub(super) fn record_selection(
         &self,
-        active: &Active<'_>,
+        active: &SelectedHandler<'_>,
         context: &RequestContext<RoleServer>,
-        step: Result<Step, TooOften>,
+        step: Result<Switch, SwitchLimitReached>,
     ) -> Result<(), ErrorData> {
         let step = step.map_err(|often| {
             let error = to_error_data(&Error::TooManySwitches {
-                active: often.variant,
-                retry_after: often.wait.as_secs_f64().ceil() as u64,
+                active: often.active,
+                retry_after: often.retry_after.as_secs_f64().ceil() as u64,
             });
-            self.tell(&active.visible, context, Outcome::Refused(&error));
+            self.audit_selection(&active.visible, context, SelectionOutcome::Rejected(&error));
             error
         })?;
         if let Some(variant) = active.variant.filter(|_| step.is_new) {
-            let outcome = Outcome::Chosen {
+            let outcome = SelectionOutcome::Selected {
                 variant,
-                before: step.before.as_ref(),
-                by: active.by,
+                previous: step.previous.as_ref(),
+                source: active.source,
             };
-            self.tell(&active.visible, context, outcome);
+            self.audit_selection(&active.visible, context, outcome);
         }
         Ok(())
     }
 
-    fn tell(
+    fn audit_selection(
         &self,
         visible: &[&ServerVariant],
         context: &RequestContext<RoleServer>,
-        outcome: Outcome<'_>,
+        outcome: SelectionOutcome<'_>,
     ) {
         if let Some(audit) = &self.audit {
-            let selection = Selection {
+            let selection = VariantSelection {
                 principal: &self.principal(context),
                 hints: &declared_by::<VariantHints>(context).value,
                 ranking: &self.rank(visible, context).0,
@@ -240,10 +247,13 @@ impl Offers {
         }
     }
 
-    /// The settings that advertise what this client may choose from; none when that is nothing.
-    pub(super) fn advertise(&self, context: &RequestContext<RoleServer>) -> Option<JsonObject> {
-        let visible = self.visible(context);
-        let (ids, more) = self.rank(&visible, context).0.advertise(self.advertised);
+    /// The settings that advertise the variants to this client; `None` if it can see none.
+    pub(super) fn settings_for(&self, context: &RequestContext<RoleServer>) -> Option<JsonObject> {
+        let visible = self.visible_variants(context);
+        let (ids, more) = self
+            .rank(&visible, context)
+            .0
+            .advertise(self.max_advertised);
         let sees = |id: &VariantId| visible.iter().any(|variant| variant.id == *id);
         let offered: Vec<ServerVariant> = ids
             .iter()
@@ -256,28 +266,37 @@ impl Offers {
         }
     }
 
-    fn visible(&self, context: &RequestContext<RoleServer>) -> Vec<&ServerVariant> {
+    fn visible_variants(&self, context: &RequestContext<RoleServer>) -> Vec<&ServerVariant> {
         self.variants
             .iter()
-            .filter(|variant| self.sees.as_ref().is_none_or(|sees| sees(context, variant)))
+            .filter(|variant| {
+                self.visibility
+                    .as_ref()
+                    .is_none_or(|sees| sees(context, variant))
+            })
             .collect()
     }
 
-    /// The order for a client, with what was chosen for it from outside at the front, and by whom.
+    /// The order for a client, with the variant from the header or the default rule first, and what
+    /// put it there.
     fn rank(
         &self,
         visible: &[&ServerVariant],
         context: &RequestContext<RoleServer>,
-    ) -> (Arc<Ranking>, Chooser) {
+    ) -> (Arc<Ranking>, SelectionSource) {
         let hints = declared_by::<VariantHints>(context).value;
-        let hidden = self.hidden(visible);
+        let hidden = self.hidden_positions(visible);
         let mut ranking = self
-            .rankings
-            .of((hidden, hints), |hints| self.order(visible, hints));
-        let rule = || self.chosen.as_ref().and_then(|chosen| chosen(context));
-        let chosen: [(Chooser, &dyn Fn() -> Option<String>); 2] = [
-            (Chooser::Header, &|| self.header.read(context)),
-            (Chooser::Rule, &rule),
+            .ranking_cache
+            .get_or_rank((hidden, hints), |hints| self.rank_by_hints(visible, hints));
+        let rule = || {
+            self.default_variant
+                .as_ref()
+                .and_then(|chosen| chosen(context))
+        };
+        let chosen: [(SelectionSource, &dyn Fn() -> Option<String>); 2] = [
+            (SelectionSource::Header, &|| self.header.read(context)),
+            (SelectionSource::Rule, &rule),
         ];
         for (by, chosen) in chosen {
             if let Some(chosen) = chosen()
@@ -287,11 +306,11 @@ impl Offers {
                 return (ranking, by);
             }
         }
-        (ranking, Chooser::Ranking)
+        (ranking, SelectionSource::Ranking)
     }
 
-    /// The positions of what is not visible.
-    fn hidden(&self, visible: &[&ServerVariant]) -> Vec<usize> {
+    /// The positions of the variants that the client cannot see.
+    fn hidden_positions(&self, visible: &[&ServerVariant]) -> Vec<usize> {
         let all = self.variants.as_slice();
         if visible.len() == all.len() {
             return Vec::new();
@@ -301,19 +320,20 @@ impl Offers {
         hidden.map(|(at, _)| at).collect()
     }
 
-    /// The order by hints. What a ranker loses is appended, what it invents is not there.
-    fn order(&self, visible: &[&ServerVariant], hints: &VariantHints) -> Ranking {
+    /// Ranks by hints, then by the author's function. Variants that it leaves out follow; unknown
+    /// positions are ignored.
+    fn rank_by_hints(&self, visible: &[&ServerVariant], hints: &VariantHints) -> Ranking {
         let mut ranking = rank(visible.iter().copied(), hints, &self.weights);
-        // Where nothing can be the default, an order changes nothing.
+        // If no variant can be the default, the order has no effect.
         if let Some(ranker) = &self.ranker
-            && default(&ranking, hints).is_some()
+            && best_default(&ranking, hints).is_some()
         {
             let mut order = ranker(visible, hints);
             order.truncate(visible.len());
             for variant in order.iter().rev().filter_map(|at| visible.get(*at)) {
                 ranking.put_first(&variant.id);
             }
-            if let Some(default) = default(&ranking, hints) {
+            if let Some(default) = best_default(&ranking, hints) {
                 ranking.put_first(&default);
             }
         }
@@ -327,28 +347,28 @@ impl Offers {
         context: &RequestContext<RoleServer>,
     ) -> bool {
         let (ranking, _) = self.rank(visible, context);
-        ranking.advertise(self.advertised).0.contains(id)
+        ranking.advertise(self.max_advertised).0.contains(id)
     }
 
-    fn invalid(
+    fn invalid_variant(
         &self,
         requested: &Value,
         visible: &[&ServerVariant],
         context: &RequestContext<RoleServer>,
     ) -> ErrorData {
-        let available = self.enumerates.then(|| {
+        let available = self.lists_available.then(|| {
             let (ranking, _) = self.rank(visible, context);
             match self.advertised_only {
-                true => ranking.advertise(self.advertised).0,
+                true => ranking.advertise(self.max_advertised).0,
                 false => ranking.ids().cloned().collect(),
             }
         });
-        tracing::debug!("variant refused");
+        tracing::debug!("variant rejected");
         to_error_data(&Error::invalid_variant(requested, available))
     }
 }
 
-impl fmt::Debug for Offers {
+impl fmt::Debug for VariantSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Offers")
             .field("variants", &self.variants)
@@ -356,23 +376,27 @@ impl fmt::Debug for Offers {
     }
 }
 
-/// The rankings that were made of late, by what is hidden from a client and by its hints.
+/// Recent rankings, by the variants that a client cannot see and by its hints.
 ///
-/// Nobody's name is in the key: two principals who see the same get the same. No time limits them,
-/// since nothing else goes into a ranking.
+/// The principal is not part of the key: two principals that see the same variants share a ranking.
+/// Entries do not expire, because a ranking depends on nothing else.
 #[derive(Default)]
-pub(super) struct Rankings(Mutex<BTreeMap<Asking, Arc<Ranking>>>);
+pub(super) struct RankingCache(Mutex<BTreeMap<RankingKey, Arc<Ranking>>>);
 
 /// The positions of the hidden variants, and the client's hints.
-type Asking = (Vec<usize>, VariantHints);
+type RankingKey = (Vec<usize>, VariantHints);
 
-impl Rankings {
-    fn of(&self, asking: Asking, rank: impl FnOnce(&VariantHints) -> Ranking) -> Arc<Ranking> {
+impl RankingCache {
+    fn get_or_rank(
+        &self,
+        asking: RankingKey,
+        rank: impl FnOnce(&VariantHints) -> Ranking,
+    ) -> Arc<Ranking> {
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(ranking) = known().get(&asking) {
             return Arc::clone(ranking);
         }
-        // Not while it is locked: a ranker of the author's may take its time.
+        // Rank without holding the lock: the author's function may be slow.
         let ranking = Arc::new(rank(&asking.1));
         let mut known = known();
         if known.len() >= MAX_RANKINGS {
@@ -383,8 +407,9 @@ impl Rankings {
     }
 }
 
-/// The best that may be the default: a stable one, or an experimental one for a client that asks.
-fn default(ranking: &Ranking, hints: &VariantHints) -> Option<VariantId> {
+/// The best variant that may be the default: a stable one, or an experimental one if the client
+/// asks for those.
+fn best_default(ranking: &Ranking, hints: &VariantHints) -> Option<VariantId> {
     let may_be_default = |status: Status| match status {
         Status::Stable => true,
         Status::Experimental => hints.asks_for_experimental(),
@@ -395,5 +420,6 @@ fn default(ranking: &Ranking, hints: &VariantHints) -> Option<VariantId> {
     Some(first.id.clone())
 }
 
-/// How many rankings are kept. Hints have at most 70 KiB; those of real clients have few words.
+/// The largest number of cached rankings. Hints have at most 70 KiB; those of real clients are
+/// short.
 const MAX_RANKINGS: usize = 64;

@@ -1,4 +1,4 @@
-//! Which variants were chosen: how often that may change, and who wants to know.
+//! Selections of variants: the limit on switches, and what an audit receives.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -14,128 +14,142 @@ use tokio::time::Instant;
 
 use crate::limit::SwitchLimit;
 
-/// What became of a client's choice of a variant: see [`Builder::with_audit`](super::Builder::with_audit).
+/// One selection of a variant, for an audit: see
+/// [`Builder::with_audit`](super::Builder::with_audit).
 ///
-/// Hints and the refused selector are the client's words: escape them before they meet a log or a terminal.
+/// The hints and a rejected selector come from the client: escape them before you print or log
+/// them.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct Selection<'a> {
-    /// Who asked; empty for nobody in particular.
+pub struct VariantSelection<'a> {
+    /// The principal of the request; empty without one.
     pub principal: &'a str,
-    /// What the client said of itself.
+    /// The hints that the client declared.
     pub hints: &'a VariantHints,
-    /// What it sees, in its order, with the points of each and what they are for.
+    /// The variants that the client can see, in its order, with the score of each and the reasons
+    /// for it.
     pub ranking: &'a Ranking,
-    /// What came of it.
-    pub outcome: Outcome<'a>,
+    /// The outcome.
+    pub outcome: SelectionOutcome<'a>,
 }
 
-/// How a choice ended.
+/// The outcome of a selection.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub enum Outcome<'a> {
+pub enum SelectionOutcome<'a> {
     /// The client is in this variant now.
     #[non_exhaustive]
-    Chosen {
-        /// This one.
+    Selected {
+        /// The selected variant.
         variant: &'a VariantId,
-        /// In which it was; none when this is its first choice.
-        before: Option<&'a VariantId>,
-        /// Who chose.
-        by: Chooser,
+        /// The variant before; `None` for the client's first selection.
+        previous: Option<&'a VariantId>,
+        /// What selected it.
+        source: SelectionSource,
     },
-    /// The request was refused with this error.
-    Refused(&'a ErrorData),
+    /// The request was rejected with this error.
+    Rejected(&'a ErrorData),
 }
 
-/// Who chose a variant.
+/// What selected a variant.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
-pub enum Chooser {
-    /// The request, in `_meta`.
+pub enum SelectionSource {
+    /// The selector in the request's `_meta`.
     Selector,
-    /// The request, in its HTTP header.
+    /// The request's HTTP header.
     Header,
-    /// The author's rule: [`Builder::with_default`](super::Builder::with_default).
+    /// The author's rule: [`Builder::with_default_variant`](super::Builder::with_default_variant).
     Rule,
-    /// Nobody: it stands first by the client's hints.
+    /// The ranking: it comes first by the client's hints.
     Ranking,
 }
 
-pub(super) type Audit = Arc<dyn Fn(&RequestContext<RoleServer>, &Selection<'_>) + Send + Sync>;
+pub(super) type AuditFn =
+    Arc<dyn Fn(&RequestContext<RoleServer>, &VariantSelection<'_>) + Send + Sync>;
 
-/// Where one client stands: a legacy session, or a principal.
+/// Counts the switches of one client: a legacy session, or a principal.
 #[derive(Debug, Default)]
-pub(super) struct Asker {
+pub(super) struct SwitchCounter {
     variant: Option<VariantId>,
-    /// When it changed, oldest first.
+    /// The times of recent switches, oldest first.
     switches: VecDeque<Instant>,
-    /// Of the hints that were recorded last.
-    hints: u64,
-    latest: Option<Instant>,
+    /// A hash of the hints at the last audit.
+    hints_hash: u64,
+    last_used: Option<Instant>,
 }
 
-/// A step from one variant to another, or to none.
-pub(super) struct Step {
-    /// The variant before.
-    pub(super) before: Option<VariantId>,
-    /// Whether that is worth a record.
+/// A selection that is within the limit.
+pub(super) struct Switch {
+    /// The variant before it.
+    pub(super) previous: Option<VariantId>,
+    /// Whether the variant or the hints differ from the selection before.
     pub(super) is_new: bool,
 }
 
-/// A client that changes its variant too often: where it is, and when it may go on.
-pub(super) struct TooOften {
-    pub(super) variant: VariantId,
-    pub(super) wait: Duration,
+/// The client has reached the limit: its active variant, and the time until it may switch.
+pub(super) struct SwitchLimitReached {
+    pub(super) active: VariantId,
+    pub(super) retry_after: Duration,
 }
 
-impl Asker {
-    /// Goes to `variant`, unless it has changed as often as `limit` allows.
-    pub(super) fn go(
+impl SwitchCounter {
+    /// Records the selection of `variant`, or returns an error if `limit` is reached.
+    pub(super) fn record(
         &mut self,
         variant: &VariantId,
         hints: &VariantHints,
         limit: Option<SwitchLimit>,
         now: Instant,
-    ) -> Result<Step, TooOften> {
-        self.latest = Some(now);
+    ) -> Result<Switch, SwitchLimitReached> {
+        self.last_used = Some(now);
         let switches = self.variant.as_ref().is_some_and(|known| known != variant);
         if let (true, Some(limit)) = (switches, limit) {
-            self.take(limit, now)?;
+            self.count_switch(limit, now)?;
         }
         let hints = hash(hints);
         let before = self.variant.replace(variant.clone());
-        let is_new = before.as_ref() != Some(variant) || self.hints != hints;
-        self.hints = hints;
-        Ok(Step { before, is_new })
+        let is_new = before.as_ref() != Some(variant) || self.hints_hash != hints;
+        self.hints_hash = hints;
+        Ok(Switch {
+            previous: before,
+            is_new,
+        })
     }
 
-    /// Counts one switch, if there is room for it.
-    fn take(&mut self, limit: SwitchLimit, now: Instant) -> Result<(), TooOften> {
+    /// Counts one switch, or returns an error if `limit` is reached.
+    fn count_switch(&mut self, limit: SwitchLimit, now: Instant) -> Result<(), SwitchLimitReached> {
         self.switches
-            .retain(|at| now.duration_since(*at) < limit.within);
-        if self.switches.len() < limit.most {
+            .retain(|at| now.duration_since(*at) < limit.window);
+        if self.switches.len() < limit.max_switches {
             self.switches.push_back(now);
             return Ok(());
         }
         let passed = self.switches.front().map(|at| now.duration_since(*at));
-        let wait = limit.within.saturating_sub(passed.unwrap_or_default());
+        let wait = limit.window.saturating_sub(passed.unwrap_or_default());
         match self.variant.clone() {
-            Some(variant) => Err(TooOften { variant, wait }),
+            Some(variant) => Err(SwitchLimitReached {
+                active: variant,
+                retry_after: wait,
+            }),
             None => Ok(()),
         }
     }
 }
 
-/// The principals that were seen of late, for requests that belong to no session.
+/// The switch counters of recent principals, for requests without a session.
 #[derive(Debug, Default)]
-pub(super) struct Askers(Mutex<BTreeMap<String, Asker>>);
+pub(super) struct SwitchCounters(Mutex<BTreeMap<String, SwitchCounter>>);
 
-impl Askers {
-    pub(super) fn with<T>(&self, principal: &str, act: impl FnOnce(&mut Asker) -> T) -> T {
+impl SwitchCounters {
+    pub(super) fn with_principal<T>(
+        &self,
+        principal: &str,
+        act: impl FnOnce(&mut SwitchCounter) -> T,
+    ) -> T {
         let mut askers = self.lock();
-        if !askers.contains_key(principal) && askers.len() >= MAX_ASKERS {
-            let oldest = askers.iter().min_by_key(|(_, asker)| asker.latest);
+        if !askers.contains_key(principal) && askers.len() >= MAX_PRINCIPALS {
+            let oldest = askers.iter().min_by_key(|(_, asker)| asker.last_used);
             if let Some(oldest) = oldest.map(|(principal, _)| principal.clone()) {
                 askers.remove(&oldest);
             }
@@ -143,7 +157,7 @@ impl Askers {
         act(askers.entry(principal.to_owned()).or_default())
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Asker>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, SwitchCounter>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -154,34 +168,34 @@ fn hash(hints: &VariantHints) -> u64 {
     hasher.finish()
 }
 
-/// How many principals are remembered; the one that was away longest is forgotten first.
-const MAX_ASKERS: usize = 1024;
+/// The largest number of stored principals; the least recently used is evicted first.
+const MAX_PRINCIPALS: usize = 1024;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// SV-21: who was away longest is forgotten first, and nobody else.
+    /// SV-21: the least recently used principal is evicted first, and no other.
     #[test]
     fn principals_are_bounded() {
-        let askers = Askers::default();
+        let askers = SwitchCounters::default();
         let (start, hints) = (Instant::now(), VariantHints::default());
         let variant: VariantId = "v".parse().unwrap();
         let go = |principal: &str, at: u64| {
-            askers.with(principal, |asker| {
-                let step = asker.go(&variant, &hints, None, start + Duration::from_secs(at));
+            askers.with_principal(principal, |asker| {
+                let step = asker.record(&variant, &hints, None, start + Duration::from_secs(at));
                 step.is_ok_and(|step| step.is_new)
             })
         };
-        for at in 0..MAX_ASKERS as u64 {
+        for at in 0..MAX_PRINCIPALS as u64 {
             assert!(go(&at.to_string(), at));
         }
-        let later = MAX_ASKERS as u64;
+        let later = MAX_PRINCIPALS as u64;
         assert!(!go("0", later));
         assert!(go("new", later + 1));
         assert!(!go("0", later + 2));
         assert!(!go("2", later + 2));
         assert!(go("1", later + 3));
-        assert_eq!(askers.lock().len(), MAX_ASKERS);
+        assert_eq!(askers.lock().len(), MAX_PRINCIPALS);
     }
 }

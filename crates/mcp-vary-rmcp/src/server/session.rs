@@ -1,4 +1,5 @@
-//! What is kept for a legacy session: its tagging peers, which variant a subscription is of, and where it stands.
+//! State of legacy sessions: the peers that tag notifications, the variant of each subscription,
+//! and the switch counter.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,83 +10,98 @@ use rmcp::RoleServer;
 use rmcp::model::InitializeRequestParams;
 use rmcp::service::Peer;
 
-use super::offers::Active;
-use super::selection::Asker;
-use super::tag::{Outlet, TaggingPeer, tagging_peer};
-use super::watch::{Watch, Watching};
+use super::offers::SelectedHandler;
+use super::selection::SwitchCounter;
+use super::tag::{NotificationSender, TaggingPeer, tagging_peer};
+use super::watch::{ResourceWatch, Watching};
 
-/// The sessions that one handler serves. That is one, unless someone shares the handler itself.
+/// The sessions that one handler serves. That is one, unless several connections share the handler
+/// itself.
 #[derive(Default)]
 pub(super) struct Sessions(Mutex<Vec<Session>>);
 
 struct Session {
-    /// The handshake of the session. As an allocation it is unlike that of any other session.
+    /// The handshake of the session. Its allocation identifies the session.
     info: Arc<InitializeRequestParams>,
     client: Peer<RoleServer>,
-    seats: BTreeMap<VariantId, Seat>,
+    variant_peers: BTreeMap<VariantId, VariantPeer>,
     subscriptions: BTreeMap<String, VariantId>,
-    asker: Asker,
+    switches: SwitchCounter,
 }
 
-/// What a session has for each variant that was used in it.
-struct Seat {
+/// The state of a session for one variant that was used in it.
+struct VariantPeer {
     peer: TaggingPeer,
     watch: Watching,
 }
 
-/// Why a subscription cannot be bound.
+/// Why a subscription cannot be bound to a variant.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Unbound {
+pub(super) enum BindError {
     /// The client is subscribed to the same URI in this other variant.
-    Elsewhere(VariantId),
-    /// The session has as many subscriptions as are kept.
-    TooMany,
+    OtherVariant(VariantId),
+    /// The session has the largest number of subscriptions.
+    TooManySubscriptions,
 }
 
 impl Sessions {
-    /// The client as the handler of the active variant is to see it.
-    pub(super) fn peer(&self, client: &Peer<RoleServer>, active: &Active<'_>) -> Peer<RoleServer> {
-        let seated = self.seated(client, active, |seat| seat.peer.peer().clone());
+    /// The client's peer for the selected handler: it tags notifications with the variant.
+    pub(super) fn peer_for(
+        &self,
+        client: &Peer<RoleServer>,
+        active: &SelectedHandler<'_>,
+    ) -> Peer<RoleServer> {
+        let seated = self.with_variant_peer(client, active, |seat| seat.peer.peer().clone());
         seated.unwrap_or_else(|| client.clone())
     }
 
-    /// What the client is subscribed to in the active variant.
-    pub(super) fn watch(&self, client: &Peer<RoleServer>, active: &Active<'_>) -> Option<Watching> {
-        self.seated(client, active, |seat| Arc::clone(&seat.watch))
-    }
-
-    fn seated<T>(
+    /// The client's subscriptions in the selected variant.
+    pub(super) fn watch_for(
         &self,
         client: &Peer<RoleServer>,
-        active: &Active<'_>,
-        act: impl FnOnce(&Seat) -> T,
+        active: &SelectedHandler<'_>,
+    ) -> Option<Watching> {
+        self.with_variant_peer(client, active, |seat| Arc::clone(&seat.watch))
+    }
+
+    fn with_variant_peer<T>(
+        &self,
+        client: &Peer<RoleServer>,
+        active: &SelectedHandler<'_>,
+        act: impl FnOnce(&VariantPeer) -> T,
     ) -> Option<T> {
         let variant = active.variant?;
-        self.with(client, |session| {
-            let seat = session.seats.entry(variant.clone()).or_insert_with(|| {
-                let watch = Watch::new(active.face.clone(), active.permits.cloned());
-                let watch = Arc::new(watch);
-                let outlet = Outlet::Client(client.clone());
-                let peer = tagging_peer(client, outlet, variant.clone(), Arc::clone(&watch));
-                Seat { peer, watch }
-            });
+        self.with_session(client, |session| {
+            let seat = session
+                .variant_peers
+                .entry(variant.clone())
+                .or_insert_with(|| {
+                    let watch =
+                        ResourceWatch::new(active.handler.clone(), active.permission.cloned());
+                    let watch = Arc::new(watch);
+                    let outlet = NotificationSender::Client(client.clone());
+                    let peer = tagging_peer(client, outlet, variant.clone(), Arc::clone(&watch));
+                    VariantPeer { peer, watch }
+                });
             act(seat)
         })
     }
 
-    /// Binds the subscription to `uri` to `variant`, and says whether it is a new one.
-    pub(super) fn subscribe(
+    /// Binds the subscription to `uri` to `variant`. Returns whether it is new.
+    pub(super) fn bind_subscription(
         &self,
         client: &Peer<RoleServer>,
         uri: &str,
         variant: &VariantId,
-    ) -> Result<bool, Unbound> {
-        self.with(client, |session| {
-            session.forget_gone();
+    ) -> Result<bool, BindError> {
+        self.with_session(client, |session| {
+            session.drop_removed_resources();
             match session.subscriptions.get(uri) {
                 Some(bound) if bound == variant => Ok(false),
-                Some(bound) => Err(Unbound::Elsewhere(bound.clone())),
-                None if session.subscriptions.len() >= MAX_SUBSCRIPTIONS => Err(Unbound::TooMany),
+                Some(bound) => Err(BindError::OtherVariant(bound.clone())),
+                None if session.subscriptions.len() >= MAX_SUBSCRIPTIONS => {
+                    Err(BindError::TooManySubscriptions)
+                }
                 None => {
                     session
                         .subscriptions
@@ -97,11 +113,15 @@ impl Sessions {
         .unwrap_or(Ok(false))
     }
 
-    /// Ends the subscription to `uri`, and says which variant it was of.
-    pub(super) fn unsubscribe(&self, client: &Peer<RoleServer>, uri: &str) -> Option<VariantId> {
-        self.with(client, |session| {
+    /// Removes the subscription to `uri`, and returns its variant.
+    pub(super) fn remove_subscription(
+        &self,
+        client: &Peer<RoleServer>,
+        uri: &str,
+    ) -> Option<VariantId> {
+        self.with_session(client, |session| {
             let variant = session.subscriptions.remove(uri)?;
-            if let Some(seat) = session.seats.get(&variant) {
+            if let Some(seat) = session.variant_peers.get(&variant) {
                 seat.watch.remove(uri);
             }
             Some(variant)
@@ -109,17 +129,21 @@ impl Sessions {
         .flatten()
     }
 
-    /// Where the session of `client` stands.
-    pub(super) fn asker<T>(
+    /// Calls `act` with the switch counter of the client's session.
+    pub(super) fn with_switch_counter<T>(
         &self,
         client: &Peer<RoleServer>,
-        act: impl FnOnce(&mut Asker) -> T,
+        act: impl FnOnce(&mut SwitchCounter) -> T,
     ) -> Option<T> {
-        self.with(client, |session| act(&mut session.asker))
+        self.with_session(client, |session| act(&mut session.switches))
     }
 
-    /// None where there was no handshake.
-    fn with<T>(&self, client: &Peer<RoleServer>, act: impl FnOnce(&mut Session) -> T) -> Option<T> {
+    /// `None` if there was no handshake.
+    fn with_session<T>(
+        &self,
+        client: &Peer<RoleServer>,
+        act: impl FnOnce(&mut Session) -> T,
+    ) -> Option<T> {
         let info = client.peer_info()?;
         let mut sessions = self.lock();
         let at = sessions
@@ -130,9 +154,9 @@ impl Sessions {
             sessions.push(Session {
                 info,
                 client: client.clone(),
-                seats: BTreeMap::new(),
+                variant_peers: BTreeMap::new(),
                 subscriptions: BTreeMap::new(),
-                asker: Asker::default(),
+                switches: SwitchCounter::default(),
             });
         }
         let session = match at {
@@ -148,12 +172,12 @@ impl Sessions {
 }
 
 impl Session {
-    /// Ends the subscriptions to what is no longer there.
-    fn forget_gone(&mut self) {
-        let seats = &self.seats;
+    /// Removes the subscriptions to resources that were removed.
+    fn drop_removed_resources(&mut self) {
+        let seats = &self.variant_peers;
         self.subscriptions.retain(|uri, variant| {
             let seat = seats.get(variant);
-            seat.is_none_or(|seat| !seat.watch.is_gone(uri))
+            seat.is_none_or(|seat| !seat.watch.is_removed(uri))
         });
     }
 }
@@ -164,5 +188,5 @@ impl fmt::Debug for Sessions {
     }
 }
 
-/// How many subscriptions of a session are kept.
+/// The largest number of subscriptions of a session.
 const MAX_SUBSCRIPTIONS: usize = 1024;

@@ -1,4 +1,5 @@
-//! The state of a request that takes several round trips: it comes back only to where it was made, and in time.
+//! The state of requests with several round trips: sealed, bound to its request, and valid for a
+//! limited time.
 
 use mcp_vary::error::{Era, Identifier};
 use mcp_vary::state::{Binding, Parameters, StateError, open, seal};
@@ -9,23 +10,23 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::json;
 
 use super::features::era;
-use super::offers::{Active, Offers};
+use super::offers::{SelectedHandler, VariantSet};
 
-/// What the state of one request is bound to.
-pub(super) struct StateSeal<'a> {
-    offers: &'a Offers,
+/// Seals and opens the state of one request.
+pub(super) struct RequestStateCodec<'a> {
+    offers: &'a VariantSet,
     variant: &'a VariantId,
     principal: String,
     method: &'static str,
     parameters: Parameters,
 }
 
-impl<'a> StateSeal<'a> {
-    /// The seal for a request for `what` with `arguments`; none where there are no variants, and
-    /// for legacy clients, whose requests have no second round.
+impl<'a> RequestStateCodec<'a> {
+    /// The codec for a request that names `what`. `None` for servers without variants, and for
+    /// legacy clients, whose requests have one round trip.
     pub(super) fn new(
-        offers: Option<&'a Offers>,
-        active: &Active<'a>,
+        offers: Option<&'a VariantSet>,
+        active: &SelectedHandler<'a>,
         what: &Identifier,
         arguments: Option<&JsonObject>,
         context: &RequestContext<RoleServer>,
@@ -49,7 +50,7 @@ impl<'a> StateSeal<'a> {
         })
     }
 
-    /// The handler's own state in place of what the client sent back.
+    /// Replaces the sealed state from the client by the handler's state.
     pub(super) fn open(&self, state: &mut Option<String>) -> Result<(), ErrorData> {
         let Some(sealed) = state.take() else {
             return Ok(());
@@ -66,7 +67,7 @@ impl<'a> StateSeal<'a> {
         Ok(())
     }
 
-    /// What the client is to send back.
+    /// Seals the handler's state for the client.
     pub(super) fn seal(&self, result: &mut InputRequiredResult) {
         if let Some(state) = &mut result.request_state {
             let lifetime = self.offers.state_lifetime.as_secs();

@@ -1,7 +1,7 @@
-//! A client as the handler of one variant sees it: what the handler sends leaves with the variant.
+//! Peers that tag the notifications of a handler with its variant.
 //!
-//! rmcp gives no other way: a `Peer` cannot be made from outside (`service.rs`, `Peer::new` is
-//! private), so one is made by serving a transport that hands everything on.
+//! rmcp offers no other way: a `Peer` cannot be created outside of it (`service.rs`, `Peer::new` is
+//! private), so this serves a transport that forwards all messages.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,46 +22,46 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::json;
 use tokio::sync::{mpsc, oneshot};
 
-use super::watch::{Change, Watching};
+use super::watch::{ListChange, Watching};
 
-/// A peer that tags, and what keeps it alive.
-pub(super) type TaggingPeer = RunningService<RoleServer, Silent>;
+/// A tagging peer and the service that keeps it alive.
+pub(super) type TaggingPeer = RunningService<RoleServer, NoRequests>;
 
-/// Where it leads.
+/// Where the notifications of a handler are sent.
 #[derive(Clone)]
-pub(super) enum Outlet {
-    /// The client of a session.
+pub(super) enum NotificationSender {
+    /// To the client of a session.
     Client(Peer<RoleServer>),
-    /// The client's stream of notifications.
+    /// To a client's notification stream.
     Stream(SubscriptionSink),
 }
 
-/// A peer whose notifications leave through `outlet`, tagged with `variant`; but not those of
-/// resources that are hidden, or gone by what `watch` knows.
+/// Creates a peer that sends its notifications to `sender`, tagged with `variant`. Updates of
+/// resources that are hidden, or removed according to `watch`, are dropped.
 pub(super) fn tagging_peer(
     outer: &Peer<RoleServer>,
-    outlet: Outlet,
+    outlet: NotificationSender,
     variant: VariantId,
     watch: Watching,
 ) -> TaggingPeer {
     let (answers, answered) = mpsc::unbounded_channel();
-    let transport = Tagging {
-        outlet,
+    let transport = TaggingTransport {
+        sender: outlet,
         variant,
         watch,
-        answers,
-        answered,
-        asked: Asked::default(),
+        responses: answers,
+        incoming: answered,
+        pending: PendingRequests::default(),
     };
     let info = outer.peer_info().map(|info| (*info).clone());
-    serve_directly(Silent, transport, info)
+    serve_directly(NoRequests, transport, info)
 }
 
-/// Nothing is asked of this service: messages only go out.
+/// A service that receives no requests: messages only go out.
 #[derive(Debug)]
-pub(super) struct Silent;
+pub(super) struct NoRequests;
 
-impl Service<RoleServer> for Silent {
+impl Service<RoleServer> for NoRequests {
     async fn handle_request(
         &self,
         request: ClientRequest,
@@ -87,30 +87,30 @@ impl Service<RoleServer> for Silent {
     }
 }
 
-/// The requests on their way to the client, and how to cancel each.
-type Asked = Arc<Mutex<BTreeMap<String, oneshot::Sender<Option<String>>>>>;
+/// The pending requests to the client, and how to cancel each.
+type PendingRequests = Arc<Mutex<BTreeMap<String, oneshot::Sender<Option<String>>>>>;
 
-struct Tagging {
-    outlet: Outlet,
+struct TaggingTransport {
+    sender: NotificationSender,
     variant: VariantId,
     watch: Watching,
-    answers: mpsc::UnboundedSender<RxJsonRpcMessage<RoleServer>>,
-    answered: mpsc::UnboundedReceiver<RxJsonRpcMessage<RoleServer>>,
-    asked: Asked,
+    responses: mpsc::UnboundedSender<RxJsonRpcMessage<RoleServer>>,
+    incoming: mpsc::UnboundedReceiver<RxJsonRpcMessage<RoleServer>>,
+    pending: PendingRequests,
 }
 
-impl Transport<RoleServer> for Tagging {
+impl Transport<RoleServer> for TaggingTransport {
     type Error = ServiceError;
 
     fn send(
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let outlet = self.outlet.clone();
+        let outlet = self.sender.clone();
         let notification = match message {
-            JsonRpcMessage::Notification(message) => self.tagged(message.notification),
+            JsonRpcMessage::Notification(message) => self.tag(message.notification),
             JsonRpcMessage::Request(message) => {
-                self.ask(message.id, message.request);
+                self.forward_request(message.id, message.request);
                 None
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => None,
@@ -118,13 +118,13 @@ impl Transport<RoleServer> for Tagging {
         async move {
             match notification {
                 None => Ok(()),
-                Some(notification) => deliver(&outlet, notification).await,
+                Some(notification) => send_notification(&outlet, notification).await,
             }
         }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        self.answered.recv().await
+        self.incoming.recv().await
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
@@ -132,18 +132,18 @@ impl Transport<RoleServer> for Tagging {
     }
 }
 
-impl Tagging {
-    /// The notification as it leaves; none when it does not.
-    fn tagged(&self, notification: ServerNotification) -> Option<ServerNotification> {
+impl TaggingTransport {
+    /// Tags a notification; `None` if it must not be sent.
+    fn tag(&self, notification: ServerNotification) -> Option<ServerNotification> {
         match &notification {
-            // The client has had its own, before the handler was asked.
+            // The client has received its own acknowledgement before the handler's.
             ServerNotification::SubscriptionsAcknowledgedNotification(_) => return None,
             ServerNotification::CancelledNotification(cancelled) => {
                 if let Some(cancel) = cancelled
                     .params
                     .request_id
                     .as_ref()
-                    .and_then(|id| self.forget(id))
+                    .and_then(|id| self.take_pending(id))
                 {
                     // The request may have been answered a moment ago.
                     let _ = cancel.send(cancelled.params.reason.clone());
@@ -151,14 +151,14 @@ impl Tagging {
                 }
             }
             ServerNotification::ResourceUpdatedNotification(updated)
-                if !self.watch.shows(&updated.params.uri)
-                    || !self.watch.lets_pass(&updated.params.uri) =>
+                if !self.watch.is_visible(&updated.params.uri)
+                    || !self.watch.allow_update(&updated.params.uri) =>
             {
                 return None;
             }
             ServerNotification::ResourceListChangedNotification(_) => {
-                if let Some(change) = self.watch.change() {
-                    self.check(change);
+                if let Some(change) = self.watch.begin_recheck() {
+                    self.recheck_resources(change);
                 }
             }
             _ => {}
@@ -166,40 +166,43 @@ impl Tagging {
         Some(with_variant(notification, &self.variant))
     }
 
-    /// Finds out whether what the client is subscribed to is still there, while others go on.
+    /// Checks in the background whether the client's subscribed resources still exist.
     ///
-    /// In a task of its own: the handler may hold what it needs to list until this is sent.
-    fn check(&self, change: Change) {
-        let (watch, outlet) = (Arc::clone(&self.watch), self.outlet.clone());
+    /// In its own task: the handler may hold a lock until this notification is sent, and need it to
+    /// list.
+    fn recheck_resources(&self, change: ListChange) {
+        let (watch, outlet) = (Arc::clone(&self.watch), self.sender.clone());
         let variant = self.variant.clone();
         tokio::spawn(async move {
-            for uri in watch.check(change).await {
+            for uri in watch.finish_recheck(change).await {
                 let updated = ResourceUpdatedNotificationParam::new(uri);
                 let updated = ResourceUpdatedNotification::new(updated);
                 let updated = ServerNotification::ResourceUpdatedNotification(updated);
-                // A client that has gone does not want to know.
-                let _ = deliver(&outlet, with_variant(updated, &variant)).await;
+                // The client may have disconnected.
+                let _ = send_notification(&outlet, with_variant(updated, &variant)).await;
             }
         });
     }
 
-    /// Asks the client in the handler's name. The request keeps its extensions, by which rmcp
-    /// knows which call it belongs to.
-    fn ask(&self, id: RequestId, request: ServerRequest) {
-        let Outlet::Client(peer) = self.outlet.clone() else {
+    /// Sends a handler's request to the client. It keeps its extensions, by which rmcp finds the
+    /// call it belongs to.
+    fn forward_request(&self, id: RequestId, request: ServerRequest) {
+        let NotificationSender::Client(peer) = self.sender.clone() else {
             let refused =
-                ErrorData::invalid_request("a stream of notifications carries no request", None);
-            let _ = self.answers.send(JsonRpcMessage::error(refused, Some(id)));
+                ErrorData::invalid_request("a notification stream cannot carry requests", None);
+            let _ = self
+                .responses
+                .send(JsonRpcMessage::error(refused, Some(id)));
             return;
         };
         let (cancel, cancelled) = oneshot::channel();
-        self.asked
+        self.pending
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(id.to_string(), cancel);
-        let (answers, asked) = (self.answers.clone(), self.asked.clone());
+        let (answers, asked) = (self.responses.clone(), self.pending.clone());
         tokio::spawn(async move {
-            let answer = forward(peer, request, cancelled).await;
+            let answer = await_response(peer, request, cancelled).await;
             asked
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
@@ -209,20 +212,20 @@ impl Tagging {
                 Some(Ok(result)) => JsonRpcMessage::response(result, id),
                 Some(Err(error)) => JsonRpcMessage::error(error, Some(id)),
             };
-            // Whoever asked may be gone.
+            // The handler may have stopped waiting.
             let _ = answers.send(message);
         });
     }
 
-    fn forget(&self, id: &RequestId) -> Option<oneshot::Sender<Option<String>>> {
-        self.asked
+    fn take_pending(&self, id: &RequestId) -> Option<oneshot::Sender<Option<String>>> {
+        self.pending
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .remove(&id.to_string())
     }
 }
 
-/// A change says of which variant it is; nothing else does.
+/// Adds the variant to change notifications; other notifications stay as they are.
 fn with_variant(mut notification: ServerNotification, variant: &VariantId) -> ServerNotification {
     if let ServerNotification::ToolListChangedNotification(_)
     | ServerNotification::PromptListChangedNotification(_)
@@ -235,11 +238,14 @@ fn with_variant(mut notification: ServerNotification, variant: &VariantId) -> Se
     notification
 }
 
-async fn deliver(outlet: &Outlet, notification: ServerNotification) -> Result<(), ServiceError> {
+async fn send_notification(
+    outlet: &NotificationSender,
+    notification: ServerNotification,
+) -> Result<(), ServiceError> {
     match outlet {
-        Outlet::Client(peer) => peer.send_notification(notification).await,
-        Outlet::Stream(sink) => {
-            // What the client did not ask for is not sent, and that is no failure.
+        NotificationSender::Client(peer) => peer.send_notification(notification).await,
+        NotificationSender::Stream(sink) => {
+            // The stream drops what the client did not subscribe to, which is not an error.
             if let Err(error) = sink.send(notification).await {
                 tracing::debug!(%error, "notification not sent");
             }
@@ -248,8 +254,8 @@ async fn deliver(outlet: &Outlet, notification: ServerNotification) -> Result<()
     }
 }
 
-/// The client's answer; none when nobody waits for it any more.
-async fn forward(
+/// Waits for the client's response; `None` if the request was cancelled.
+async fn await_response(
     peer: Peer<RoleServer>,
     request: ServerRequest,
     cancelled: oneshot::Receiver<Option<String>>,
@@ -257,12 +263,12 @@ async fn forward(
     let options = PeerRequestOptions::no_options();
     let mut handle = match peer.send_request_with_option(request, options).await {
         Ok(handle) => handle,
-        Err(error) => return Some(Err(to_answer(error))),
+        Err(error) => return Some(Err(response_error(error))),
     };
     tokio::select! {
         answer = &mut handle.rx => Some(match answer {
-            Ok(answer) => answer.map_err(to_answer),
-            Err(_) => Err(to_answer(ServiceError::TransportClosed)),
+            Ok(answer) => answer.map_err(response_error),
+            Err(_) => Err(response_error(ServiceError::TransportClosed)),
         }),
         reason = cancelled => {
             let reason = reason.ok().flatten();
@@ -274,7 +280,7 @@ async fn forward(
     }
 }
 
-fn to_answer(error: ServiceError) -> ErrorData {
+fn response_error(error: ServiceError) -> ErrorData {
     match error {
         ServiceError::McpError(error) => error,
         other => ErrorData::internal_error(other.to_string(), None),

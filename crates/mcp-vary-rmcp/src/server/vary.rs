@@ -1,4 +1,4 @@
-//! The handler that speaks both extensions in front of others.
+//! The server that adds both extensions to handlers.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,111 +21,112 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::builder::Builder;
-use super::face::Face;
-use super::features::{declared_by, declared_in, era, remember};
-use super::inner::Inner;
-use super::offers::{Active, Offers, Permits};
-use super::selection::Asker;
+use super::face::VariantHandler;
+use super::features::{declared_by, declared_in, era, store_features};
+use super::inner::DynHandler;
+use super::offers::{PermissionFn, SelectedHandler, VariantSet};
+use super::selection::SwitchCounter;
 use super::session::Sessions;
 use super::wire::to_error_data;
 
-/// A handler with the extensions in front of it: serve it in place of the handler.
+/// A handler that adds both extensions to other handlers: serve it in their place.
 ///
-/// [`Vary::new`] negotiates content for one handler; [`Vary::builder`] makes everything else.
+/// [`VaryServer::new`] negotiates content for one handler; [`VaryServer::builder`] declares
+/// everything else.
 ///
 /// A clone serves another connection with the same handlers, so the factory of a
-/// `StreamableHttpService` clones one that was built before: `move || Ok(server.clone())`.
+/// `StreamableHttpService` clones one server: `move || Ok(server.clone())`.
 ///
 /// # Examples
 ///
 /// ```
-/// use mcp_vary_rmcp::server::Vary;
+/// use mcp_vary_rmcp::server::VaryServer;
 /// use rmcp::ServerHandler;
 ///
 /// struct Weather;
 /// impl ServerHandler for Weather {}
 ///
-/// let extensions = Vary::new(Weather).get_info().capabilities.extensions.unwrap();
+/// let extensions = VaryServer::new(Weather).get_info().capabilities.extensions.unwrap();
 /// assert!(extensions["io.modelcontextprotocol/content-negotiation"].is_empty());
 /// ```
 #[derive(Debug)]
-pub struct Vary {
-    pub(super) shared: Arc<Shared>,
+pub struct VaryServer {
+    pub(super) state: Arc<ServerState>,
     pub(super) sessions: Sessions,
 }
 
-pub(super) struct Shared {
-    pub(super) faces: Faces,
-    pub(super) negotiates: bool,
-    pub(super) required: Vec<ExtensionId>,
+pub(super) struct ServerState {
+    pub(super) handlers: Handlers,
+    pub(super) negotiates_content: bool,
+    pub(super) required_extensions: Vec<ExtensionId>,
     pub(super) extensions: BTreeMap<ExtensionId, JsonObject>,
-    pub(super) permits: Option<Permits>,
+    pub(super) permission: Option<PermissionFn>,
     pub(super) warnings: Vec<Warning>,
-    pub(super) capabilities: Together,
+    pub(super) capabilities_cache: CapabilitiesCache,
 }
 
-/// The capabilities of each handler, and what they are together, as of when they were asked last.
-pub(super) type Together = Mutex<Option<(Vec<ServerCapabilities>, ServerCapabilities)>>;
+/// The capabilities of each handler and their union, when they were last merged.
+pub(super) type CapabilitiesCache = Mutex<Option<(Vec<ServerCapabilities>, ServerCapabilities)>>;
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for ServerState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared")
-            .field("faces", &self.faces)
-            .field("negotiates", &self.negotiates)
-            .field("required", &self.required)
+            .field("faces", &self.handlers)
+            .field("negotiates", &self.negotiates_content)
+            .field("required", &self.required_extensions)
             .field("extensions", &self.extensions)
             .finish_non_exhaustive()
     }
 }
 
 #[derive(Debug)]
-pub(super) enum Faces {
-    /// No variants.
-    One(Face),
-    /// One for each variant.
-    Many(Box<Offers>),
+pub(super) enum Handlers {
+    /// A server without variants.
+    Single(VariantHandler),
+    /// One handler for each variant.
+    Variants(Box<VariantSet>),
 }
 
-impl Vary {
-    /// Content negotiation for `handler`, and no variants.
+impl VaryServer {
+    /// Negotiates content for `handler`, without variants.
     #[must_use]
     pub fn new(handler: impl ServerHandler) -> Self {
-        Self::from_shared(Shared {
-            faces: Faces::One(Face::new(handler)),
-            negotiates: true,
-            required: Vec::new(),
+        Self::from_shared(ServerState {
+            handlers: Handlers::Single(VariantHandler::new(handler)),
+            negotiates_content: true,
+            required_extensions: Vec::new(),
             extensions: BTreeMap::new(),
-            permits: None,
+            permission: None,
             warnings: Vec::new(),
-            capabilities: Together::default(),
+            capabilities_cache: CapabilitiesCache::default(),
         })
     }
 
-    /// Begins a server with variants.
+    /// Starts the declaration of a server with variants.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// What was declared and is probably not meant.
+    /// Warnings about the declaration: parts that are valid and probably wrong.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
-        &self.shared.warnings
+        &self.state.warnings
     }
 
-    pub(super) fn from_shared(shared: Shared) -> Self {
+    pub(super) fn from_shared(shared: ServerState) -> Self {
         Self {
-            shared: Arc::new(shared),
+            state: Arc::new(shared),
             sessions: Sessions::default(),
         }
     }
 
     /// Each handler once, in the order of declaration.
-    pub(super) fn handlers(&self) -> Vec<&Arc<dyn Inner>> {
-        let faces = match &self.shared.faces {
-            Faces::One(face) => std::slice::from_ref(face),
-            Faces::Many(offers) => &offers.faces,
+    pub(super) fn distinct_handlers(&self) -> Vec<&Arc<dyn DynHandler>> {
+        let faces = match &self.state.handlers {
+            Handlers::Single(face) => std::slice::from_ref(face),
+            Handlers::Variants(offers) => &offers.handlers,
         };
-        let mut handlers: Vec<&Arc<dyn Inner>> = Vec::new();
+        let mut handlers: Vec<&Arc<dyn DynHandler>> = Vec::new();
         for face in faces {
             if !handlers
                 .iter()
@@ -137,123 +138,136 @@ impl Vary {
         handlers
     }
 
-    pub(super) fn offers(&self) -> Option<&Offers> {
-        match &self.shared.faces {
-            Faces::One(_) => None,
-            Faces::Many(offers) => Some(offers),
+    pub(super) fn variants(&self) -> Option<&VariantSet> {
+        match &self.state.handlers {
+            Handlers::Single(_) => None,
+            Handlers::Variants(offers) => Some(offers),
         }
     }
 
-    /// Finds the face that answers a request, and prepares the request for its handler.
-    pub(super) fn enter(
+    /// Selects the variant of a request, and prepares the context for its handler.
+    pub(super) fn begin_request(
         &self,
         context: &mut RequestContext<RoleServer>,
-    ) -> Result<Active<'_>, ErrorData> {
+    ) -> Result<SelectedHandler<'_>, ErrorData> {
         self.check_required(context)?;
-        let active = self.select(context)?;
-        self.settle(&active, context)?;
-        self.prepare(&active, context);
+        let active = self.select_variant(context)?;
+        self.record_selection(&active, context)?;
+        self.prepare_context(&active, context);
         Ok(active)
     }
 
-    /// Gives the handler of the active face what it may want to know, and the client as it is to see it.
-    pub(super) fn prepare(&self, active: &Active<'_>, context: &mut RequestContext<RoleServer>) {
+    /// Adds the active variant to the context, and replaces its peer by one that tags
+    /// notifications.
+    pub(super) fn prepare_context(
+        &self,
+        active: &SelectedHandler<'_>,
+        context: &mut RequestContext<RoleServer>,
+    ) {
         if let Some(variant) = active.variant {
             context.extensions.insert(ActiveVariant(variant.clone()));
-            // A modern request's own stream carries no notification of a change.
+            // The response stream of a modern request carries no change notifications.
             if era(context) == Era::Legacy {
-                context.peer = self.sessions.peer(&context.peer, active);
+                context.peer = self.sessions.peer_for(&context.peer, active);
             }
         }
     }
 
-    /// Keeps the client's features with a request whose handler may have extractors.
-    pub(super) fn keep_features(&self, context: &mut RequestContext<RoleServer>) {
-        if self.shared.negotiates {
-            remember(context);
+    /// Stores the client's features with a request whose handler may use extractors.
+    pub(super) fn store_features(&self, context: &mut RequestContext<RoleServer>) {
+        if self.state.negotiates_content {
+            store_features(context);
         }
     }
 
-    /// Counts and records the choice of a variant, where somebody wants that.
+    /// Counts and audits the selection, if the server has a limit or an audit.
     ///
-    /// A legacy session stands for itself, other requests for their principal.
-    pub(super) fn settle(
+    /// A legacy session has its own counter, other requests share that of their principal.
+    pub(super) fn record_selection(
         &self,
-        active: &Active<'_>,
+        active: &SelectedHandler<'_>,
         context: &RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let (Some(offers), Some(variant)) = (self.offers(), active.variant) else {
+        let (Some(offers), Some(variant)) = (self.variants(), active.variant) else {
             return Ok(());
         };
-        if !offers.is_watched() {
+        if !offers.tracks_selections() {
             return Ok(());
         }
         let (hints, now) = (declared_by::<VariantHints>(context).value, Instant::now());
         let step = match era(context) {
-            Era::Legacy => self.sessions.asker(&context.peer, |asker| {
-                asker.go(variant, &hints, offers.limit, now)
+            Era::Legacy => self.sessions.with_switch_counter(&context.peer, |asker| {
+                asker.record(variant, &hints, offers.switch_limit, now)
             }),
             Era::Modern => {
                 let principal = offers.principal(context);
-                // Nobody in particular may be many, and one must not use up what another may do.
-                let limit = offers.limit.filter(|_| !principal.is_empty());
-                let go = |asker: &mut Asker| asker.go(variant, &hints, limit, now);
-                Some(offers.askers.with(&principal, go))
+                // Clients without a principal share the counter, so one could use up the switches
+                // of another.
+                let limit = offers.switch_limit.filter(|_| !principal.is_empty());
+                let go = |asker: &mut SwitchCounter| asker.record(variant, &hints, limit, now);
+                Some(offers.principal_switches.with_principal(&principal, go))
             }
         };
-        step.map_or(Ok(()), |step| offers.settle(active, context, step))
+        step.map_or(Ok(()), |step| {
+            offers.record_selection(active, context, step)
+        })
     }
 
-    pub(super) fn select(
+    pub(super) fn select_variant(
         &self,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Active<'_>, ErrorData> {
-        let mut active = match &self.shared.faces {
-            Faces::Many(offers) => offers.select(context)?,
-            Faces::One(_) if context.meta.contains_key(SERVER_VARIANT_META) => {
+    ) -> Result<SelectedHandler<'_>, ErrorData> {
+        let mut active = match &self.state.handlers {
+            Handlers::Variants(offers) => offers.select(context)?,
+            Handlers::Single(_) if context.meta.contains_key(SERVER_VARIANT_META) => {
                 return Err(to_error_data(&Error::VariantsNotSupported));
             }
-            Faces::One(face) => Active::alone(face),
+            Handlers::Single(face) => SelectedHandler::without_variants(face),
         };
-        active.permits = self.shared.permits.as_ref();
+        active.permission = self.state.permission.as_ref();
         Ok(active)
     }
 
-    /// A modern client declares what is required with each request.
+    /// Modern clients declare extensions with each request.
     pub(super) fn check_required(
         &self,
         context: &RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        if self.shared.required.is_empty() || era(context) == Era::Legacy {
+        if self.state.required_extensions.is_empty() || era(context) == Era::Legacy {
             return Ok(());
         }
-        self.check_each(Era::Modern, |id| match id.as_str() {
+        self.check_extensions(Era::Modern, |id| match id.as_str() {
             CONTENT_NEGOTIATION => declared_by::<feature::Features>(context).carrier.is_some(),
             SERVER_VARIANTS => declared_by::<VariantHints>(context).carrier.is_some(),
             id => context
                 .client_capabilities()
-                .is_some_and(|known| has(&known, id)),
+                .is_some_and(|known| has_extension(&known, id)),
         })
     }
 
-    /// A legacy client declares it in `initialize`.
-    pub(super) fn check_handshake(
+    /// Legacy clients declare extensions in `initialize`.
+    pub(super) fn check_initialize(
         &self,
         capabilities: &ClientCapabilities,
     ) -> Result<(), ErrorData> {
-        self.check_each(Era::Legacy, |id| match id.as_str() {
+        self.check_extensions(Era::Legacy, |id| match id.as_str() {
             CONTENT_NEGOTIATION => declares::<feature::Features>(capabilities),
             SERVER_VARIANTS => declares::<VariantHints>(capabilities),
-            id => has(capabilities, id),
+            id => has_extension(capabilities, id),
         })
     }
 
-    fn check_each(
+    fn check_extensions(
         &self,
         era: Era,
         is_declared: impl Fn(&ExtensionId) -> bool,
     ) -> Result<(), ErrorData> {
-        match self.shared.required.iter().find(|id| !is_declared(id)) {
+        match self
+            .state
+            .required_extensions
+            .iter()
+            .find(|id| !is_declared(id))
+        {
             None => Ok(()),
             Some(id) => Err(to_error_data(&Error::RequiredExtension {
                 id: id.clone(),
@@ -262,72 +276,76 @@ impl Vary {
         }
     }
 
-    /// The capabilities of all handlers together; `own` are those that the first gave.
+    /// The union of the capabilities of all handlers; `own` are those of the first.
     ///
-    /// rmcp asks with every modern request on HTTP, so that they are put together only when one changes.
-    pub(super) fn capabilities(&self, own: ServerCapabilities) -> ServerCapabilities {
-        let others = self.handlers().into_iter().skip(1);
+    /// rmcp calls this for every modern HTTP request, so the union is cached until one of them
+    /// changes.
+    pub(super) fn merged_capabilities(&self, own: ServerCapabilities) -> ServerCapabilities {
+        let others = self.distinct_handlers().into_iter().skip(1);
         let parts: Vec<_> = std::iter::once(own)
-            .chain(others.map(|handler| handler.info().capabilities))
+            .chain(others.map(|handler| handler.server_info().capabilities))
             .collect();
         let mut known = self
-            .shared
-            .capabilities
+            .state
+            .capabilities_cache
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         match &*known {
             Some((of, all)) if *of == parts => all.clone(),
             _ => {
-                let all = self.together(&parts);
+                let all = self.merge_capabilities(&parts);
                 *known = Some((parts, all.clone()));
                 all
             }
         }
     }
 
-    fn together(&self, parts: &[ServerCapabilities]) -> ServerCapabilities {
+    fn merge_capabilities(&self, parts: &[ServerCapabilities]) -> ServerCapabilities {
         let parts = parts.iter().cloned();
-        let mut all = parts.reduce(union).unwrap_or_default();
-        if self.shared.negotiates {
+        let mut all = parts.reduce(merge_pair).unwrap_or_default();
+        if self.state.negotiates_content {
             let extensions = all.extensions.get_or_insert_default();
             extensions
                 .entry(CONTENT_NEGOTIATION.to_owned())
                 .or_default();
         }
-        for (id, settings) in &self.shared.extensions {
+        for (id, settings) in &self.state.extensions {
             let extensions = all.extensions.get_or_insert_default();
             extensions.insert(id.as_str().to_owned(), settings.clone());
         }
         all
     }
 
-    /// What this client is told of the extensions.
-    pub(super) fn advertise(
+    /// Adds the extensions to the capabilities that this client receives.
+    pub(super) fn advertise_extensions(
         &self,
         capabilities: &mut ServerCapabilities,
         context: &RequestContext<RoleServer>,
     ) {
-        if self.shared.negotiates {
+        if self.state.negotiates_content {
             let carrier = declared_by::<feature::Features>(context).carrier;
-            mirror(capabilities, CONTENT_NEGOTIATION, &Map::new(), carrier);
+            mirror_experimental(capabilities, CONTENT_NEGOTIATION, &Map::new(), carrier);
         }
-        if let Some(settings) = self.offers().and_then(|offers| offers.advertise(context)) {
+        if let Some(settings) = self
+            .variants()
+            .and_then(|offers| offers.settings_for(context))
+        {
             let carrier = declared_by::<VariantHints>(context).carrier;
-            mirror(capabilities, SERVER_VARIANTS, &settings, carrier);
+            mirror_experimental(capabilities, SERVER_VARIANTS, &settings, carrier);
             let extensions = capabilities.extensions.get_or_insert_default();
             extensions.insert(SERVER_VARIANTS.to_owned(), settings);
         }
     }
 
-    /// What every handler supports.
-    pub(super) fn versions(&self) -> Cow<'static, [rmcp::model::ProtocolVersion]> {
-        let mut handlers = self.handlers().into_iter();
+    /// The protocol versions that every handler supports.
+    pub(super) fn protocol_versions(&self) -> Cow<'static, [rmcp::model::ProtocolVersion]> {
+        let mut handlers = self.distinct_handlers().into_iter();
         let Some(first) = handlers.next() else {
             return Cow::Borrowed(&[]);
         };
-        let mut versions = first.versions();
+        let mut versions = first.protocol_versions();
         for handler in handlers {
-            let others = handler.versions();
+            let others = handler.protocol_versions();
             if versions != others {
                 versions.to_mut().retain(|version| others.contains(version));
             }
@@ -336,20 +354,19 @@ impl Vary {
     }
 }
 
-/// Another connection's.
-impl Clone for Vary {
+/// A clone serves another connection, so it starts without sessions.
+impl Clone for VaryServer {
     fn clone(&self) -> Self {
         Self {
-            shared: self.shared.clone(),
+            state: self.state.clone(),
             sessions: Sessions::default(),
         }
     }
 }
 
-/// The variant under which a handler was asked: take it beside `Parameters`, or from a context's
-/// `extensions`.
+/// The variant of a request: take it beside `Parameters`, or from a context's `extensions`.
 ///
-/// A server without variants has none; then the extractor fails with an internal error.
+/// Without variants the extractor fails with an internal error.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ActiveVariant(pub(super) VariantId);
 
@@ -374,13 +391,13 @@ fn declares<D: Declaration>(capabilities: &ClientCapabilities) -> bool {
     declared_in::<D>(capabilities).carrier.is_some()
 }
 
-fn has(capabilities: &ClientCapabilities, id: &str) -> bool {
+fn has_extension(capabilities: &ClientCapabilities, id: &str) -> bool {
     let extensions = capabilities.extensions.as_ref();
     extensions.is_some_and(|extensions| extensions.contains_key(id))
 }
 
-/// Declares the extension `id` also where the client did.
-fn mirror(
+/// Repeats the extension `id` under `experimental`, where the client declared it.
+fn mirror_experimental(
     capabilities: &mut ServerCapabilities,
     id: &str,
     settings: &Map<String, Value>,
@@ -401,20 +418,20 @@ fn mirror(
     }
 }
 
-/// What either of two servers can do.
-fn union(one: ServerCapabilities, other: ServerCapabilities) -> ServerCapabilities {
+/// The union of the capabilities of two handlers.
+fn merge_pair(one: ServerCapabilities, other: ServerCapabilities) -> ServerCapabilities {
     let (Ok(mut all), Ok(more)) = (serde_json::to_value(&one), serde_json::to_value(other)) else {
         return one;
     };
-    merge(&mut all, more);
+    merge_values(&mut all, more);
     serde_json::from_value(all).unwrap_or(one)
 }
 
-fn merge(all: &mut Value, more: Value) {
+fn merge_values(all: &mut Value, more: Value) {
     match (all, more) {
         (Value::Object(all), Value::Object(more)) => {
             for (key, value) in more {
-                merge(all.entry(key).or_insert(Value::Null), value);
+                merge_values(all.entry(key).or_insert(Value::Null), value);
             }
         }
         (Value::Bool(all), Value::Bool(more)) => *all |= more,

@@ -1,4 +1,4 @@
-//! A view: what one variant shows of a handler, and under which names.
+//! Views: the items of a handler that a variant shows, and their names.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,15 +7,15 @@ use std::sync::Arc;
 use rmcp::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool, ToolAnnotations};
 use serde_json::Value;
 
-type Shows<T> = Arc<dyn Fn(&T) -> bool + Send + Sync>;
+type Filter<T> = Arc<dyn Fn(&T) -> bool + Send + Sync>;
 
-/// What one variant shows of a handler.
+/// The items of a handler that a variant shows, and how it describes them.
 ///
 /// # Properties
 ///
-/// A view without any setting shows everything as it is. What it does not show cannot be called,
-/// read or fetched either, and answers as if it did not exist. A view is no permission: a handler
-/// that must refuse something to someone does so itself.
+/// An empty view shows everything unchanged. Hidden items cannot be called, read or subscribed to
+/// either; requests for them get the same error as for items that do not exist. A view is not an
+/// access control: a handler must check permissions itself.
 ///
 /// # Examples
 ///
@@ -41,30 +41,31 @@ type Shows<T> = Arc<dyn Fn(&T) -> bool + Send + Sync>;
 /// ```
 #[derive(Clone, Default)]
 pub struct View {
-    tools: Option<Shows<Tool>>,
-    prompts: Option<Shows<Prompt>>,
-    resources: Option<Shows<str>>,
+    tools: Option<Filter<Tool>>,
+    prompts: Option<Filter<Prompt>>,
+    resources: Option<Filter<str>>,
     by_tool: BTreeMap<String, ToolView>,
     by_prompt: BTreeMap<String, PromptView>,
     by_resource: BTreeMap<String, ResourceView>,
-    twice: Vec<String>,
+    duplicates: Vec<String>,
 }
 
 impl View {
-    /// Everything as it is.
+    /// Shows everything unchanged.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Shows only the tools that the handler calls `names`.
+    /// Shows only the tools with these names. Use the handler's names.
     #[must_use]
     pub fn with_tools<N: Into<String>>(self, names: impl IntoIterator<Item = N>) -> Self {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         self.with_tools_where(move |tool| names.iter().any(|name| *name == tool.name))
     }
 
-    /// Shows only the tools that `shows` holds of, as the handler lists them.
+    /// Shows only the tools for which `filter` returns `true`. It gets each tool as the handler
+    /// lists it.
     #[must_use]
     pub fn with_tools_where(
         mut self,
@@ -74,7 +75,7 @@ impl View {
         self
     }
 
-    /// Shows only the prompts that the handler calls `names`.
+    /// Shows only the prompts with these names. Use the handler's names.
     #[must_use]
     pub fn with_prompts<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
@@ -84,7 +85,8 @@ impl View {
         self
     }
 
-    /// Shows only the resources whose URI, and the templates whose text, `shows` holds of.
+    /// Shows only the resources for whose URI, and the templates for whose text, `filter` returns
+    /// `true`.
     #[must_use]
     pub fn with_resources_where(
         mut self,
@@ -94,53 +96,53 @@ impl View {
         self
     }
 
-    /// Shows the tool that the handler calls `name` in another way.
+    /// Changes how the handler's tool `name` is shown.
     #[must_use]
     pub fn with_tool(mut self, name: impl Into<String>, tool: ToolView) -> Self {
         let name = name.into();
         if self.by_tool.insert(name.clone(), tool).is_some() {
-            self.twice.push(name);
+            self.duplicates.push(name);
         }
         self
     }
 
-    /// Shows the prompt that the handler calls `name` in another way.
+    /// Changes how the handler's prompt `name` is shown.
     #[must_use]
     pub fn with_prompt(mut self, name: impl Into<String>, prompt: PromptView) -> Self {
         let name = name.into();
         if self.by_prompt.insert(name.clone(), prompt).is_some() {
-            self.twice.push(name);
+            self.duplicates.push(name);
         }
         self
     }
 
-    /// Describes the resource with this URI, or the template with this text, in another way.
+    /// Changes the description of the resource with this URI, or of the template with this text.
     #[must_use]
     pub fn with_resource(mut self, uri: impl Into<String>, resource: ResourceView) -> Self {
         let uri = uri.into();
         if self.by_resource.insert(uri.clone(), resource).is_some() {
-            self.twice.push(uri);
+            self.duplicates.push(uri);
         }
         self
     }
 
-    /// What cannot be meant, as sentences.
-    pub(super) fn mistakes(&self) -> Vec<String> {
+    /// The problems of this view, as sentences.
+    pub(super) fn diagnostics(&self) -> Vec<String> {
         let mut mistakes: Vec<String> = self
-            .twice
+            .duplicates
             .iter()
             .map(|name| format!("`{name}` is described twice; keep one description"))
             .collect();
         let tools = self.by_tool.values().map(|tool| tool.name.as_deref());
-        mistakes.extend(names_mistakes("tool", tools));
+        mistakes.extend(name_diagnostics("tool", tools));
         let prompts = self.by_prompt.values().map(|prompt| prompt.name.as_deref());
-        mistakes.extend(names_mistakes("prompt", prompts));
+        mistakes.extend(name_diagnostics("prompt", prompts));
         mistakes
     }
 
-    /// The handler's name of the tool that is shown as `name`; none when it can be none.
-    pub(super) fn tool_named(&self, name: &str) -> Option<String> {
-        original(
+    /// The handler's name of the tool shown as `name`; `None` if no tool has that name.
+    pub(super) fn handler_tool_name(&self, name: &str) -> Option<String> {
+        handler_name(
             name,
             self.by_tool
                 .iter()
@@ -148,9 +150,9 @@ impl View {
         )
     }
 
-    /// The handler's name of the prompt that is shown as `name`; none when it can be none.
-    pub(super) fn prompt_named(&self, name: &str) -> Option<String> {
-        original(
+    /// The handler's name of the prompt shown as `name`; `None` if no prompt has that name.
+    pub(super) fn handler_prompt_name(&self, name: &str) -> Option<String> {
+        handler_name(
             name,
             self.by_prompt
                 .iter()
@@ -158,16 +160,16 @@ impl View {
         )
     }
 
-    /// The tool as it is shown; none when it is not.
-    pub(super) fn tool(&self, mut tool: Tool) -> Option<Tool> {
+    /// The tool as the view shows it; `None` if it is hidden.
+    pub(super) fn show_tool(&self, mut tool: Tool) -> Option<Tool> {
         if self.tools.as_ref().is_some_and(|shows| !shows(&tool)) {
             return None;
         }
         let view = self.by_tool.get(&*tool.name);
-        // A name that was given to another tool leaves no room for its first owner.
+        // A tool is hidden if another tool was given its name.
         if view.is_none_or(|view| view.name.is_none())
             && self
-                .tool_named(&tool.name)
+                .handler_tool_name(&tool.name)
                 .is_none_or(|own| own != *tool.name)
         {
             return None;
@@ -178,15 +180,15 @@ impl View {
         Some(tool)
     }
 
-    /// The prompt as it is shown; none when it is not.
-    pub(super) fn prompt(&self, mut prompt: Prompt) -> Option<Prompt> {
+    /// The prompt as the view shows it; `None` if it is hidden.
+    pub(super) fn show_prompt(&self, mut prompt: Prompt) -> Option<Prompt> {
         if self.prompts.as_ref().is_some_and(|shows| !shows(&prompt)) {
             return None;
         }
         let view = self.by_prompt.get(&prompt.name);
         if view.is_none_or(|view| view.name.is_none())
             && self
-                .prompt_named(&prompt.name)
+                .handler_prompt_name(&prompt.name)
                 .is_none_or(|own| own != prompt.name)
         {
             return None;
@@ -197,35 +199,35 @@ impl View {
         Some(prompt)
     }
 
-    /// The resource as it is shown; none when it is not.
-    pub(super) fn resource(&self, mut resource: Resource) -> Option<Resource> {
+    /// The resource as the view shows it; `None` if it is hidden.
+    pub(super) fn show_resource(&self, mut resource: Resource) -> Option<Resource> {
         if let Some(view) = self.by_resource.get(&resource.uri) {
             view.apply(&mut resource.name, &mut resource.description);
         }
-        self.shows_resource(&resource.uri).then_some(resource)
+        self.is_uri_visible(&resource.uri).then_some(resource)
     }
 
-    /// The template as it is shown; none when it is not.
-    pub(super) fn template(&self, mut template: ResourceTemplate) -> Option<ResourceTemplate> {
+    /// The template as the view shows it; `None` if it is hidden.
+    pub(super) fn show_template(&self, mut template: ResourceTemplate) -> Option<ResourceTemplate> {
         if let Some(view) = self.by_resource.get(&template.uri_template) {
             view.apply(&mut template.name, &mut template.description);
         }
-        self.shows_resource(&template.uri_template)
+        self.is_uri_visible(&template.uri_template)
             .then_some(template)
     }
 
-    /// Whether a resource, or a template, is shown.
-    pub(super) fn shows_resource(&self, uri: &str) -> bool {
+    /// Whether the view shows this resource URI or template.
+    pub(super) fn is_uri_visible(&self, uri: &str) -> bool {
         self.resources.as_ref().is_none_or(|shows| shows(uri))
     }
 
-    /// What a call to the handler's tool `name` always says.
+    /// The fixed arguments of the handler's tool `name`.
     pub(super) fn fixed_arguments(&self, name: &str) -> Option<&JsonObject> {
         let fixed = &self.by_tool.get(name)?.arguments;
         (!fixed.is_empty()).then_some(fixed)
     }
 
-    /// What a request for the handler's prompt `name` always says.
+    /// The fixed arguments of the handler's prompt `name`.
     pub(super) fn fixed_prompt_arguments(&self, name: &str) -> Option<&JsonObject> {
         let fixed = &self.by_prompt.get(name)?.arguments;
         (!fixed.is_empty()).then_some(fixed)
@@ -242,7 +244,7 @@ impl fmt::Debug for View {
     }
 }
 
-/// How a variant shows one tool; what is not set stays as the handler has it.
+/// How a variant shows one tool. Unset properties are the handler's.
 #[derive(Clone, Debug, Default)]
 pub struct ToolView {
     name: Option<String>,
@@ -254,48 +256,49 @@ pub struct ToolView {
 }
 
 impl ToolView {
-    /// The tool as the handler has it.
+    /// Shows the tool unchanged.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Its name.
+    /// Sets the name.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Its description.
+    /// Sets the description.
     #[must_use]
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// Its input schema. What it accepts, the handler must accept.
+    /// Sets the input schema. The handler must accept everything that it accepts.
     #[must_use]
     pub fn with_input_schema(mut self, schema: JsonObject) -> Self {
         self.input_schema = Some(Arc::new(schema));
         self
     }
 
-    /// Its output schema, or that it has none. The handler's results must be valid against it.
+    /// Sets or removes the output schema. The handler's results must be valid against it.
     #[must_use]
     pub fn with_output_schema(mut self, schema: Option<JsonObject>) -> Self {
         self.output_schema = Some(schema.map(Arc::new));
         self
     }
 
-    /// Its annotations. They are hints to clients and change nothing of what the tool does.
+    /// Sets the annotations. They are hints for clients; the tool works as before.
     #[must_use]
     pub fn with_annotations(mut self, annotations: ToolAnnotations) -> Self {
         self.annotations = Some(annotations);
         self
     }
 
-    /// Fixes the argument `name`: it leaves the input schema, and every call says `value`.
+    /// Fixes the argument `name`: it is removed from the input schema, and every call passes
+    /// `value`.
     #[must_use]
     pub fn with_argument(mut self, name: impl Into<String>, value: Value) -> Self {
         self.arguments.insert(name.into(), value);
@@ -319,12 +322,12 @@ impl ToolView {
             tool.annotations = Some(annotations.clone());
         }
         if !self.arguments.is_empty() {
-            without_arguments(Arc::make_mut(&mut tool.input_schema), &self.arguments);
+            remove_arguments(Arc::make_mut(&mut tool.input_schema), &self.arguments);
         }
     }
 }
 
-/// How a variant shows one prompt; what is not set stays as the handler has it.
+/// How a variant shows one prompt. Unset properties are the handler's.
 #[derive(Clone, Debug, Default)]
 pub struct PromptView {
     name: Option<String>,
@@ -333,27 +336,27 @@ pub struct PromptView {
 }
 
 impl PromptView {
-    /// The prompt as the handler has it.
+    /// Shows the prompt unchanged.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Its name.
+    /// Sets the name.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Its description.
+    /// Sets the description.
     #[must_use]
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
         self
     }
 
-    /// Fixes the argument `name`: it is not listed, and every request says `value`.
+    /// Fixes the argument `name`: it is not listed, and every request passes `value`.
     #[must_use]
     pub fn with_argument(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.arguments
@@ -374,9 +377,9 @@ impl PromptView {
     }
 }
 
-/// How a variant describes one resource or template; what is not set stays as the handler has it.
+/// How a variant describes one resource or template. Unset properties are the handler's.
 ///
-/// Its URI is how everybody refers to it, and so is not the view's to change.
+/// The URI cannot change: clients and results refer to the resource by it.
 #[derive(Clone, Debug, Default)]
 pub struct ResourceView {
     name: Option<String>,
@@ -384,20 +387,20 @@ pub struct ResourceView {
 }
 
 impl ResourceView {
-    /// The resource as the handler has it.
+    /// Shows the resource unchanged.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Its name.
+    /// Sets the name.
     #[must_use]
     pub fn with_name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Its description.
+    /// Sets the description.
     #[must_use]
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = Some(description.into());
@@ -414,7 +417,7 @@ impl ResourceView {
     }
 }
 
-fn without_arguments(schema: &mut JsonObject, fixed: &JsonObject) {
+fn remove_arguments(schema: &mut JsonObject, fixed: &JsonObject) {
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         properties.retain(|name, _| !fixed.contains_key(name));
     }
@@ -423,8 +426,9 @@ fn without_arguments(schema: &mut JsonObject, fixed: &JsonObject) {
     }
 }
 
-/// The own name of what is shown as `name`, given each own name and what it is shown as.
-fn original<'a>(
+/// Finds the handler's name of the item shown as `name`. `names` are pairs of the handler's name
+/// and the new name.
+fn handler_name<'a>(
     name: &str,
     mut views: impl Iterator<Item = (&'a String, Option<&'a str>)> + Clone,
 ) -> Option<String> {
@@ -435,12 +439,12 @@ fn original<'a>(
     (!is_renamed).then(|| name.to_owned())
 }
 
-fn names_mistakes<'a>(what: &str, names: impl Iterator<Item = Option<&'a str>>) -> Vec<String> {
+fn name_diagnostics<'a>(what: &str, names: impl Iterator<Item = Option<&'a str>>) -> Vec<String> {
     let mut seen = Vec::new();
     let mut mistakes = Vec::new();
     for name in names.flatten() {
         if name.is_empty() {
-            mistakes.push(format!("a {what} is renamed to nothing; give it a name"));
+            mistakes.push(format!("a {what} has an empty name; give it another"));
         } else if seen.contains(&name) {
             mistakes.push(format!("two {what}s are named `{name}`; rename one"));
         }

@@ -1,8 +1,9 @@
-//! The resources that a client is subscribed to in a variant, and whether they are still there.
+//! Watches the resources that a client is subscribed to in a variant, and detects when they are
+//! removed.
 //!
-//! "If a subscribed resource is no longer available in the bound variant", its subscriber hears of a
-//! changed list once, and then nothing more. The change is the handler's to tell; whatever it says
-//! of the resource afterwards waits until the list has been read again.
+//! "If a subscribed resource is no longer available in the bound variant", the subscriber receives
+//! one list change and then nothing more about it. The handler reports the change; updates of the
+//! resource are held back until the list has been read again.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,134 +13,141 @@ use rmcp::model::{ListResourceTemplatesResult, ListResourcesResult};
 use rmcp::service::{Peer, RequestContext};
 use rmcp::{ErrorData, RoleServer};
 
-use super::face::Face;
+use super::face::VariantHandler;
 use super::list::shown;
-use super::offers::Permits;
+use super::offers::PermissionFn;
 
-/// What one client is subscribed to in one variant.
-pub(super) struct Watch {
-    face: Face,
-    permits: Option<Permits>,
-    watched: Mutex<Watched>,
+/// The subscribed resources of one client in one variant.
+pub(super) struct ResourceWatch {
+    handler: VariantHandler,
+    permission: Option<PermissionFn>,
+    state: Mutex<WatchState>,
 }
 
 #[derive(Default)]
-struct Watched {
-    /// By which the lists are read: that of the latest subscription.
+struct WatchState {
+    /// The context of the latest subscription, with which the lists are read.
     context: Option<RequestContext<RoleServer>>,
-    uris: BTreeMap<String, Seen>,
+    resources: BTreeMap<String, ResourceStatus>,
     /// How often the list has changed.
     changes: u64,
 }
 
-/// A resource that was listed when it was subscribed to. What never was listed is the handler's
-/// alone to know, and is not here.
+/// The status of a resource that was listed at the time of its subscription. Only the handler knows
+/// resources that were never listed, so they are not watched.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Seen {
+enum ResourceStatus {
     Listed,
-    /// The list has changed since, and is being read. Whether there is something to say afterwards.
-    Doubtful {
+    /// The list has changed and is being read again. An update meanwhile is sent afterwards.
+    Rechecking {
         updated: bool,
     },
-    Gone,
+    Removed,
 }
 
-/// A change of the list, for which it has to be read again.
+/// A list change that requires reading the list again.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Change(u64);
+pub(super) struct ListChange(u64);
 
-impl Watch {
-    pub(super) fn new(face: Face, permits: Option<Permits>) -> Self {
+impl ResourceWatch {
+    pub(super) fn new(handler: VariantHandler, permission: Option<PermissionFn>) -> Self {
         Self {
-            face,
-            permits,
-            watched: Mutex::default(),
+            handler,
+            permission,
+            state: Mutex::default(),
         }
     }
 
-    /// Whether the variant shows the resource at all.
-    pub(super) fn shows(&self, uri: &str) -> bool {
-        let view = self.face.view.as_ref();
-        view.is_none_or(|view| view.shows_resource(uri))
+    /// Whether the view shows the resource.
+    pub(super) fn is_visible(&self, uri: &str) -> bool {
+        let view = self.handler.view.as_ref();
+        view.is_none_or(|view| view.is_uri_visible(uri))
     }
 
-    /// Watches those of `uris` that are listed now. `client` is asked nothing.
+    /// Watches those of `uris` that are listed now. Nothing is sent to `client`.
     pub(super) async fn add(
         &self,
         uris: &[String],
         client: &Peer<RoleServer>,
         context: &RequestContext<RoleServer>,
     ) {
-        // Of the request, but for its end.
+        // The same request, without its cancellation token.
         let mut own = RequestContext::new(context.id.clone(), client.clone());
         own.meta = context.meta.clone();
         own.extensions = context.extensions.clone();
-        let there = self.there(&own).await.ok();
+        let there = self.list_resources(&own).await.ok();
         let mut watched = self.lock();
         for uri in uris {
-            match there.as_ref().is_some_and(|there| there.has(uri)) {
-                true => watched.uris.insert(uri.clone(), Seen::Listed),
-                false => watched.uris.remove(uri),
+            match there.as_ref().is_some_and(|there| there.contains(uri)) {
+                true => watched
+                    .resources
+                    .insert(uri.clone(), ResourceStatus::Listed),
+                false => watched.resources.remove(uri),
             };
         }
         watched.context = Some(own);
     }
 
     pub(super) fn remove(&self, uri: &str) {
-        self.lock().uris.remove(uri);
+        self.lock().resources.remove(uri);
     }
 
-    pub(super) fn is_gone(&self, uri: &str) -> bool {
-        self.lock().uris.get(uri) == Some(&Seen::Gone)
+    pub(super) fn is_removed(&self, uri: &str) -> bool {
+        self.lock().resources.get(uri) == Some(&ResourceStatus::Removed)
     }
 
-    /// Whether an update of `uri` is to be told now; otherwise later, or never.
-    pub(super) fn lets_pass(&self, uri: &str) -> bool {
-        match self.lock().uris.get_mut(uri) {
-            None | Some(Seen::Listed) => true,
-            Some(Seen::Gone) => false,
-            Some(Seen::Doubtful { updated }) => {
+    /// Whether an update of `uri` may be sent now. During a recheck it is stored and sent
+    /// afterwards.
+    pub(super) fn allow_update(&self, uri: &str) -> bool {
+        match self.lock().resources.get_mut(uri) {
+            None | Some(ResourceStatus::Listed) => true,
+            Some(ResourceStatus::Removed) => false,
+            Some(ResourceStatus::Rechecking { updated }) => {
                 *updated = true;
                 false
             }
         }
     }
 
-    /// Notes that the list has changed; none when that concerns nobody here.
-    pub(super) fn change(&self) -> Option<Change> {
+    /// Records that the list has changed; `None` if no watched resource is affected.
+    pub(super) fn begin_recheck(&self) -> Option<ListChange> {
         let mut watched = self.lock();
         let mut concerns = false;
-        for seen in watched.uris.values_mut() {
-            if *seen == Seen::Listed {
-                *seen = Seen::Doubtful { updated: false };
+        for seen in watched.resources.values_mut() {
+            if *seen == ResourceStatus::Listed {
+                *seen = ResourceStatus::Rechecking { updated: false };
             }
-            concerns |= matches!(seen, Seen::Doubtful { .. });
+            concerns |= matches!(seen, ResourceStatus::Rechecking { .. });
         }
         watched.changes += 1;
-        concerns.then_some(Change(watched.changes))
+        concerns.then_some(ListChange(watched.changes))
     }
 
-    /// Reads the list after `change`. Returns the resources that are still there and were updated
-    /// meanwhile.
-    pub(super) async fn check(&self, change: Change) -> Vec<String> {
+    /// Reads the list after `change`. Returns the resources that still exist and were updated
+    /// during the recheck.
+    pub(super) async fn finish_recheck(&self, change: ListChange) -> Vec<String> {
         let context = self.lock().context.clone();
         let there = match context {
-            Some(context) => self.there(&context).await.ok(),
+            Some(context) => self.list_resources(&context).await.ok(),
             None => None,
         };
         let mut watched = self.lock();
-        // It has changed again, and is read again.
+        // The list has changed again; the later recheck decides.
         if watched.changes != change.0 {
             return Vec::new();
         }
         let mut updates = Vec::new();
-        for (uri, seen) in &mut watched.uris {
-            let Seen::Doubtful { updated } = *seen else {
+        for (uri, seen) in &mut watched.resources {
+            let ResourceStatus::Rechecking { updated } = *seen else {
                 continue;
             };
-            // What cannot be listed is not therefore gone.
-            let is_there = there.as_ref().is_none_or(|there| there.has(uri));
-            *seen = if is_there { Seen::Listed } else { Seen::Gone };
+            // If the list cannot be read, assume that the resource still exists.
+            let is_there = there.as_ref().is_none_or(|there| there.contains(uri));
+            *seen = if is_there {
+                ResourceStatus::Listed
+            } else {
+                ResourceStatus::Removed
+            };
             if is_there && updated {
                 updates.push(uri.clone());
             }
@@ -147,52 +155,56 @@ impl Watch {
         updates
     }
 
-    async fn there(&self, context: &RequestContext<RoleServer>) -> Result<There, ErrorData> {
-        let permits = self.permits.as_ref();
-        let resources = shown::<ListResourcesResult>(&self.face, permits, context).await?;
-        // Many servers have no templates, and some of these say so with an error.
-        let templates = shown::<ListResourceTemplatesResult>(&self.face, permits, context).await;
+    async fn list_resources(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<ListedResources, ErrorData> {
+        let permits = self.permission.as_ref();
+        let resources = shown::<ListResourcesResult>(&self.handler, permits, context).await?;
+        // Many servers have no templates, and some of them return an error for the list.
+        let templates = shown::<ListResourceTemplatesResult>(&self.handler, permits, context).await;
         let templates = templates.unwrap_or_default();
-        Ok(There {
+        Ok(ListedResources {
             uris: resources.into_iter().map(|one| one.uri).collect(),
             templates: templates.into_iter().map(|one| one.uri_template).collect(),
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Watched> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, WatchState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl fmt::Debug for Watch {
+impl fmt::Debug for ResourceWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Watch").field(&self.lock().uris).finish()
+        f.debug_tuple("Watch")
+            .field(&self.lock().resources)
+            .finish()
     }
 }
 
-/// Shared by a session, which adds and removes, and the peer that tells.
-pub(super) type Watching = Arc<Watch>;
+pub(super) type Watching = Arc<ResourceWatch>;
 
-/// What is listed.
-struct There {
+/// The URIs and templates that are listed.
+struct ListedResources {
     uris: Vec<String>,
     templates: Vec<String>,
 }
 
-impl There {
-    fn has(&self, uri: &str) -> bool {
+impl ListedResources {
+    fn contains(&self, uri: &str) -> bool {
         self.uris.iter().any(|known| known == uri)
             || self
                 .templates
                 .iter()
-                .any(|template| may_match(template, uri))
+                .any(|template| template_may_match(template, uri))
     }
 }
 
-/// Whether `template` may stand for `uri`: each expression in braces for any text, even none.
+/// Whether `template` can expand to `uri`; each expression in braces matches any text, even none.
 ///
-/// More than RFC 6570 would expand to: of what is in doubt, the subscriber hears rather than not.
-fn may_match(template: &str, uri: &str) -> bool {
+/// This matches more than RFC 6570 would expand to: in doubt, the client receives the update.
+fn template_may_match(template: &str, uri: &str) -> bool {
     let mut literals = template.split('{').enumerate().map(|(at, part)| match at {
         0 => part,
         _ => part.split_once('}').map_or(part, |(_, literal)| literal),
@@ -224,14 +236,14 @@ mod tests {
     #[track_caller]
     fn matches(template: &str, uris: &[&str], others: &[&str]) {
         for uri in uris {
-            assert!(may_match(template, uri), "{uri}");
+            assert!(template_may_match(template, uri), "{uri}");
         }
         for uri in others {
-            assert!(!may_match(template, uri), "{uri}");
+            assert!(!template_may_match(template, uri), "{uri}");
         }
     }
 
-    /// SV-14: a listed template stands for every URI that it could be expanded to.
+    /// SV-14: a listed template matches every URI that it can expand to.
     #[test]
     fn a_template_stands_for_its_uris() {
         matches("a:b", &["a:b"], &["a:", "a:bc", "", "b"]);
@@ -243,7 +255,7 @@ mod tests {
             &["a:x/d", "a:x/y"],
         );
         matches("{+a}", &["", "x:y"], &[]);
-        // No template, but nothing to stumble over either.
+        // Invalid templates must not panic.
         matches("a:{b", &["a:b", "a:xb"], &["b"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Our errors as rmcp carries them.
+//! Errors of the extensions as rmcp errors.
 
 use mcp_vary::error::{Error, is_about_an_identifier};
 use mcp_vary::variant::VariantId;
@@ -11,12 +11,12 @@ pub(super) fn to_error_data(error: &Error) -> ErrorData {
     ErrorData::new(ErrorCode(rpc.code), rpc.message, rpc.data)
 }
 
-/// A handler answered one method with the result of another.
-pub(super) fn unexpected() -> ErrorData {
-    ErrorData::internal_error("the server answered with a result of another method", None)
+/// The handler returned the result of another method.
+pub(super) fn mismatched_result() -> ErrorData {
+    ErrorData::internal_error("the handler returned the result of another method", None)
 }
 
-/// The error of a handler, with the active variant added where that helps to understand it.
+/// Adds the active variant to a handler's error about an identifier.
 pub(super) fn with_active_variant(mut error: ErrorData, active: Option<&VariantId>) -> ErrorData {
     let Some(active) = active else {
         return error;

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use mcp_vary_rmcp::client::{Client, Model, Rule, Rules, SwitchLimit, TaskContext};
+use mcp_vary_rmcp::client::{ChoiceRule, ChoiceRules, Client, Model, SwitchLimit, TaskContext};
 use serde_json::json;
 
 use crate::scripted::{Connected, Scripted, WAYS, id};
@@ -62,7 +62,7 @@ async fn rules_choose_and_say_why() {
     chooses(
         client,
         context.clone().with_phase("debugging"),
-        "`debug`: made for the phase debugging",
+        "`debug`: matches the phase debugging",
     );
     chooses(
         client,
@@ -80,12 +80,12 @@ async fn rules_choose_and_say_why() {
     );
     chooses(
         client,
-        tight.clone().with_wish(id("standard")),
-        "`standard`: the user's wish",
+        tight.clone().with_requested_variant(id("standard")),
+        "`standard`: requested by the user",
     );
     chooses(
         client,
-        tight.with_wish(id("missing")),
+        tight.with_requested_variant(id("missing")),
         "`compact`: 9999 tokens are left, fewer than 10000",
     );
     let wide = context.with_remaining_tokens(10_000);
@@ -109,19 +109,19 @@ async fn rules_are_the_applications() {
     );
     chooses(
         &connected.client,
-        TaskContext::new().with_wish(id("old")),
-        "`old`: the user's wish",
+        TaskContext::new().with_requested_variant(id("old")),
+        "`old`: requested by the user",
     );
     let daring = connected
         .client
-        .with_rules(Rules::new([Rule::Phase]).with_experimental());
+        .with_rules(ChoiceRules::new([ChoiceRule::Phase]).with_experimental());
     chooses(
         &daring,
         debugging.clone(),
-        "`lab`: made for the phase debugging",
+        "`lab`: matches the phase debugging",
     );
-    let wish = debugging.with_wish(id("old"));
-    chooses(&daring, wish, "`lab`: made for the phase debugging");
+    let wish = debugging.with_requested_variant(id("old"));
+    chooses(&daring, wish, "`lab`: matches the phase debugging");
 }
 
 #[track_caller]
@@ -136,7 +136,7 @@ async fn a_model_is_asked_and_not_believed() {
     let context = TaskContext::new()
         .with_phase("debugging")
         .with_description("find the leak");
-    let by_rules = "`debug`: made for the phase debugging; the model was asked first: ";
+    let by_rules = "`debug`: matches the phase debugging; the model gave no usable choice: ";
     let cases = [
         (
             Ok(r#"{"selected": "compact", "reasoning": "short"}"#),
@@ -172,8 +172,7 @@ async fn a_model_has_only_so_much_time() {
         .clone()
         .with_model_timeout(Duration::from_secs(1));
     let view = client.choose_with(&Thinker, &TaskContext::new()).await;
-    let expected =
-        "`standard`: the server's default; the model was asked first: it did not answer in time";
+    let expected = "`standard`: the server's default; the model gave no usable choice: it did not answer in time";
     assert_eq!(view.choice().to_string(), expected);
 }
 
@@ -188,12 +187,12 @@ async fn a_model_is_asked_only_when_it_must_be() {
         (context.clone(), 1),
         (context.clone().with_remaining_tokens(49_000), 1),
         (context.clone().with_remaining_tokens(20_000), 2),
-        (context.clone().with_wish(id("debug")), 2),
+        (context.clone().with_requested_variant(id("debug")), 2),
         (context.with_phase("planning"), 3),
     ] {
         let view = connected.client.choose_with(&scribe, &context).await;
         assert_eq!(asked(), times, "{context:?}");
-        let wished = if context.wish.is_some() {
+        let wished = if context.requested_variant.is_some() {
             "debug"
         } else {
             "compact"
@@ -218,7 +217,7 @@ async fn a_remembered_choice_is_held_to_the_rules() {
     let careful = Connected::new(WAYS[0], server).await.client;
     let daring = careful
         .clone()
-        .with_rules(Rules::default().with_experimental());
+        .with_rules(ChoiceRules::default().with_experimental());
     let scribe = Scribe::new(Ok(r#"{"selected": "lab", "reasoning": "new"}"#));
     let context = TaskContext::new();
     let view = daring.choose_with(&scribe, &context).await;
@@ -242,24 +241,24 @@ async fn switching_has_a_limit() {
     chooses(
         &client,
         debugging.clone(),
-        "`debug`: made for the phase debugging",
+        "`debug`: matches the phase debugging",
     );
     chooses(&client, default.clone(), "`standard`: the server's default");
-    let kept = "`standard`: kept, because of 2 switches within 60 s; wanted `debug`";
+    let kept = "`standard`: unchanged after 2 switches within 60 s; `debug` was preferred";
     chooses(&client, debugging.clone(), kept);
     chooses(&client, default.clone(), "`standard`: the server's default");
     chooses(
         &client,
-        default.with_wish(id("compact")),
-        "`compact`: the user's wish",
+        default.with_requested_variant(id("compact")),
+        "`compact`: requested by the user",
     );
     assert_eq!(
-        *client.view(&id("standard")).unwrap().variant().unwrap(),
+        *client.variant(&id("standard")).unwrap().variant().unwrap(),
         "standard"
     );
     chooses(&client, debugging.clone(), kept);
     tokio::time::advance(Duration::from_secs(60)).await;
-    chooses(&client, debugging, "`debug`: made for the phase debugging");
+    chooses(&client, debugging, "`debug`: matches the phase debugging");
 }
 
 /// SV-19: every choice is on record with its reason, and whether it was a switch.
@@ -269,8 +268,8 @@ async fn choices_are_on_record() {
     let client = &connected.client;
     let _ = client.choose(&TaskContext::new());
     let _ = client.choose(&TaskContext::new().with_phase("debugging"));
-    let _ = client.view(&id("debug")).unwrap();
-    let _ = client.clone().view(&id("compact")).unwrap();
+    let _ = client.variant(&id("debug")).unwrap();
+    let _ = client.clone().variant(&id("compact")).unwrap();
     let records: Vec<_> = client
         .choices()
         .iter()
@@ -280,7 +279,7 @@ async fn choices_are_on_record() {
         records,
         [
             "`standard`: the server's default false",
-            "`debug`: made for the phase debugging true",
+            "`debug`: matches the phase debugging true",
             "`debug`: named by the application false",
             "`compact`: named by the application true",
         ]
@@ -288,7 +287,10 @@ async fn choices_are_on_record() {
     for _ in 0..1_000 {
         let _ = client.choose(&TaskContext::new());
     }
-    assert_eq!(client.choices().len(), mcp_vary_rmcp::client::RECORDS);
+    assert_eq!(
+        client.choices().len(),
+        mcp_vary_rmcp::client::MAX_CHOICE_RECORDS
+    );
 }
 
 /// SV-19: offers that were asked for anew are chosen from anew.

@@ -3,7 +3,7 @@
 use mcp_vary::extension::{CONTENT_NEGOTIATION, SERVER_VARIANTS, declared};
 use mcp_vary::feature::Features;
 use mcp_vary::hints::VariantHints;
-use mcp_vary_rmcp::client::Declaring;
+use mcp_vary_rmcp::client::DeclaringClient;
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation};
 use rmcp::service::Service as _;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ fn features(tags: &str) -> Features {
 fn says(capabilities: Value, tags: Option<&str>) -> Value {
     let capabilities: ClientCapabilities = serde_json::from_value(capabilities).unwrap();
     let handler = ClientConfig::new(capabilities, Implementation::new("a", "1"));
-    let mut declaring = Declaring::new(handler);
+    let mut declaring = DeclaringClient::new(handler);
     if let Some(tags) = tags {
         declaring = declaring.with_features(features(tags));
     }
@@ -89,7 +89,7 @@ async fn a_server_reads_what_was_declared() {
                 .with_hints(hints.clone())
         })
         .await;
-        connected.client.default_view().tools().await.unwrap();
+        connected.client.default_variant().tools().await.unwrap();
         let capabilities = serde_json::to_value(connected.server.declared()).unwrap();
         assert_eq!(
             declared::<VariantHints>(&capabilities).value,

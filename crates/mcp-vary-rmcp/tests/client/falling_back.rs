@@ -1,6 +1,6 @@
 //! What happens when the server refuses a variant that it offered.
 
-use mcp_vary_rmcp::client::{Error, View};
+use mcp_vary_rmcp::client::{Error, VariantClient};
 use rmcp::ErrorData;
 use rmcp::model::{CallToolRequestParams, GetPromptRequestParams};
 use serde_json::json;
@@ -9,9 +9,9 @@ use crate::scripted::{Connected, Scripted, WAYS, Way, id};
 use crate::selecting::completion;
 
 /// A view in a variant that the server has forgotten since.
-async fn gone(way: Way) -> (Connected, View) {
+async fn gone(way: Way) -> (Connected, VariantClient) {
     let connected = Connected::new(way, Scripted::with_variants()).await;
-    let view = connected.client.view(&id("compact")).unwrap();
+    let view = connected.client.variant(&id("compact")).unwrap();
     connected.server.retire("compact");
     (connected, view)
 }
@@ -20,12 +20,12 @@ async fn gone(way: Way) -> (Connected, View) {
 fn refused<T: std::fmt::Debug>(result: Result<T, Error>) {
     let error = result.unwrap_err();
     assert!(
-        matches!(&error, Error::Refused { variant, .. } if *variant == "compact"),
+        matches!(&error, Error::VariantRejected { variant, .. } if *variant == "compact"),
         "{error:?}"
     );
     assert_eq!(
         error.to_string(),
-        "the server refused the variant `compact`: Invalid server variant"
+        "the server rejected the variant `compact`: Invalid server variant"
     );
 }
 
@@ -36,10 +36,10 @@ async fn what_only_reads_falls_back_once() {
         let (connected, view) = gone(way).await;
         let tools = view.tools().await.unwrap();
         assert_eq!(tools[0].name, "standard-a0", "{way:?}");
-        assert!(tools.fell_back() && tools.variant().is_none(), "{way:?}");
-        assert!(view.prompts().await.unwrap().fell_back());
-        assert!(view.resources().await.unwrap().fell_back());
-        assert!(view.resource_templates().await.unwrap().fell_back());
+        assert!(tools.is_fallback() && tools.variant().is_none(), "{way:?}");
+        assert!(view.prompts().await.unwrap().is_fallback());
+        assert!(view.resources().await.unwrap().is_fallback());
+        assert!(view.resource_templates().await.unwrap().is_fallback());
         view.read_resource("test://a").await.unwrap();
         let completed = view.complete(completion()).await.unwrap();
         assert_eq!(completed.completion.values, ["standard"]);
@@ -102,7 +102,7 @@ async fn it_falls_back_once_and_only_from_a_refusal() {
         .zip([(refusal, 2), (other, 1)].into_iter().cycle())
     {
         let connected = Connected::new(way, Scripted::with_variants()).await;
-        let view = connected.client.view(&id("compact")).unwrap();
+        let view = connected.client.variant(&id("compact")).unwrap();
         for method in methods {
             connected.server.fail(method, error.clone());
         }
@@ -145,7 +145,7 @@ async fn offers_are_refreshed_where_the_era_knows_how() {
         let offers = connected.client.refresh_offers().await.unwrap();
         assert_eq!(offers.get("compact").is_none(), way.modern, "{way:?}");
         assert_eq!(
-            connected.client.view(&id("compact")).is_err(),
+            connected.client.variant(&id("compact")).is_err(),
             way.modern,
             "{way:?}"
         );
@@ -159,7 +159,7 @@ async fn what_fell_back_is_not_remembered_for_the_variant() {
         let (connected, view) = gone(way).await;
         for _ in 0..2 {
             view.read_resource("test://a").await.unwrap();
-            assert!(view.tools().await.unwrap().fell_back(), "{way:?}");
+            assert!(view.tools().await.unwrap().is_fallback(), "{way:?}");
         }
         assert_eq!(
             connected.server.selectors("resources/read").len(),

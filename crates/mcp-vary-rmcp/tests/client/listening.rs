@@ -18,7 +18,7 @@ fn filter() -> SubscriptionFilter {
 async fn a_modern_client_listens_in_a_variant() {
     for way in WAYS.into_iter().filter(|way| way.modern) {
         let mut connected = Connected::new(way, Scripted::with_variants()).await;
-        let view = connected.client.view(&id("compact")).unwrap();
+        let view = connected.client.variant(&id("compact")).unwrap();
         let listening = view.listen(filter()).await.unwrap();
         assert_eq!(*listening.acknowledged(), filter(), "{way:?}");
         assert_eq!(
@@ -36,14 +36,14 @@ async fn a_modern_client_listens_in_a_variant() {
 #[tokio::test]
 async fn listening_never_falls_back() {
     let connected = Connected::new(WAYS[1], Scripted::with_variants()).await;
-    let view = connected.client.view(&id("compact")).unwrap();
+    let view = connected.client.variant(&id("compact")).unwrap();
     connected.server.retire("compact");
     // The SDK acknowledges before its handler sees the request, so the refusal may come as the end.
     let error = match view.listen(filter()).await {
-        Ok(listening) => listening.ended().await.unwrap_err(),
+        Ok(listening) => soon(listening.closed()).await.unwrap_err(),
         Err(error) => error,
     };
-    assert!(matches!(error, Error::Refused { .. }), "{error:?}");
+    assert!(matches!(error, Error::VariantRejected { .. }), "{error:?}");
     assert_eq!(
         connected.server.selectors("subscriptions/listen"),
         [Some(json!("compact"))]
@@ -56,7 +56,7 @@ async fn a_dropped_subscription_is_cancelled() {
     for way in WAYS.into_iter().filter(|way| way.modern) {
         let connected = Connected::new(way, Scripted::with_variants()).await;
         let mut cancelled = connected.server.cancellations();
-        let view = connected.client.view(&id("compact")).unwrap();
+        let view = connected.client.variant(&id("compact")).unwrap();
         drop(view.listen(filter()).await.unwrap());
         soon(cancelled.recv()).await.unwrap();
     }
@@ -67,8 +67,8 @@ async fn a_dropped_subscription_is_cancelled() {
 async fn a_legacy_client_unsubscribes_before_it_changes_the_variant() {
     for way in WAYS.into_iter().filter(|way| !way.modern) {
         let connected = Connected::new(way, Scripted::with_variants()).await;
-        let compact = connected.client.view(&id("compact")).unwrap();
-        let debug = connected.client.view(&id("debug")).unwrap();
+        let compact = connected.client.variant(&id("compact")).unwrap();
+        let debug = connected.client.variant(&id("debug")).unwrap();
         compact.subscribe("test://a").await.unwrap();
         compact.subscribe("test://a").await.unwrap();
         debug.subscribe("test://b").await.unwrap();
@@ -102,7 +102,7 @@ async fn a_legacy_client_unsubscribes_before_it_changes_the_variant() {
 async fn the_sdks_subscription_can_be_passed_on() {
     for way in WAYS.into_iter().filter(|way| way.modern) {
         let connected = Connected::new(way, Scripted::with_variants()).await;
-        let view = connected.client.default_view();
+        let view = connected.client.default_variant();
         let mut subscription = connected.peer().listen(filter()).await.unwrap();
         assert_eq!(
             view.tools().await.unwrap()[0].name,
@@ -110,13 +110,13 @@ async fn the_sdks_subscription_can_be_passed_on() {
             "{way:?}"
         );
         connected.change("tools", None).await;
-        let notification = subscription.next().await.unwrap().unwrap();
+        let notification = soon(subscription.next()).await.unwrap().unwrap();
         assert_eq!(
             view.tools().await.unwrap()[0].name,
             "standard-a0",
             "{way:?}"
         );
-        connected.client.hear(&notification);
+        connected.client.handle_notification(&notification);
         assert_eq!(
             view.tools().await.unwrap()[0].name,
             "standard-a1",

@@ -123,7 +123,7 @@ async fn json_is_not_asked_for_where_it_is_refused() {
 /// SV-19: whatever the endpoint does, it is an error with a reason, and the rules choose.
 #[tokio::test]
 async fn an_endpoint_that_fails_says_why() {
-    let unreadable = "the model's server answered with something that is no chat completion";
+    let unreadable = "the model's server did not answer with a chat completion";
     for (status, answer, expected) in [
         (
             429,
@@ -155,7 +155,7 @@ async fn an_endpoint_that_fails_says_why() {
         .client
         .choose_with(&model, &TaskContext::new())
         .await;
-    let expected = "`standard`: the server's default; the model was asked first: it failed: the model cannot be reached: ";
+    let expected = "`standard`: the server's default; the model gave no usable choice: it failed: the model cannot be reached: ";
     assert!(
         view.choice().to_string().starts_with(expected),
         "{}",
@@ -174,7 +174,7 @@ fn mistakes_are_named_when_they_are_made() {
         "http://",
         "http://h/?a=b",
     ] {
-        let expected = format!("`{base}` is no address; write it as `https://host/v1`");
+        let expected = format!("`{base}` is not an HTTP URL; write it as `https://host/v1`");
         assert_eq!(error(base), expected);
     }
     let key = |base: &str, key| ChatCompletions::new(base, "small").unwrap().with_key(key);
@@ -182,11 +182,11 @@ fn mistakes_are_named_when_they_are_made() {
     let plain = key("http://models.example.com/v1", "secret").unwrap_err();
     assert_eq!(
         plain.to_string(),
-        "a key is sent over `https`, or to this machine; `http://models.example.com/v1/chat/completions` is neither",
+        "a key is sent only over `https` or to this machine; `http://models.example.com/v1/chat/completions` is neither",
     );
     let odd = key("http://127.0.0.1:1/v1", "a\nb").unwrap_err();
     assert_eq!(
         odd.to_string(),
-        "the key holds characters that no header can carry"
+        "the key contains characters that are not allowed in a header"
     );
 }

@@ -1,15 +1,15 @@
 //! What is remembered, for which variant, and until when.
 
-use mcp_vary_rmcp::client::View;
+use mcp_vary_rmcp::client::VariantClient;
 use rmcp::service::ClientCacheConfig;
 
 use crate::scripted::{Connected, Scripted, WAYS, id};
 
-async fn first_tool(view: &View) -> String {
+async fn first_tool(view: &VariantClient) -> String {
     view.tools().await.unwrap()[0].name.to_string()
 }
 
-async fn text(view: &View, uri: &str) -> String {
+async fn text(view: &VariantClient, uri: &str) -> String {
     let result = view.read_resource(uri).await.unwrap();
     serde_json::to_value(&result.contents[0]).unwrap()["text"]
         .as_str()
@@ -22,8 +22,8 @@ async fn text(view: &View, uri: &str) -> String {
 async fn each_variant_has_its_own_list() {
     for way in WAYS {
         let connected = Connected::new(way, Scripted::with_variants()).await;
-        let compact = connected.client.view(&id("compact")).unwrap();
-        let debug = connected.client.view(&id("debug")).unwrap();
+        let compact = connected.client.variant(&id("compact")).unwrap();
+        let debug = connected.client.variant(&id("debug")).unwrap();
         for _ in 0..3 {
             assert_eq!(first_tool(&compact).await, "compact-a0", "{way:?}");
             assert_eq!(first_tool(&debug).await, "debug-a0", "{way:?}");
@@ -63,7 +63,7 @@ async fn what_has_no_time_is_asked_for_again() {
         for (ttl, kept) in [(Some(0), false), (None, !way.modern)] {
             let server = Scripted::with_variants().with_ttl(ttl);
             let connected = Connected::new(way, server).await;
-            let view = connected.client.view(&id("compact")).unwrap();
+            let view = connected.client.variant(&id("compact")).unwrap();
             for _ in 0..2 {
                 view.tools().await.unwrap();
                 view.read_resource("test://a").await.unwrap();
@@ -84,7 +84,7 @@ async fn what_has_no_time_is_asked_for_again() {
 async fn a_list_is_kept_for_its_time() {
     let server = Scripted::with_variants().with_ttl(Some(1_000));
     let connected = Connected::new(WAYS[1], server).await;
-    let view = connected.client.view(&id("compact")).unwrap();
+    let view = connected.client.variant(&id("compact")).unwrap();
     view.tools().await.unwrap();
     tokio::time::advance(std::time::Duration::from_millis(999)).await;
     view.tools().await.unwrap();
@@ -99,9 +99,9 @@ async fn a_list_is_kept_for_its_time() {
 async fn a_change_ends_the_lists_that_it_names() {
     for way in WAYS.into_iter().filter(|way| !way.modern) {
         let mut connected = Connected::new(way, Scripted::with_variants()).await;
-        let compact = connected.client.view(&id("compact")).unwrap();
-        let debug = connected.client.view(&id("debug")).unwrap();
-        let default = connected.client.default_view();
+        let compact = connected.client.variant(&id("compact")).unwrap();
+        let debug = connected.client.variant(&id("debug")).unwrap();
+        let default = connected.client.default_variant();
         let lists = async || {
             let (one, two) = (first_tool(&compact).await, first_tool(&debug).await);
             [one, two, first_tool(&default).await].join(" ")
@@ -121,8 +121,8 @@ async fn a_change_ends_the_lists_that_it_names() {
 async fn an_updated_resource_is_read_again() {
     for way in WAYS.into_iter().filter(|way| !way.modern) {
         let mut connected = Connected::new(way, Scripted::with_variants()).await;
-        let compact = connected.client.view(&id("compact")).unwrap();
-        let debug = connected.client.view(&id("debug")).unwrap();
+        let compact = connected.client.variant(&id("compact")).unwrap();
+        let debug = connected.client.variant(&id("debug")).unwrap();
         for view in [&compact, &debug] {
             text(view, "test://a").await;
             text(view, "test://b").await;
@@ -150,9 +150,9 @@ async fn an_updated_resource_is_read_again() {
 #[tokio::test]
 async fn everything_can_be_forgotten() {
     let connected = Connected::new(WAYS[1], Scripted::with_variants()).await;
-    let view = connected.client.view(&id("compact")).unwrap();
+    let view = connected.client.variant(&id("compact")).unwrap();
     view.tools().await.unwrap();
-    connected.client.forget();
+    connected.client.clear_cache();
     view.tools().await.unwrap();
     assert_eq!(connected.server.selectors("tools/list").len(), 4);
 }
@@ -163,7 +163,7 @@ async fn a_list_without_time_or_promise_is_asked_for_again() {
     for way in WAYS.into_iter().filter(|way| !way.modern) {
         let silent = Scripted::declaring(serde_json::json!({"tools": {}}), Vec::new());
         let connected = Connected::new(way, silent.with_ttl(None)).await;
-        let view = connected.client.default_view();
+        let view = connected.client.default_variant();
         view.tools().await.unwrap();
         view.tools().await.unwrap();
         assert_eq!(connected.server.selectors("tools/list").len(), 4, "{way:?}");
@@ -175,7 +175,7 @@ async fn a_list_without_time_or_promise_is_asked_for_again() {
 async fn a_change_ends_the_lists_of_its_kind() {
     for way in WAYS.into_iter().filter(|way| !way.modern) {
         let mut connected = Connected::new(way, Scripted::with_variants()).await;
-        let view = connected.client.view(&id("compact")).unwrap();
+        let view = connected.client.variant(&id("compact")).unwrap();
         let versions = async || {
             let tools = view.tools().await.unwrap()[0].name.to_string();
             let prompts = view.prompts().await.unwrap()[0].name.clone();

@@ -10,7 +10,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use mcp_vary::extension::{SERVER_VARIANT_META, SERVER_VARIANTS};
 use mcp_vary::variant::VariantId;
-use mcp_vary_rmcp::client::{Client, Declaring};
+use mcp_vary_rmcp::client::{Client, DeclaringClient};
 use rmcp::model::*;
 use rmcp::service::{
     ClientLifecycleMode, ClientServiceExt as _, NotificationContext, Peer, RequestContext,
@@ -510,7 +510,7 @@ pub(crate) struct Connected<S = Scripted> {
     pub(crate) client: Client,
     pub(crate) server: S,
     pub(crate) heard: mpsc::UnboundedReceiver<&'static str>,
-    pub(crate) running: RunningService<RoleClient, Declaring<Watcher>>,
+    pub(crate) running: RunningService<RoleClient, DeclaringClient<Watcher>>,
     _stop: DropGuard,
 }
 
@@ -519,7 +519,7 @@ pub(crate) struct Connected<S = Scripted> {
 pub(crate) async fn connect<S: ServerHandler>(
     way: Way,
     make: impl Fn() -> S + Clone + Send + Sync + 'static,
-    declare: impl FnOnce(Declaring<Watcher>) -> Declaring<Watcher>,
+    declare: impl FnOnce(DeclaringClient<Watcher>) -> DeclaringClient<Watcher>,
 ) -> Connected<()> {
     let (sender, heard) = mpsc::unbounded_channel();
     let capabilities = json!({"elicitation": {}, "sampling": {}});
@@ -528,7 +528,7 @@ pub(crate) async fn connect<S: ServerHandler>(
         heard: sender,
     };
     let stop = CancellationToken::new();
-    let running = serve(way, make, declare(Declaring::new(watcher)), &stop).await;
+    let running = serve(way, make, declare(DeclaringClient::new(watcher)), &stop).await;
     let client = Client::new(running.peer(), running.service())
         .await
         .with_timeout(Duration::from_secs(60));
@@ -551,7 +551,7 @@ impl Connected {
     pub(crate) async fn declaring(
         way: Way,
         server: Scripted,
-        declare: impl FnOnce(Declaring<Watcher>) -> Declaring<Watcher>,
+        declare: impl FnOnce(DeclaringClient<Watcher>) -> DeclaringClient<Watcher>,
     ) -> Self {
         let served = server.clone();
         let connected = connect(way, move || served.clone(), declare).await;
@@ -572,7 +572,11 @@ impl Connected {
             arguments.insert("variant".to_owned(), variant.into());
         }
         let params = CallToolRequestParams::new("change").with_arguments(arguments);
-        self.client.default_view().call_tool(params).await.unwrap();
+        self.client
+            .default_variant()
+            .call_tool(params)
+            .await
+            .unwrap();
     }
 
     /// Has the server change something, and waits until the client has heard.
@@ -582,7 +586,7 @@ impl Connected {
         variant: Option<&str>,
     ) -> &'static str {
         self.change(what, variant).await;
-        self.heard.recv().await.unwrap()
+        soon(self.heard.recv()).await.unwrap()
     }
 }
 
@@ -595,9 +599,9 @@ impl<S> Connected<S> {
 async fn serve<S: ServerHandler>(
     way: Way,
     make: impl Fn() -> S + Clone + Send + Sync + 'static,
-    declaring: Declaring<Watcher>,
+    declaring: DeclaringClient<Watcher>,
     stop: &CancellationToken,
-) -> RunningService<RoleClient, Declaring<Watcher>> {
+) -> RunningService<RoleClient, DeclaringClient<Watcher>> {
     let lifecycle = match way.modern {
         false => ClientLifecycleMode::Initialize,
         true => ClientLifecycleMode::Discover {

@@ -1,7 +1,7 @@
 //! Which variant each request selects.
 
 use mcp_vary::extension::SERVER_VARIANTS;
-use mcp_vary_rmcp::client::{Error, TaskContext, View};
+use mcp_vary_rmcp::client::{Error, TaskContext, VariantClient};
 use rmcp::model::{
     ArgumentInfo, CallToolRequestParams, CallToolResponse, CompleteRequestParams,
     GetPromptRequestParams, Reference,
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::scripted::{Connected, Scripted, WAYS, id, soon};
 
 /// Makes a request of each kind that answers in both eras.
-async fn request_everything(view: &View) {
+async fn request_everything(view: &VariantClient) {
     view.tools().await.unwrap();
     view.prompts().await.unwrap();
     view.resources().await.unwrap();
@@ -48,7 +48,7 @@ fn selectors(connected: &Connected) -> Vec<Option<Value>> {
 async fn every_request_of_a_view_selects_its_variant() {
     for way in WAYS {
         let connected = Connected::new(way, Scripted::with_variants()).await;
-        request_everything(&connected.client.view(&id("compact")).unwrap()).await;
+        request_everything(&connected.client.variant(&id("compact")).unwrap()).await;
         let selectors = selectors(&connected);
         // Two pages for each of the four lists.
         assert_eq!(selectors.len(), 13, "{way:?}");
@@ -64,7 +64,7 @@ async fn every_request_of_a_view_selects_its_variant() {
 async fn the_default_view_sends_no_selector() {
     for way in WAYS {
         let connected = Connected::new(way, Scripted::with_variants()).await;
-        let view = connected.client.default_view();
+        let view = connected.client.default_variant();
         request_everything(&view).await;
         assert!(selectors(&connected).iter().all(Option::is_none), "{way:?}");
         let tools = view.tools().await.unwrap();
@@ -82,7 +82,7 @@ async fn a_server_without_variants_gets_no_selector() {
         let server = Scripted::declaring(capabilities.clone(), Vec::new());
         let connected = Connected::new(way, server).await;
         let context = TaskContext::new()
-            .with_wish(id("compact"))
+            .with_requested_variant(id("compact"))
             .with_phase("debugging");
         let view = connected.client.choose(&context);
         assert_eq!(
@@ -91,7 +91,7 @@ async fn a_server_without_variants_gets_no_selector() {
         );
         request_everything(&view).await;
         assert!(selectors(&connected).iter().all(Option::is_none), "{way:?}");
-        let refused = connected.client.view(&id("compact")).unwrap_err();
+        let refused = connected.client.variant(&id("compact")).unwrap_err();
         assert_eq!(
             refused.to_string(),
             "variant `compact` is not offered; choose one of `Client::offers`"
@@ -125,8 +125,8 @@ async fn a_hidden_variant_is_asked_for_where_there_are_more() {
             "moreVariantsAvailable": more,
         }));
         let connected = Connected::new(WAYS[0], server).await;
-        match connected.client.view(&id("lab")) {
-            Ok(view) => assert!(more && view.tools().await.unwrap().fell_back()),
+        match connected.client.variant(&id("lab")) {
+            Ok(view) => assert!(more && view.tools().await.unwrap().is_fallback()),
             Err(error) => assert!(!more && matches!(error, Error::NotOffered(_))),
         }
     }
@@ -137,7 +137,7 @@ async fn a_hidden_variant_is_asked_for_where_there_are_more() {
 async fn views_do_not_disturb_each_other() {
     for way in WAYS {
         let connected = Connected::new(way, Scripted::with_variants()).await;
-        let compact = connected.client.view(&id("compact")).unwrap();
+        let compact = connected.client.variant(&id("compact")).unwrap();
         let debug = connected
             .client
             .choose(&TaskContext::new().with_phase("debugging"));
@@ -159,7 +159,7 @@ async fn views_do_not_disturb_each_other() {
 async fn a_question_is_answered_in_the_same_variant() {
     for way in WAYS.into_iter().filter(|way| way.modern) {
         let connected = Connected::new(way, Scripted::with_variants()).await;
-        let view = connected.client.view(&id("compact")).unwrap();
+        let view = connected.client.variant(&id("compact")).unwrap();
         let result = view
             .call_tool(CallToolRequestParams::new("ask"))
             .await
@@ -188,7 +188,7 @@ async fn a_modern_request_keeps_its_metadata() {
         let connected = Connected::new(way, Scripted::with_variants()).await;
         connected
             .client
-            .view(&id("compact"))
+            .variant(&id("compact"))
             .unwrap()
             .tools()
             .await
@@ -206,7 +206,7 @@ async fn a_call_that_nobody_waits_for_is_cancelled() {
     for way in WAYS {
         let connected = Connected::new(way, Scripted::with_variants()).await;
         let mut cancelled = connected.server.cancellations();
-        let view = connected.client.view(&id("compact")).unwrap();
+        let view = connected.client.variant(&id("compact")).unwrap();
         let call =
             tokio::spawn(async move { view.call_tool(CallToolRequestParams::new("wait")).await });
         soon(async {
@@ -225,7 +225,12 @@ async fn a_call_that_nobody_waits_for_is_cancelled() {
 async fn a_list_in_a_circle_ends() {
     for way in WAYS {
         let connected = Connected::new(way, Scripted::with_variants().circling()).await;
-        let error = connected.client.default_view().tools().await.unwrap_err();
+        let error = connected
+            .client
+            .default_variant()
+            .tools()
+            .await
+            .unwrap_err();
         let expected = "the server's list does not end; 2 pages of it were read";
         assert_eq!(error.to_string(), expected, "{way:?}");
     }
@@ -241,12 +246,12 @@ async fn a_request_that_takes_too_long_fails() {
         .clone()
         .with_timeout(std::time::Duration::from_secs(5));
     let call = client
-        .default_view()
+        .default_variant()
         .call_tool(CallToolRequestParams::new("wait"))
         .await;
     assert!(
         matches!(call, Err(Error::Service(ServiceError::Timeout { .. }))),
         "{call:?}"
     );
-    cancelled.recv().await.unwrap();
+    soon(cancelled.recv()).await.unwrap();
 }

@@ -5,8 +5,8 @@ use mcp_vary::feature::Features as Tags;
 use mcp_vary::hints::VariantHints;
 use mcp_vary::ignored::Ignored;
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_rmcp::client::{Declaring, Experience, TaskContext, View, forward};
-use mcp_vary_rmcp::server::{Vary, answer, declared_by, features};
+use mcp_vary_rmcp::client::{DeclaringClient, Experience, TaskContext, VariantClient, forward};
+use mcp_vary_rmcp::server::{VaryServer, answer, declared_by, features};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject,
     ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
@@ -15,7 +15,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
-use crate::scripted::{Connected, WAYS, Way, connect, id};
+use crate::scripted::{Connected, WAYS, Way, connect, id, soon};
 
 /// A server of weather, in one variant.
 #[derive(Clone)]
@@ -65,7 +65,7 @@ async fn connected(way: Way, tags: &'static str) -> Connected<()> {
         let planning = ServerVariant::new(id("planner"), "plans").with_hint("useCase", "planning");
         let compact =
             ServerVariant::new(id("compact"), "short").with_hint("contextSize", "compact");
-        Vary::builder()
+        VaryServer::builder()
             .with_negotiation()
             .with_variant(standard, handler("standard"))
             .with_variant(planning, handler("planner"))
@@ -81,7 +81,7 @@ async fn connected(way: Way, tags: &'static str) -> Connected<()> {
     .await
 }
 
-async fn says(view: &View) -> String {
+async fn says(view: &VariantClient) -> String {
     let result = view
         .call_tool(CallToolRequestParams::new("weather"))
         .await
@@ -102,13 +102,13 @@ async fn the_server_ranks_and_the_client_chooses() {
             .collect();
         assert_eq!(ids[0], "planner", "{way:?}");
         assert_eq!(
-            says(&client.default_view()).await,
+            says(&client.default_variant()).await,
             "**8 °C** from planner",
             "{way:?}"
         );
         let tight = client.choose(&TaskContext::new().with_remaining_tokens(100));
         assert_eq!(says(&tight).await, "**8 °C** from compact", "{way:?}");
-        let named = client.view(&id("standard")).unwrap();
+        let named = client.variant(&id("standard")).unwrap();
         let tools = named.tools().await.unwrap();
         assert_eq!(tools[0].description.as_deref(), Some("standard"), "{way:?}");
     }
@@ -122,10 +122,10 @@ async fn tags_shape_what_is_forwarded() {
         let info = agent.peer().peer_info().unwrap();
         let extensions = info.capabilities.extensions.clone().unwrap();
         assert!(extensions[CONTENT_NEGOTIATION].is_empty(), "{way:?}");
-        let said = says(&agent.client.default_view()).await;
+        let said = says(&agent.client.default_variant()).await;
         assert_eq!(said, r#"{"celsius":8,"from":"planner"}"#, "{way:?}");
         let human = connected(way, "human,format=markdown").await;
-        let said = says(&human.client.default_view()).await;
+        let said = says(&human.client.default_variant()).await;
         assert_eq!(said, "**8 °C** from planner", "{way:?}");
     }
 }
@@ -135,8 +135,8 @@ async fn tags_shape_what_is_forwarded() {
 async fn a_change_is_told_with_its_variant() {
     for way in WAYS.into_iter().filter(|way| !way.modern) {
         let mut connected = connected(way, "agent").await;
-        let compact = connected.client.view(&id("compact")).unwrap();
-        let standard = connected.client.view(&id("standard")).unwrap();
+        let compact = connected.client.variant(&id("compact")).unwrap();
+        let standard = connected.client.variant(&id("standard")).unwrap();
         let before = [
             compact.tools().await.unwrap(),
             standard.tools().await.unwrap(),
@@ -145,7 +145,7 @@ async fn a_change_is_told_with_its_variant() {
             .call_tool(CallToolRequestParams::new("change"))
             .await
             .unwrap();
-        assert_eq!(connected.heard.recv().await, Some("tools"), "{way:?}");
+        assert_eq!(soon(connected.heard.recv()).await, Some("tools"), "{way:?}");
         let after = [
             compact.tools().await.unwrap(),
             standard.tools().await.unwrap(),
@@ -191,7 +191,7 @@ async fn another_extension_has_settings_on_both_sides() {
     for way in WAYS {
         let make = move || {
             let settings = json!({"systems": ["metric", "imperial"]});
-            let server = Vary::builder().with_handler(Echo);
+            let server = VaryServer::builder().with_handler(Echo);
             server.with_extension(units(), settings).build().unwrap()
         };
         let connected = connect(way, make, |declaring| {
@@ -201,7 +201,7 @@ async fn another_extension_has_settings_on_both_sides() {
         .await;
         let Units(offered) = connected.client.declared().value;
         assert_eq!(offered, ["metric", "imperial"], "{way:?}");
-        let view = connected.client.default_view();
+        let view = connected.client.default_variant();
         let echoed = view.call_tool(CallToolRequestParams::new("any")).await;
         let echoed = forward(&echoed.unwrap(), Experience::Conversation).text();
         assert_eq!(echoed, "imperial", "{way:?}");
@@ -212,7 +212,8 @@ async fn another_extension_has_settings_on_both_sides() {
 /// EXT-2: what is no object is no settings.
 #[test]
 fn settings_are_an_object() {
-    let refused = Declaring::new(()).with_extension("com.example/units".parse().unwrap(), [1]);
+    let refused =
+        DeclaringClient::new(()).with_extension("com.example/units".parse().unwrap(), [1]);
     let expected = "the settings of the extension `com.example/units` are not a JSON object";
     assert_eq!(refused.unwrap_err().to_string(), expected);
 }

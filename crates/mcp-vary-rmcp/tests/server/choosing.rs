@@ -5,26 +5,29 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_rmcp::server::{Builder, Outcome, Selection, SwitchLimit, Vary};
+use mcp_vary_rmcp::server::{Builder, SelectionOutcome, SwitchLimit, VariantSelection, VaryServer};
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use serde_json::{Value, json};
 
 use crate::shop::Shop;
 use crate::support::{
-    Client, Era, VARIANT, VARIANTS, Wire, connect, connect_with, declaring, end_session, join,
-    modern, modern_headers, post, serve_http,
+    Client, Era, VARIANT, VARIANTS, Wire, connect, connect_with, data_of, declaring, end_session,
+    join, modern, modern_headers, post, serve_http,
 };
 
 fn shops() -> Builder {
     let variant = |id: &str, case: &str| {
         ServerVariant::new(id.parse().unwrap(), "").with_hint("useCase", case)
     };
-    Vary::builder()
+    VaryServer::builder()
         .with_variant(variant("a", "one"), Shop::new("a"))
         .with_variant(variant("b", "two"), Shop::new("b"))
         .with_variant(variant("c", "three"), Shop::new("c"))
 }
+
+const MISMATCH: &str = "Header mismatch: MCP-Server-Variant does not select the variant of _meta";
+const TOO_MANY: &str = "Too many switches of the server variant";
 
 fn first(client: &Client) -> Value {
     client.capabilities()["extensions"][VARIANTS]["availableVariants"][0]["id"].clone()
@@ -38,7 +41,9 @@ async fn who(client: &Client, variant: &str) -> Value {
 /// SV-2, SV-18: the header chooses the default, before any other rule; `_meta` wins.
 #[tokio::test]
 async fn a_header_chooses_the_default() {
-    let server = shops().with_header().with_default(|_| Some("c".to_owned()));
+    let server = shops()
+        .with_variant_header()
+        .with_default_variant(|_| Some("c".to_owned()));
     let server = serve_http(server.build().unwrap()).await;
     for era in [Era::Legacy, Era::Modern] {
         for (header, default) in [(Some("b"), "b"), (Some("none"), "c"), (None, "c")] {
@@ -75,7 +80,7 @@ async fn a_header_is_read_on_request_only() {
 /// SV-9, SV-18: a strict server refuses a header that contradicts `_meta`, or names what is not there.
 #[tokio::test]
 async fn a_strict_server_refuses_a_contradiction() {
-    let server = serve_http(shops().with_strict_header().build().unwrap()).await;
+    let server = serve_http(shops().with_strict_variant_header().build().unwrap()).await;
     for (era, code) in [(Era::Legacy, -32602), (Era::Modern, -32020)] {
         let header = [("mcp-server-variant", "b")];
         let client = join(&server.url, era, json!({}), &header).await.unwrap();
@@ -85,9 +90,8 @@ async fn a_strict_server_refuses_a_contradiction() {
         for selector in [json!("a"), json!("none"), json!(7), json!("")] {
             let meta = json!({VARIANT: selector});
             let error = client.ask("tools/list", json!({}), meta).await.unwrap_err();
-            assert_eq!(error.code.0, code, "{era:?} {selector}");
             let expected = json!({"headerVariant": "b", "requestedVariant": selector});
-            assert_eq!(error.data, Some(expected), "{era:?}");
+            assert_eq!(data_of(error, code, MISMATCH), expected, "{era:?}");
         }
 
         // Neither it nor its client is in doubt of what there is.
@@ -95,18 +99,15 @@ async fn a_strict_server_refuses_a_contradiction() {
         let client = join(&server.url, era, json!({}), &header).await.unwrap();
         assert_eq!(first(&client), "a", "{era:?}");
         let error = client.under("", "tools/list", json!({})).await.unwrap_err();
-        assert_eq!(
-            (error.code.0, &*error.message),
-            (-32602, "Invalid server variant")
-        );
-        assert_eq!(error.data.unwrap()["requestedVariant"], "none");
+        let data = data_of(error, -32602, "Invalid server variant");
+        assert_eq!(data["requestedVariant"], "none");
     }
 }
 
 /// SV-18: a header that is given twice, or is no text, is no variant either.
 #[tokio::test]
 async fn a_header_that_is_no_variant_is_refused_by_strict_servers() {
-    let server = serve_http(shops().with_strict_header().build().unwrap()).await;
+    let server = serve_http(shops().with_strict_variant_header().build().unwrap()).await;
     let request = modern(1, "tools/list", json!({}), json!({}));
     for values in [&["a", "b"][..], &[""], &["a, a"], &["\u{e4}"]] {
         let mut headers = modern_headers("tools/list", "");
@@ -121,7 +122,7 @@ async fn a_header_that_is_no_variant_is_refused_by_strict_servers() {
 /// SV-18: a contradiction has the HTTP status of every header that says something else than the body.
 #[tokio::test]
 async fn a_contradiction_is_a_bad_request() {
-    let server = serve_http(shops().with_strict_header().build().unwrap()).await;
+    let server = serve_http(shops().with_strict_variant_header().build().unwrap()).await;
     let mut request = modern(1, "tools/list", json!({}), json!({}));
     request["params"]["_meta"][VARIANT] = json!("a");
     let mut headers = modern_headers("tools/list", "");
@@ -158,9 +159,8 @@ async fn a_session_may_change_its_variant_so_often() {
             .under("b", "tools/list", json!({}))
             .await
             .unwrap_err();
-        assert_eq!(error.code.0, -32000);
         let expected = json!({"activeVariant": "a", "retryAfter": 43});
-        assert_eq!(error.data, Some(expected));
+        assert_eq!(data_of(error, -32000, TOO_MANY), expected);
         who(&client, "a").await;
     }
     // What was refused did not count, and each switch counts for a minute.
@@ -171,8 +171,8 @@ async fn a_session_may_change_its_variant_so_often() {
         .under("a", "tools/list", json!({}))
         .await
         .unwrap_err();
-    assert_eq!(error.code.0, -32000);
-    assert_eq!(error.data.unwrap()["activeVariant"], "c");
+    let expected = json!({"activeVariant": "c", "retryAfter": 60});
+    assert_eq!(data_of(error, -32000, TOO_MANY), expected);
 
     // Another session is another matter.
     let other = connect(&server, (Era::Legacy, Wire::Pipe)).await;
@@ -198,7 +198,7 @@ async fn unsubscribing_is_no_change() {
         .under("b", "resources/subscribe", all)
         .await
         .unwrap_err();
-    assert_eq!(error.code.0, -32000, "{error:?}");
+    assert_eq!(data_of(error, -32000, TOO_MANY)["activeVariant"], "a");
     who(&client, "a").await;
 }
 
@@ -230,7 +230,7 @@ async fn a_principal_may_change_its_variant_so_often() {
         who(&other, variant).await;
     }
     let error = again.under("a", "tools/list", json!({})).await.unwrap_err();
-    assert_eq!(error.data.unwrap()["activeVariant"], "c");
+    assert_eq!(data_of(error, -32000, TOO_MANY)["activeVariant"], "c");
     who(&again, "c").await;
 
     let nobody = as_role("").await;
@@ -263,21 +263,21 @@ async fn rmcp_still_has_no_status_for_too_many_switches() {
 struct Records(Arc<Mutex<Vec<String>>>);
 
 impl Records {
-    fn record(&self, selection: &Selection<'_>) {
+    fn record(&self, selection: &VariantSelection<'_>) {
         let principal = selection.principal;
         let hints = selection.hints.values("useCase").join(",");
         let order: Vec<_> = selection.ranking.ids().map(|id| id.as_str()).collect();
         let outcome = match selection.outcome {
-            Outcome::Chosen {
+            SelectionOutcome::Selected {
                 variant,
-                before,
-                by,
+                previous,
+                source,
                 ..
             } => {
-                let before = before.map_or("-", |id| id.as_str());
-                format!("{before} to {variant} by {by:?}")
+                let previous = previous.map_or("-", |id| id.as_str());
+                format!("{previous} to {variant} by {source:?}")
             }
-            Outcome::Refused(error) => error.message.to_string(),
+            SelectionOutcome::Rejected(error) => error.message.to_string(),
             _ => panic!("{selection:?}"),
         };
         let line = format!("{principal} [{hints}] {}: {outcome}", order.join(","));
@@ -289,7 +289,7 @@ impl Records {
     }
 }
 
-fn recorded(server: Builder) -> (Vary, Records) {
+fn recorded(server: Builder) -> (VaryServer, Records) {
     let records = Records::default();
     let recorder = records.clone();
     let server = server.with_audit(move |_, selection| recorder.record(selection));
@@ -329,8 +329,8 @@ async fn new_hints_are_a_new_choice() {
     let rule =
         |context: &RequestContext<RoleServer>| (role(context) == "ruled").then(|| "c".to_owned());
     let server = shops()
-        .with_header()
-        .with_default(rule)
+        .with_variant_header()
+        .with_default_variant(rule)
         .with_principal(role);
     let (server, records) = recorded(server);
     let server = serve_http(server).await;
@@ -360,7 +360,7 @@ async fn new_hints_are_a_new_choice() {
 /// SV-18, SV-22: what a strict server refuses is on record, too.
 #[tokio::test]
 async fn a_strict_refusal_is_recorded() {
-    let (server, records) = recorded(shops().with_strict_header());
+    let (server, records) = recorded(shops().with_strict_variant_header());
     let server = serve_http(server).await;
     let header = [("mcp-server-variant", "b")];
     let client = join(&server.url, Era::Modern, json!({}), &header)
@@ -370,7 +370,8 @@ async fn a_strict_refusal_is_recorded() {
         .under("a", "tools/list", json!({}))
         .await
         .unwrap_err();
-    assert_eq!(error.code.0, -32020, "{error:?}");
+    let data = json!({"headerVariant": "b", "requestedVariant": "a"});
+    assert_eq!(data_of(error, -32020, MISMATCH), data);
     let [record] = &records.take()[..] else {
         panic!("one record");
     };
@@ -409,9 +410,6 @@ async fn rmcp_still_hides_that_a_session_began_anew() {
         .under("c", "tools/list", json!({}))
         .await
         .unwrap_err();
-    assert_eq!(
-        (error.code.0, &*error.message),
-        (-32602, "Invalid server variant")
-    );
-    assert_eq!(error.data.unwrap()["availableVariants"], json!(["a", "b"]));
+    let data = json!({"requestedVariant": "c", "availableVariants": ["a", "b"]});
+    assert_eq!(data_of(error, -32602, "Invalid server variant"), data);
 }

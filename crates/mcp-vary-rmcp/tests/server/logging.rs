@@ -3,7 +3,7 @@
 use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
 
-use mcp_vary_rmcp::server::{Vary, answer, features};
+use mcp_vary_rmcp::server::{VaryServer, answer, features};
 use rmcp::model::{CallToolRequestParams, CallToolResponse};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -72,14 +72,15 @@ async fn negotiation_is_logged() {
     let _listening = tracing::subscriber::set_default(log.clone());
     for way in WAYS {
         let tags = ["agent", "format=json", "format==\n"];
-        let client = connect_with(&Vary::new(Weather), way, declaring(&tags, json!({}))).await;
+        let client =
+            connect_with(&VaryServer::new(Weather), way, declaring(&tags, json!({}))).await;
         client.call("", "weather", json!({})).await;
         let lines = std::mem::take(&mut *log.0.lock().unwrap()).join("\n");
         assert!(lines.contains(r"ignored=`format==\n`: "), "{way:?} {lines}");
         let said = r#"tags="agent,format=json"; applied={"format":"json"};"#;
         assert!(lines.contains(said), "{way:?} {lines}");
 
-        let client = connect(&Vary::new(Weather), way).await;
+        let client = connect(&VaryServer::new(Weather), way).await;
         client.call("", "weather", json!({})).await;
         assert_eq!(log.0.lock().unwrap()[..], [""; 0], "{way:?}");
     }

@@ -3,10 +3,14 @@
 #![expect(clippy::needless_pass_by_value, reason = "`json!` is written in place")]
 
 mod choosing;
+mod cursors;
+mod declarations;
 mod handlers;
 mod logging;
 mod negotiation;
 mod notifications;
+mod request_state;
 mod shop;
 mod support;
 mod variants;
+mod views;

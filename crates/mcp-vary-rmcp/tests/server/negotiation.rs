@@ -5,7 +5,7 @@ use mcp_vary::ignored::Ignored;
 use mcp_vary::shape::{
     PromptAlternative, Rendering, Representation, Representations, Role as Says,
 };
-use mcp_vary_rmcp::server::{Features, Vary, answer, declared_by, features};
+use mcp_vary_rmcp::server::{Features, VaryServer, answer, declared_by, features};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock,
@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Era, NEGOTIATION, VARIANT, VARIANTS, WAYS, Wire, connect, connect_with, declaring, initialize,
-    initialized, join, lines, modern, modern_headers, post, serve_http, serve_http_with,
+    initialized, join, lines, modern, modern_headers, post, serve_http, serve_http_with, soon,
     try_connect,
 };
 
@@ -70,7 +70,7 @@ impl Weather {
     #[tool]
     async fn many(&self, features: Features) -> CallToolResult {
         let many: Vec<_> = (0..1000).collect();
-        features.shape_of_whole(
+        features.shape_with_resource(
             CallToolResult::structured(json!({"rows": many})),
             "rows://all",
         )
@@ -142,7 +142,7 @@ impl ServerHandler for Weather {
 /// SV-17: what depends on features is not cached, also where there are no variants and by clients without features.
 #[tokio::test]
 async fn a_resource_that_depends_on_features_is_kept_by_nobody() {
-    let server = Vary::new(Weather);
+    let server = VaryServer::new(Weather);
     for way in WAYS {
         for tags in [&[][..], &["human", "format=markdown"]] {
             let client = connect_with(&server, way, declaring(tags, json!({}))).await;
@@ -168,7 +168,7 @@ async fn a_resource_that_depends_on_features_is_kept_by_nobody() {
 
 /// Asserts what `weather` answers a client with `tags`, whatever the era and wire.
 async fn answers(tags: &[&str], content: &Value, structured: Option<Value>) {
-    let server = Vary::new(Weather);
+    let server = VaryServer::new(Weather);
     for way in WAYS {
         let client = connect_with(&server, way, declaring(tags, json!({}))).await;
         let result = client.call("", "weather", json!({"city": "Paris"})).await;
@@ -226,7 +226,7 @@ async fn a_person_gets_the_authors_words() {
 async fn the_value_stays_where_a_schema_is_listed() {
     for way in WAYS {
         let capabilities = declaring(&["human"], json!({}));
-        let client = connect_with(&Vary::new(Weather), way, capabilities).await;
+        let client = connect_with(&VaryServer::new(Weather), way, capabilities).await;
         let result = client.call("", "listed", json!({})).await;
         assert_eq!(result["content"], text("- **a**: 1"), "{way:?}");
         assert_eq!(result["structuredContent"], json!({"a": 1}), "{way:?}");
@@ -255,7 +255,7 @@ async fn a_handler_that_does_not_care_answers_as_before() {
         let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
         let legacy = [initialize(capabilities.clone()), initialized(), plain, list];
         let bare = lines(Weather, &legacy).await;
-        let behind = lines(Vary::new(Weather), &legacy).await;
+        let behind = lines(VaryServer::new(Weather), &legacy).await;
         assert_eq!(behind[1..], bare[1..]);
 
         let requests = [
@@ -263,16 +263,16 @@ async fn a_handler_that_does_not_care_answers_as_before() {
             modern(2, "tools/list", json!({}), capabilities),
         ];
         let bare = lines(Weather, &requests).await;
-        assert_eq!(lines(Vary::new(Weather), &requests).await, bare);
+        assert_eq!(lines(VaryServer::new(Weather), &requests).await, bare);
     }
 }
 
 /// EXT-2, EXT-3, CN-17: negotiation is advertised where it is switched on, and nowhere else.
 #[tokio::test]
 async fn negotiation_is_advertised_when_it_is_switched_on() {
-    let silent = Vary::builder().with_handler(Weather).build().unwrap();
+    let silent = VaryServer::builder().with_handler(Weather).build().unwrap();
     for way in WAYS {
-        let capabilities = connect(&Vary::new(Weather), way).await.capabilities();
+        let capabilities = connect(&VaryServer::new(Weather), way).await.capabilities();
         assert_eq!(
             capabilities["extensions"],
             json!({NEGOTIATION: {}}),
@@ -297,7 +297,8 @@ async fn an_ordinary_result_is_shaped() {
     ];
     for way in WAYS {
         for (tags, content, structured) in &cases {
-            let client = connect_with(&Vary::new(Weather), way, declaring(tags, json!({}))).await;
+            let client =
+                connect_with(&VaryServer::new(Weather), way, declaring(tags, json!({}))).await;
             let result = client.call("", "rows", json!({})).await;
             assert_eq!(result["content"], *content, "{way:?} {tags:?}");
             assert_eq!(
@@ -314,7 +315,7 @@ async fn an_ordinary_result_is_shaped() {
 async fn few_words_are_kept_to() {
     for way in WAYS {
         let declared = declaring(&["verbosity=compact"], json!({}));
-        let client = connect_with(&Vary::new(Weather), way, declared).await;
+        let client = connect_with(&VaryServer::new(Weather), way, declared).await;
         for (tool, said) in [
             (
                 "many",
@@ -330,7 +331,12 @@ async fn few_words_are_kept_to() {
             let applied = &result["_meta"]["vary/applied"]["verbosity"];
             assert_eq!(applied, "compact", "{way:?} {tool}");
         }
-        let client = connect_with(&Vary::new(Weather), way, declaring(&["agent"], json!({}))).await;
+        let client = connect_with(
+            &VaryServer::new(Weather),
+            way,
+            declaring(&["agent"], json!({})),
+        )
+        .await;
         let result = client.call("", "many", json!({})).await;
         assert_eq!(
             result["structuredContent"]["rows"]
@@ -347,7 +353,8 @@ async fn few_words_are_kept_to() {
 async fn resources_and_prompts_have_alternatives() {
     for way in WAYS {
         let read = async |tags: &[&str]| {
-            let client = connect_with(&Vary::new(Weather), way, declaring(tags, json!({}))).await;
+            let client =
+                connect_with(&VaryServer::new(Weather), way, declaring(tags, json!({}))).await;
             let uri = json!({"uri": "map://valley"});
             let read = client.under("", "resources/read", uri).await.unwrap();
             let prompt = client
@@ -376,7 +383,7 @@ async fn resources_and_prompts_have_alternatives() {
 async fn a_hint_is_held_against_the_listed_schema() {
     for way in WAYS {
         let capabilities = declaring(&["agent", "format=json", "sampling"], json!({}));
-        let client = connect_with(&Vary::new(Weather), way, capabilities).await;
+        let client = connect_with(&VaryServer::new(Weather), way, capabilities).await;
         let result = client.call("", "listed", json!({})).await;
         assert_eq!(result["structuredContent"], json!({"a": 1}), "{way:?}");
     }
@@ -392,7 +399,7 @@ async fn an_experimental_declaration_is_mirrored() {
     ];
     for capabilities in places {
         for way in WAYS {
-            let client = connect_with(&Vary::new(Weather), way, capabilities.clone()).await;
+            let client = connect_with(&VaryServer::new(Weather), way, capabilities.clone()).await;
             let result = client.call("", "tags", json!({})).await;
             assert_eq!(result["content"], text("human"), "{way:?}");
             let advertised = client.capabilities();
@@ -411,7 +418,7 @@ async fn an_experimental_declaration_is_mirrored() {
 async fn features_are_found_wherever_they_are_asked_for() {
     for way in WAYS {
         let client = connect_with(
-            &Vary::new(Weather),
+            &VaryServer::new(Weather),
             way,
             declaring(&["agent", "x-a=1"], json!({})),
         )
@@ -433,14 +440,19 @@ async fn features_are_found_wherever_they_are_asked_for() {
 #[tokio::test]
 async fn what_was_applied_is_said_to_those_who_negotiate() {
     for way in WAYS {
-        let client = connect_with(&Vary::new(Weather), way, declaring(&["human"], json!({}))).await;
+        let client = connect_with(
+            &VaryServer::new(Weather),
+            way,
+            declaring(&["human"], json!({})),
+        )
+        .await;
         let result = client.call("", "weather", json!({"city": "Paris"})).await;
         assert_eq!(
             result["_meta"]["vary/applied"],
             json!({"format": "markdown"}),
             "{way:?}"
         );
-        let client = connect(&Vary::new(Weather), way).await;
+        let client = connect(&VaryServer::new(Weather), way).await;
         let result = client.call("", "weather", json!({"city": "Paris"})).await;
         assert_eq!(result.get("_meta"), None, "{way:?}");
     }
@@ -449,7 +461,7 @@ async fn what_was_applied_is_said_to_those_who_negotiate() {
 /// CN-18: modern features belong to the request; nothing is inferred from an earlier one.
 #[tokio::test]
 async fn modern_features_last_one_request() {
-    let client = connect(&Vary::new(Weather), (Era::Modern, Wire::Pipe)).await;
+    let client = connect(&VaryServer::new(Weather), (Era::Modern, Wire::Pipe)).await;
     let call = json!({"name": "tags", "arguments": {}});
     let key = "io.modelcontextprotocol/clientCapabilities";
     for (tags, expected) in [(&["agent"][..], "agent"), (&[], ""), (&["human"], "human")] {
@@ -487,7 +499,7 @@ impl ServerHandler for Reporting {
 async fn an_argument_overrides_a_feature() {
     for way in WAYS {
         let capabilities = declaring(&["agent", "format=json"], json!({}));
-        let client = connect_with(&Vary::new(Reporting), way, capabilities).await;
+        let client = connect_with(&VaryServer::new(Reporting), way, capabilities).await;
         for (arguments, expected) in [
             (json!({}), json!([])),
             (json!({"format": "text"}), text("8 degrees")),
@@ -506,7 +518,7 @@ async fn an_argument_overrides_a_feature() {
 /// CN-18: fifty clients at once on one server, of both eras, and each has its own features.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_leaks_between_clients() {
-    let server = serve_http(Vary::new(Weather)).await;
+    let server = serve_http(VaryServer::new(Weather)).await;
     let mut clients = tokio::task::JoinSet::new();
     for number in 0..50 {
         let url = server.url.clone();
@@ -526,7 +538,7 @@ async fn nothing_leaks_between_clients() {
             }
         });
     }
-    while let Some(ended) = clients.join_next().await {
+    while let Some(ended) = soon(clients.join_next()).await {
         ended.unwrap();
     }
 }
@@ -534,10 +546,10 @@ async fn nothing_leaks_between_clients() {
 /// EXT-4: a client that lacks what is required is refused, in the way of its era.
 #[tokio::test]
 async fn a_required_extension_is_asked_for() {
-    let server = Vary::builder()
+    let server = VaryServer::builder()
         .with_handler(Weather)
         .with_negotiation()
-        .with_required(NEGOTIATION.parse().unwrap())
+        .with_required_extension(NEGOTIATION.parse().unwrap())
         .build()
         .unwrap();
     for way in WAYS {
@@ -554,14 +566,19 @@ async fn a_required_extension_is_asked_for() {
         // `server/discover` tells what is required, so it is open to all.
         let client = connect(&server, (Era::Modern, wire)).await;
         let error = client.under("", "tools/list", json!({})).await.unwrap_err();
-        assert_eq!(error.code.0, -32021, "{wire:?}");
+        let message = format!("Server requires the extension {NEGOTIATION}");
+        assert_eq!(
+            (error.code.0, &*error.message),
+            (-32021, &*message),
+            "{wire:?}"
+        );
         let custom = client
             .under("", "com.example/any", json!({}))
             .await
             .unwrap_err();
-        assert_eq!(custom.code.0, -32021, "{wire:?}");
-        let required = &error.data.unwrap()["requiredCapabilities"];
-        assert_eq!(*required, json!({"extensions": {NEGOTIATION: {}}}));
+        let required = json!({"requiredCapabilities": {"extensions": {NEGOTIATION: {}}}});
+        assert_eq!(error.data, Some(required));
+        assert_eq!(custom, error, "{wire:?}");
     }
 }
 
@@ -569,9 +586,9 @@ async fn a_required_extension_is_asked_for() {
 #[tokio::test]
 async fn what_is_required_and_not_declared_is_a_bad_request() {
     for id in [NEGOTIATION, VARIANTS, Units::ID] {
-        let server = Vary::builder()
+        let server = VaryServer::builder()
             .with_handler(Weather)
-            .with_required(id.parse().unwrap());
+            .with_required_extension(id.parse().unwrap());
         let server = serve_http(server.build().unwrap()).await;
         let headers = modern_headers("tools/list", "");
         for (capabilities, status, code) in [
@@ -624,10 +641,10 @@ impl ServerHandler for Metric {
 /// EXT-2, EXT-8: any other extension is declared by either side, beside or without the two.
 #[tokio::test]
 async fn another_extension_has_settings_of_its_own() {
-    let server = Vary::builder()
+    let server = VaryServer::builder()
         .with_handler(Metric)
         .with_extension(Units::ID.parse().unwrap(), json!({"any": true}))
-        .with_required(Units::ID.parse().unwrap())
+        .with_required_extension(Units::ID.parse().unwrap())
         .build()
         .unwrap();
     for way in WAYS {
@@ -640,7 +657,8 @@ async fn another_extension_has_settings_of_its_own() {
             "{way:?}"
         );
         let error = client.under("", "tools/list", json!({})).await.unwrap_err();
-        assert_eq!(error.message, "metric: true", "{way:?}");
+        let expected = (-32603, "metric: true");
+        assert_eq!((error.code.0, &*error.message), expected, "{way:?}");
     }
     let refused = try_connect(&server, (Era::Legacy, Wire::Pipe), json!({})).await;
     assert!(refused.is_err());
@@ -650,7 +668,7 @@ async fn another_extension_has_settings_of_its_own() {
 #[tokio::test]
 async fn without_variants_a_selector_is_refused() {
     for way in WAYS {
-        let client = connect(&Vary::new(Weather), way).await;
+        let client = connect(&VaryServer::new(Weather), way).await;
         let error = client
             .under("compact", "tools/list", json!({}))
             .await
@@ -672,7 +690,7 @@ async fn without_variants_a_selector_is_refused() {
 async fn rmcp_still_refuses_settings_that_are_no_object() {
     let capabilities = json!({"extensions": {NEGOTIATION: true}});
     let answers = lines(
-        Vary::new(Weather),
+        VaryServer::new(Weather),
         &[modern(1, "tools/list", json!({}), capabilities)],
     )
     .await;
@@ -684,7 +702,7 @@ async fn rmcp_still_refuses_settings_that_are_no_object() {
 /// fails, it remembers, and the module's page can say so.
 #[tokio::test]
 async fn rmcp_still_forgets_features_without_sessions() {
-    let server = serve_http_with(Vary::new(Weather), |config| {
+    let server = serve_http_with(VaryServer::new(Weather), |config| {
         config.with_legacy_session_mode(false)
     });
     let server = server.await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_rmcp::server::{Face, Vary, View};
+use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
 use rmcp::model::{
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, Resource, ServerCapabilities,
     ServerConfig, ServerNotification, SubscriptionFilter,
@@ -16,17 +16,21 @@ use tokio::sync::mpsc;
 
 use crate::shop::{Shop, WAS_CANCELLED};
 use crate::support::{
-    Era, Told, VARIANT, Wire, connect, connect_to, connect_with, declaring, join, serve_http, soon,
+    Era, Told, VARIANT, Wire, connect, connect_to, connect_with, data_of, declaring, join,
+    serve_http, soon,
 };
 
-fn server() -> Vary {
+fn server() -> VaryServer {
     let variant = |id: &str| ServerVariant::new(id.parse().unwrap(), "");
-    Vary::builder()
+    VaryServer::builder()
         .with_variant(variant("a"), Shop::new("a"))
         .with_variant(variant("b"), Shop::new("b"))
         .build()
         .unwrap()
 }
+
+/// The message to a client that subscribes to what it is subscribed to in another variant.
+const ELSEWHERE: &str = "Resource is subscribed in another variant; unsubscribe first";
 
 fn changed(what: &'static str, variant: &str) -> Told {
     Told::Changed(what, Some(variant.to_owned()))
@@ -87,9 +91,9 @@ impl ServerHandler for Keeper {
 #[tokio::test]
 async fn a_session_takes_its_peers_along() {
     let (sender, mut peers) = mpsc::unbounded_channel();
-    let keeper = Face::new(Keeper(sender));
+    let keeper = VariantHandler::new(Keeper(sender));
     let variant = |id: &str| ServerVariant::new(id.parse().unwrap(), "");
-    let server = Vary::builder()
+    let server = VaryServer::builder()
         .with_variant(variant("a"), keeper.clone())
         .with_variant(variant("b"), keeper);
     let server = server.build().unwrap();
@@ -113,9 +117,9 @@ async fn a_session_takes_its_peers_along() {
 #[tokio::test]
 async fn a_hidden_resource_is_not_spoken_of() {
     let view = View::new().with_resources_where(|uri| uri != "shop:///all");
-    let server = Vary::builder().with_variant(
+    let server = VaryServer::builder().with_variant(
         ServerVariant::new("a".parse().unwrap(), ""),
-        Face::new(Shop::new("a")).with_view(view),
+        VariantHandler::new(Shop::new("a")).with_view(view),
     );
     let server = server.build().unwrap();
     for wire in [Wire::Pipe, Wire::Http] {
@@ -128,7 +132,7 @@ async fn a_hidden_resource_is_not_spoken_of() {
         let filter =
             SubscriptionFilter::builder().resource_subscriptions(["shop:///all", "shop:///a"]);
         let mut stream = client.service.listen(filter.build()).await.unwrap();
-        let told = serde_json::to_value(stream.next().await.unwrap()).unwrap();
+        let told = serde_json::to_value(soon(stream.next()).await.unwrap()).unwrap();
         assert_eq!(told["params"]["uri"], "shop:///a", "{wire:?}");
     }
 }
@@ -144,14 +148,14 @@ async fn a_subscription_is_bound_to_its_variant() {
         subscribe("a", &all).await.unwrap();
         subscribe("a", &all).await.unwrap();
         let error = subscribe("b", &all).await.unwrap_err();
-        assert_eq!(error.code.0, -32602);
-        assert_eq!(error.data.unwrap()["activeVariant"], "b");
+        let data = json!({"uri": "shop:///all", "activeVariant": "b", "subscribedVariant": "a"});
+        assert_eq!(data_of(error, -32602, ELSEWHERE), data);
 
         // Not in this variant; and so not bound, either.
         let only_b = json!({"uri": "shop:///b"});
         let error = subscribe("a", &only_b).await.unwrap_err();
-        assert_eq!(error.code.0, -32602);
-        assert_eq!(error.data.unwrap()["activeVariant"], "a");
+        let data = json!({"shop": "a", "activeVariant": "a"});
+        assert_eq!(data_of(error, -32602, "nothing there"), data);
         subscribe("b", &only_b).await.unwrap();
 
         // Whatever is selected, and though the handler fails.
@@ -169,9 +173,11 @@ async fn a_subscription_is_bound_to_its_variant() {
         let once = json!({"uri": "shop:///once"});
         subscribe("a", &once).await.unwrap();
         let error = subscribe("a", &once).await.unwrap_err();
-        assert_eq!(error.code.0, -32602, "{error:?}");
+        let data = json!({"shop": "a", "activeVariant": "a"});
+        assert_eq!(data_of(error, -32602, "nothing there"), data);
         let error = subscribe("b", &once).await.unwrap_err();
-        assert_eq!(error.data.unwrap()["subscribedVariant"], "a");
+        let data = json!({"uri": "shop:///once", "activeVariant": "b", "subscribedVariant": "a"});
+        assert_eq!(data_of(error, -32602, ELSEWHERE), data);
     }
 }
 
@@ -185,8 +191,8 @@ async fn a_resource_that_has_gone_is_told_once() {
         let subscribe = |variant| client.under(variant, "resources/subscribe", all.clone());
         subscribe("a").await.unwrap();
         let error = subscribe("b").await.unwrap_err();
-        assert_eq!(error.code.0, -32602);
-        assert_eq!(error.data.unwrap()["subscribedVariant"], "a");
+        let data = json!({"uri": "shop:///all", "activeVariant": "b", "subscribedVariant": "a"});
+        assert_eq!(data_of(error, -32602, ELSEWHERE), data);
 
         client.call("a", "put_list", json!({"gone": true})).await;
         client.call("a", "put_resource", json!({})).await;
@@ -196,9 +202,12 @@ async fn a_resource_that_has_gone_is_told_once() {
 
         // No subscription stands in the way of another.
         let subscribe = |variant| client.under(variant, "resources/subscribe", all.clone());
-        while subscribe("b").await.is_err() {
-            tokio::task::yield_now().await;
-        }
+        soon(async {
+            while subscribe("b").await.is_err() {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
         client.call("a", "put_resource", json!({})).await;
         client.call("b", "put_resource", json!({})).await;
         assert_eq!(client.hear().await, changed("resource", "b"), "{wire:?}");
@@ -280,7 +289,7 @@ async fn a_stream_tells_once_of_what_has_gone() {
     let listed = json!(["notifications/resources/list_changed", null]);
     for wire in [Wire::Pipe, Wire::Http] {
         for asks in [true, false] {
-            let server = Vary::builder()
+            let server = VaryServer::builder()
                 .with_variant(
                     ServerVariant::new("a".parse().unwrap(), ""),
                     Withdrawing::default(),
@@ -298,7 +307,8 @@ async fn a_stream_tells_once_of_what_has_gone() {
             expected.extend(asks.then(|| listed.clone()));
             expected.push(updated("a:kept"));
             for expected in expected {
-                let told = serde_json::to_value(stream.next().await.unwrap().unwrap()).unwrap();
+                let told =
+                    serde_json::to_value(soon(stream.next()).await.unwrap().unwrap()).unwrap();
                 let told = json!([told["method"], told["params"]["uri"]]);
                 assert_eq!(told, expected, "{wire:?}");
             }
@@ -310,9 +320,9 @@ async fn a_stream_tells_once_of_what_has_gone() {
 #[tokio::test]
 async fn what_is_hidden_cannot_be_subscribed_to() {
     let view = View::new().with_resources_where(|uri| uri != "shop:///all");
-    let server = Vary::builder().with_variant(
+    let server = VaryServer::builder().with_variant(
         ServerVariant::new("a".parse().unwrap(), ""),
-        Face::new(Shop::new("a")).with_view(view),
+        VariantHandler::new(Shop::new("a")).with_view(view),
     );
     let client = connect(&server.build().unwrap(), (Era::Legacy, Wire::Pipe)).await;
     let mut answers = Vec::new();
@@ -322,7 +332,10 @@ async fn what_is_hidden_cannot_be_subscribed_to() {
             .under("a", "resources/subscribe", params)
             .await
             .unwrap_err();
-        assert_eq!(error.code.0, -32602);
+        assert_eq!(
+            (error.code.0, &*error.message),
+            (-32602, "Resource not found")
+        );
         answers.push(serde_json::to_string(&error).unwrap().replace(uri, "…"));
     }
     assert_eq!(answers[0], answers[1]);
@@ -383,7 +396,7 @@ async fn a_stream_belongs_to_its_variant() {
             "notifications/tools/list_changed",
             "notifications/resources/updated",
         ] {
-            let notification: ServerNotification = stream.next().await.unwrap().unwrap();
+            let notification: ServerNotification = soon(stream.next()).await.unwrap().unwrap();
             let notification = serde_json::to_value(notification).unwrap();
             assert_eq!(notification["method"], method, "{wire:?}");
             let meta = &notification["params"]["_meta"];

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use mcp_vary_rmcp::server::Vary;
+use mcp_vary_rmcp::server::VaryServer;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequestParams, ElicitResult, ElicitationAction, Implementation, ListRootsResult,
@@ -161,18 +161,22 @@ pub(crate) fn declaring(tags: &[&str], hints: Value) -> Value {
 }
 
 /// Connects to `server`, as a client that declares nothing.
-pub(crate) async fn connect(server: &Vary, way: (Era, Wire)) -> Client {
+pub(crate) async fn connect(server: &VaryServer, way: (Era, Wire)) -> Client {
     connect_with(server, way, json!({})).await
 }
 
 /// Connects to `server`, as a client with `capabilities`.
-pub(crate) async fn connect_with(server: &Vary, way: (Era, Wire), capabilities: Value) -> Client {
+pub(crate) async fn connect_with(
+    server: &VaryServer,
+    way: (Era, Wire),
+    capabilities: Value,
+) -> Client {
     let client = try_connect(server, way, capabilities).await;
     client.unwrap_or_else(|error| panic!("{way:?} does not begin: {error}"))
 }
 
 pub(crate) async fn try_connect(
-    server: &Vary,
+    server: &VaryServer,
     (era, wire): (Era, Wire),
     capabilities: Value,
 ) -> Result<Client, ClientInitializeError> {
@@ -255,12 +259,12 @@ pub(crate) struct HttpServer {
 }
 
 /// Serves clones of `server` on a free port until the answer is dropped.
-pub(crate) async fn serve_http(server: Vary) -> HttpServer {
+pub(crate) async fn serve_http(server: VaryServer) -> HttpServer {
     serve_http_with(server, |config| config).await
 }
 
 pub(crate) async fn serve_http_with(
-    server: Vary,
+    server: VaryServer,
     configure: impl FnOnce(StreamableHttpServerConfig) -> StreamableHttpServerConfig,
 ) -> HttpServer {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -325,12 +329,8 @@ impl Client {
         params: Value,
         meta: Value,
     ) -> Result<Value, ErrorData> {
-        match self
-            .begin(method, params, meta)
-            .await
-            .await_response()
-            .await
-        {
+        let request = self.begin(method, params, meta).await;
+        match soon(request.await_response()).await {
             Ok(result) => Ok(to_json(result)),
             Err(ServiceError::McpError(error)) => Err(error),
             Err(error) => panic!("{method} fails: {error}"),
@@ -390,8 +390,15 @@ impl Client {
     }
 
     pub(crate) async fn hear(&mut self) -> Told {
-        self.told.recv().await.expect("the connection lasts")
+        soon(self.told.recv()).await.expect("the connection lasts")
     }
+}
+
+/// Checks the code and the message of `error`, and returns its data.
+#[track_caller]
+pub(crate) fn data_of(error: ErrorData, code: i32, message: &str) -> Value {
+    assert_eq!((error.code.0, &*error.message), (code, message));
+    error.data.unwrap_or_default()
 }
 
 pub(crate) fn names(items: &Value) -> Vec<String> {
@@ -434,11 +441,11 @@ pub(crate) async fn lines_and_more(
             .await
             .unwrap();
         if message.get("id").is_some() {
-            answers.push(reader.next_line().await.unwrap().expect("an answer"));
+            answers.push(soon(reader.next_line()).await.unwrap().expect("an answer"));
         }
     }
     for _ in 0..more {
-        answers.push(reader.next_line().await.unwrap().expect("a line"));
+        answers.push(soon(reader.next_line()).await.unwrap().expect("a line"));
     }
     answers
 }
@@ -461,9 +468,9 @@ pub(crate) async fn post(url: &str, message: &Value, headers: &[(&str, &str)]) -
     let request = format!("{request}\r\n{body}");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut lines = BufReader::new(stream).lines();
-    let status = lines.next_line().await.unwrap().expect("a status");
+    let status = soon(lines.next_line()).await.unwrap().expect("a status");
     let status = status.split(' ').nth(1).unwrap().parse().unwrap();
-    while let Some(line) = lines.next_line().await.unwrap() {
+    while let Some(line) = soon(lines.next_line()).await.unwrap() {
         let text = line.strip_prefix("data: ").unwrap_or(&line);
         if text.starts_with('{') {
             return (status, serde_json::from_str(text).unwrap());
@@ -481,7 +488,9 @@ pub(crate) async fn end_session(url: &str, id: &str) {
     );
     let mut stream = tokio::net::TcpStream::connect(host).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
-    let status = BufReader::new(stream).lines().next_line().await.unwrap();
+    let status = soon(BufReader::new(stream).lines().next_line())
+        .await
+        .unwrap();
     let status = status.expect("a status");
     assert!(status.contains(" 20"), "{status}");
 }

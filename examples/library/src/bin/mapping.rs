@@ -11,10 +11,10 @@
 //! cargo run -p library-examples --bin mapping -- --http 127.0.0.1:8000
 //! ```
 
-use library_examples::{Failure, serve};
+use library_examples::{ExampleError, serve};
 use mcp_vary::predicate::Predicate;
 use mcp_vary::shape::{PromptAlternative, Rendering, Representation, Representations, Role};
-use mcp_vary_rmcp::server::{Vary, features};
+use mcp_vary_rmcp::server::{VaryServer, features};
 use rmcp::model::{
     GetPromptRequestParams, GetPromptResponse, GetPromptResult, ListPromptsResult,
     ListResourcesResult, PaginatedRequestParams, Prompt, PromptMessage, ReadResourceRequestParams,
@@ -25,13 +25,13 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 #[tokio::main]
-async fn main() -> Result<(), Failure> {
+async fn main() -> Result<(), ExampleError> {
     serve(server()?).await
 }
 
-pub(crate) fn server() -> Result<Vary, Failure> {
+pub(crate) fn server() -> Result<VaryServer, ExampleError> {
     // Mistakes in conditions and media types come to light here, before anybody is served.
-    Ok(Vary::new(Map {
+    Ok(VaryServer::new(Map {
         valley: Representations::default()
             .with(Representation::text("text/markdown", PAGE)?)?
             .with(Representation::Rendered(Rendering::GeoText))?,

@@ -9,9 +9,9 @@
 //! cargo run -p library-examples --bin model-optimised -- --http 127.0.0.1:8000
 //! ```
 
-use library_examples::{Failure, serve};
+use library_examples::{ExampleError, serve};
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_rmcp::server::{Face, ToolView, Vary, View};
+use mcp_vary_rmcp::server::{ToolView, VariantHandler, VaryServer, View};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::schemars::JsonSchema;
 use rmcp::{ServerHandler, tool, tool_handler, tool_router};
@@ -19,12 +19,12 @@ use serde::Deserialize;
 use serde_json::json;
 
 #[tokio::main]
-async fn main() -> Result<(), Failure> {
+async fn main() -> Result<(), ExampleError> {
     serve(server()?).await
 }
 
-pub(crate) fn server() -> Result<Vary, Failure> {
-    let all = Face::new(Library);
+pub(crate) fn server() -> Result<VaryServer, ExampleError> {
+    let all = VariantHandler::new(Library);
     let described = |tool: ToolView| all.clone().with_view(View::new().with_tool("search", tool));
     let claude = ServerVariant::new(
         "claude-optimized".parse()?,
@@ -44,7 +44,7 @@ pub(crate) fn server() -> Result<Vary, Failure> {
     )
     .with_hint("modelFamily", "local")
     .with_hint("contextSize", "compact");
-    let server = Vary::builder()
+    let server = VaryServer::builder()
         .with_variant(
             claude,
             described(ToolView::new().with_description(GUIDANCE)),

@@ -12,16 +12,16 @@
 //! cargo run -p library-examples --bin phases -- --http 127.0.0.1:8080
 //! ```
 
-use library_examples::{Failure, connect, say, serve};
+use library_examples::{ExampleError, connect, print_line, serve};
 use mcp_vary::hints::VariantHints;
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_rmcp::client::{Client, Declaring, Experience, TaskContext, forward};
-use mcp_vary_rmcp::server::{Face, Vary, View};
+use mcp_vary_rmcp::client::{Client, DeclaringClient, Experience, TaskContext, forward};
+use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
 use rmcp::model::{CallToolRequestParams, ClientConfig};
 use rmcp::{ServerHandler, ServiceExt as _, tool, tool_handler, tool_router};
 
 #[tokio::main]
-async fn main() -> Result<(), Failure> {
+async fn main() -> Result<(), ExampleError> {
     if std::env::args().len() > 1 {
         return serve(server()?).await;
     }
@@ -33,24 +33,24 @@ async fn main() -> Result<(), Failure> {
             .await?
             .waiting()
             .await
-            .map_err(Failure::from)
+            .map_err(ExampleError::from)
     });
     let reached = connect(agent(), ours, false).await?;
     for line in work(&reached.client).await? {
-        say(&line)?;
+        print_line(&line)?;
     }
     Ok(())
 }
 
 /// The agent, and the phases that it goes through.
-pub(crate) fn agent() -> Declaring<ClientConfig> {
+pub(crate) fn agent() -> DeclaringClient<ClientConfig> {
     let phases = ["planning", "execution", "debugging"];
     let (hints, _) = VariantHints::from_pairs(phases.map(|phase| ("useCase", phase)));
-    Declaring::new(ClientConfig::default()).with_hints(hints)
+    DeclaringClient::new(ClientConfig::default()).with_hints(hints)
 }
 
 /// What the agent did, and why it did it where.
-pub(crate) async fn work(client: &Client) -> Result<Vec<String>, Failure> {
+pub(crate) async fn work(client: &Client) -> Result<Vec<String>, ExampleError> {
     let mut diary = Vec::new();
     for (phase, tool) in [
         ("planning", "estimate"),
@@ -73,11 +73,11 @@ pub(crate) async fn work(client: &Client) -> Result<Vec<String>, Failure> {
 }
 
 /// A server with a variant for each phase, and one in few words.
-pub(crate) fn server() -> Result<Vary, Failure> {
-    let all = Face::new(Platform);
+pub(crate) fn server() -> Result<VaryServer, ExampleError> {
+    let all = VariantHandler::new(Platform);
     let made_for = |id: &str, phase: &str, description: &str| {
         let variant = ServerVariant::new(id.parse()?, description);
-        Ok::<_, Failure>(variant.with_hint("useCase", phase))
+        Ok::<_, ExampleError>(variant.with_hint("useCase", phase))
     };
     let shows = |tools: &[&str]| {
         let tools: Vec<String> = tools.iter().map(|&tool| tool.to_owned()).collect();
@@ -91,7 +91,7 @@ pub(crate) fn server() -> Result<Vary, Failure> {
     )?;
     let debug = made_for("agent-debug", "debugging", "Execution, with the logs.")?;
     let compact = ServerVariant::new("compact".parse()?, "One tool, for when tokens are short.");
-    let server = Vary::builder()
+    let server = VaryServer::builder()
         .with_variant(plan, shows(&["estimate", "list_services"]))
         .with_variant(execute, shows(&["deploy"]))
         .with_variant(debug, shows(&["deploy", "read_logs", "list_services"]))

@@ -10,9 +10,9 @@
 //! cargo run -p library-examples --bin research -- --http 127.0.0.1:8000
 //! ```
 
-use library_examples::{Failure, serve};
+use library_examples::{ExampleError, serve};
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_rmcp::server::{Face, ToolView, Vary, View};
+use mcp_vary_rmcp::server::{ToolView, VariantHandler, VaryServer, View};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::schemars::JsonSchema;
 use rmcp::{ServerHandler, tool, tool_handler, tool_router};
@@ -20,12 +20,12 @@ use serde::Deserialize;
 use serde_json::json;
 
 #[tokio::main]
-async fn main() -> Result<(), Failure> {
+async fn main() -> Result<(), ExampleError> {
     serve(server()?).await
 }
 
-pub(crate) fn server() -> Result<Vary, Failure> {
-    let all = Face::new(Assistant);
+pub(crate) fn server() -> Result<VaryServer, ExampleError> {
+    let all = VariantHandler::new(Assistant);
     let within = |tokens: usize, description: &str| {
         let search = ToolView::new()
             .with_description(description)
@@ -53,7 +53,7 @@ pub(crate) fn server() -> Result<Vary, Failure> {
     .with_hint("useCase", "qa")
     .with_hint("com.acme/depth", "shallow")
     .with_hint("contextSize", "compact");
-    let server = Vary::builder()
+    let server = VaryServer::builder()
         .with_variant(
             synthesis,
             within(40, "Searches, and sums up what the sources say."),

@@ -11,20 +11,20 @@
 //! cargo run -p library-examples --bin toolsets -- --http 127.0.0.1:8000
 //! ```
 
-use library_examples::{Failure, serve};
+use library_examples::{ExampleError, serve};
 use mcp_vary::rank::Weights;
 use mcp_vary::variant::ServerVariant;
-use mcp_vary_rmcp::server::{Face, Vary, View};
+use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
 use rmcp::model::Tool;
 use rmcp::{ServerHandler, tool, tool_handler, tool_router};
 
 #[tokio::main]
-async fn main() -> Result<(), Failure> {
+async fn main() -> Result<(), ExampleError> {
     serve(server()?).await
 }
 
-pub(crate) fn server() -> Result<Vary, Failure> {
-    let all = Face::new(Platform);
+pub(crate) fn server() -> Result<VaryServer, ExampleError> {
+    let all = VariantHandler::new(Platform);
     let project_management = ServerVariant::new(
         "project-management".parse()?,
         "Issue and project tracking operations. Includes issues, milestones and assignments. Excludes code operations.",
@@ -43,7 +43,7 @@ pub(crate) fn server() -> Result<Vary, Failure> {
     )
     .with_hint("domain", "security")
     .with_hint("accessLevel", "readonly");
-    let server = Vary::builder()
+    let server = VaryServer::builder()
         // A hint of one's own counts when it has a weight.
         .with_weights(Weights::default().with("domain", 60, 10))
         .with_variant(

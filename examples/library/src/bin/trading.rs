@@ -14,10 +14,10 @@
 use std::io::{self, Write as _};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use library_examples::{Failure, serve};
+use library_examples::{ExampleError, serve};
 use mcp_vary::rank::Weights;
 use mcp_vary::variant::{Date, DeprecationInfo, ServerVariant, Status};
-use mcp_vary_rmcp::server::{Face, Vary, View};
+use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{CallToolResult, ContentBlock};
 use rmcp::schemars::JsonSchema;
@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 #[tokio::main]
-async fn main() -> Result<(), Failure> {
+async fn main() -> Result<(), ExampleError> {
     #[expect(
         clippy::disallowed_methods,
         reason = "a program reads the clock for its libraries"
@@ -41,7 +41,7 @@ async fn main() -> Result<(), Failure> {
 }
 
 /// The server, as it is on the day `today`.
-pub(crate) fn server(today: Date) -> Result<Vary, Failure> {
+pub(crate) fn server(today: Date) -> Result<VaryServer, ExampleError> {
     let stable = ServerVariant::new(
         "v2-stable".parse()?,
         "Current stable API (v2). Recommended for production use. Uses structured responses with typed error codes.",
@@ -66,8 +66,8 @@ pub(crate) fn server(today: Date) -> Result<Vary, Failure> {
     .with_hint("com.acme/apiGeneration", "v1")
     .with_hint("contextSize", "compact")
     .deprecated(moving);
-    let desk = Face::new(Desk);
-    let server = Vary::builder()
+    let desk = VariantHandler::new(Desk);
+    let server = VaryServer::builder()
         .with_variant(
             stable,
             desk.clone()

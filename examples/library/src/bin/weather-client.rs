@@ -11,22 +11,22 @@
 //! target/debug/weather-client --legacy target/debug/weather-negotiated
 //! ```
 
-use library_examples::{Failure, reach, say};
+use library_examples::{ExampleError, connect_from_args, print_line};
 use mcp_vary::feature::Features;
 use mcp_vary::hints::VariantHints;
-use mcp_vary_rmcp::client::{Client, Declaring, Experience, TaskContext, forward};
+use mcp_vary_rmcp::client::{Client, DeclaringClient, Experience, TaskContext, forward};
 use rmcp::model::{CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation};
 use serde_json::json;
 
 #[tokio::main]
-async fn main() -> Result<(), Failure> {
-    let reached = reach(agent()).await?;
-    say(&weather(&reached.client, "Bern").await?)?;
+async fn main() -> Result<(), ExampleError> {
+    let reached = connect_from_args(agent()).await?;
+    print_line(&weather(&reached.client, "Bern").await?)?;
     Ok(())
 }
 
 /// The agent: what it is, how it wants its content, and what it is good for.
-pub(crate) fn agent() -> Declaring<ClientConfig> {
+pub(crate) fn agent() -> DeclaringClient<ClientConfig> {
     let me = Implementation::new("my-agent", "1.0.0");
     // A tag for a capability, such as `elicitation`, need not be said: it follows from that.
     let config = ClientConfig::new(ClientCapabilities::default(), me);
@@ -36,13 +36,13 @@ pub(crate) fn agent() -> Declaring<ClientConfig> {
         ("useCase", "autonomous-agent"),
         ("contextSize", "compact"),
     ]);
-    Declaring::new(config)
+    DeclaringClient::new(config)
         .with_features(features)
         .with_hints(hints)
 }
 
 /// What the model gets to read of the weather.
-pub(crate) async fn weather(client: &Client, location: &str) -> Result<String, Failure> {
+pub(crate) async fn weather(client: &Client, location: &str) -> Result<String, ExampleError> {
     // Without variants this is the server as it is; with them, the one that suits our hints.
     let view = client.choose(&TaskContext::new());
     let arguments = json!({"location": location}).as_object().cloned();

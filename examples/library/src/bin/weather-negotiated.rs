@@ -11,9 +11,9 @@
 //! cargo run -p library-examples --bin weather-client -- http://127.0.0.1:8000/mcp
 //! ```
 
-use library_examples::{Failure, serve};
+use library_examples::{ExampleError, serve};
 use mcp_vary::feature::Verbosity;
-use mcp_vary_rmcp::server::{Features, Vary, answer};
+use mcp_vary_rmcp::server::{Features, VaryServer, answer};
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::CallToolResult;
 use rmcp::schemars::JsonSchema;
@@ -21,12 +21,12 @@ use rmcp::{ErrorData, ServerHandler, tool, tool_handler, tool_router};
 use serde::{Deserialize, Serialize};
 
 #[tokio::main]
-async fn main() -> Result<(), Failure> {
+async fn main() -> Result<(), ExampleError> {
     serve(server()).await
 }
 
-pub(crate) fn server() -> Vary {
-    Vary::new(Weather)
+pub(crate) fn server() -> VaryServer {
+    VaryServer::new(Weather)
 }
 
 struct Weather;

@@ -14,7 +14,7 @@ const VALLEY: &str = "map://features/alpine-valley-1";
 const HUT: &str = "map://features/mountain-hut-1";
 
 async fn place(client: &Client, uri: &str) -> Value {
-    let read = client.default_view().read_resource(uri).await.unwrap();
+    let read = client.default_variant().read_resource(uri).await.unwrap();
     serde_json::to_value(&read.contents[0]).unwrap()
 }
 
@@ -26,7 +26,7 @@ async fn prompted(tags: &[&str], beginning: &str) {
         || tagged(tags),
         async |client, way| {
             let params = GetPromptRequestParams::new("check-weather");
-            let prompt = client.default_view().get_prompt(params).await.unwrap();
+            let prompt = client.default_variant().get_prompt(params).await.unwrap();
             let message = serde_json::to_value(&prompt.messages[0]).unwrap();
             let text = message["content"]["text"].as_str().unwrap();
             assert!(text.starts_with(beginning), "{way}: {text}");

@@ -17,7 +17,7 @@ async fn suits(hints: &[(&str, &str)], variant: &str, description: &str) {
         async |client, way| {
             assert_eq!(offered(client)[0], variant, "{way}");
             // Who sends no selector has it, too.
-            let tools = client.default_view().tools().await.unwrap();
+            let tools = client.default_variant().tools().await.unwrap();
             let said = tools[0].description.as_deref().unwrap();
             assert!(said.starts_with(description), "{way}: {said}");
         },

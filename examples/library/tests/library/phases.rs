@@ -12,9 +12,9 @@ async fn each_phase_has_a_variant_of_its_own() {
     let server = example::server().unwrap();
     in_each_way(server, example::agent, async |client, way| {
         let expected = [
-            "`agent-plan`: made for the phase planning; called estimate, one of 2: two minutes",
-            "`agent-execute`: made for the phase execution; called deploy, one of 1: failed",
-            "`agent-debug`: made for the phase debugging; called read_logs, one of 3: out of umbrellas",
+            "`agent-plan`: matches the phase planning; called estimate, one of 2: two minutes",
+            "`agent-execute`: matches the phase execution; called deploy, one of 1: failed",
+            "`agent-debug`: matches the phase debugging; called read_logs, one of 3: out of umbrellas",
         ];
         assert_eq!(example::work(client).await.unwrap(), expected, "{way}");
         let switches = client

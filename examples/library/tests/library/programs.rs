@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use library_examples::reach_at;
+use library_examples::connect_to;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
@@ -65,7 +65,7 @@ async fn every_server_serves_on_stdio_and_on_http_in_both_eras() {
         let bare = (program != PHASES).then(|| vec![program.to_owned()]);
         for place in bare.into_iter().chain([stdio, vec![url]]) {
             for legacy in [true, false] {
-                let reached = reach_at(plain(), &place, legacy).await.unwrap();
+                let reached = connect_to(plain(), &place, legacy).await.unwrap();
                 let offered = offered(&reached.client);
                 assert_eq!(offered, expected, "{place:?}, legacy: {legacy}");
             }

@@ -5,8 +5,8 @@ use std::ops::AsyncFn;
 use library_examples::{connect, serve_http};
 use mcp_vary::feature::Features;
 use mcp_vary::hints::VariantHints;
-use mcp_vary_rmcp::client::{Client, Declaring, View};
-use mcp_vary_rmcp::server::Vary;
+use mcp_vary_rmcp::client::{Client, DeclaringClient, VariantClient};
+use mcp_vary_rmcp::server::VaryServer;
 use rmcp::ServiceExt as _;
 use rmcp::model::{CallToolRequestParams, CallToolResult, ClientConfig};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -17,8 +17,8 @@ use tokio::net::TcpListener;
 ///
 /// The `&str` says which way it is.
 pub(crate) async fn in_each_way(
-    server: Vary,
-    declare: impl Fn() -> Declaring<ClientConfig>,
+    server: VaryServer,
+    declare: impl Fn() -> DeclaringClient<ClientConfig>,
     check: impl AsyncFn(&Client, &str),
 ) {
     for (legacy, era) in [(true, "legacy"), (false, "modern")] {
@@ -47,25 +47,25 @@ pub(crate) async fn in_each_way(
 }
 
 /// A client with these feature tags.
-pub(crate) fn tagged(tags: &[&str]) -> Declaring<ClientConfig> {
+pub(crate) fn tagged(tags: &[&str]) -> DeclaringClient<ClientConfig> {
     let (features, _) = Features::from_tags(tags.iter().copied());
     plain().with_features(features)
 }
 
 /// A client with these hints.
-pub(crate) fn hinting(pairs: &[(&str, &str)]) -> Declaring<ClientConfig> {
+pub(crate) fn hinting(pairs: &[(&str, &str)]) -> DeclaringClient<ClientConfig> {
     let (hints, _) = VariantHints::from_pairs(pairs.iter().copied());
     plain().with_hints(hints)
 }
 
 /// A client that negotiates nothing.
-pub(crate) fn plain() -> Declaring<ClientConfig> {
-    Declaring::new(ClientConfig::default())
+pub(crate) fn plain() -> DeclaringClient<ClientConfig> {
+    DeclaringClient::new(ClientConfig::default())
 }
 
 /// The server as it is in `variant`.
-pub(crate) fn view(client: &Client, variant: &str) -> View {
-    client.view(&variant.parse().unwrap()).unwrap()
+pub(crate) fn view(client: &Client, variant: &str) -> VariantClient {
+    client.variant(&variant.parse().unwrap()).unwrap()
 }
 
 /// The variants that are offered, best first.
@@ -75,7 +75,7 @@ pub(crate) fn offered(client: &Client) -> Vec<String> {
 }
 
 /// The names of the tools, sorted.
-pub(crate) async fn tools(view: &View) -> Vec<String> {
+pub(crate) async fn tools(view: &VariantClient) -> Vec<String> {
     let tools = view.tools().await.unwrap();
     let mut names: Vec<_> = tools.iter().map(|tool| tool.name.to_string()).collect();
     names.sort();
@@ -91,7 +91,7 @@ pub(crate) fn call(tool: &'static str, arguments: Value) -> CallToolRequestParam
 }
 
 /// What a tool says, in the words of the wire.
-pub(crate) async fn ask(view: &View, tool: &'static str, arguments: Value) -> Value {
+pub(crate) async fn ask(view: &VariantClient, tool: &'static str, arguments: Value) -> Value {
     let result: CallToolResult = view.call_tool(call(tool, arguments)).await.unwrap();
     serde_json::to_value(result).unwrap()
 }

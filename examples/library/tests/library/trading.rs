@@ -11,7 +11,7 @@ mod example;
 
 const TODAY: &str = "2026-11-20";
 
-fn server() -> mcp_vary_rmcp::server::Vary {
+fn server() -> mcp_vary_rmcp::server::VaryServer {
     example::server(TODAY.parse().unwrap()).unwrap()
 }
 

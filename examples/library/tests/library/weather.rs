@@ -18,7 +18,10 @@ async fn told(tags: &[&str], check: impl Fn(Value, &str)) {
         || tagged(tags),
         async |client, way| {
             let bern = json!({"location": "Bern"});
-            check(ask(&client.default_view(), "get_weather", bern).await, way);
+            check(
+                ask(&client.default_variant(), "get_weather", bern).await,
+                way,
+            );
         },
     )
     .await;
@@ -58,7 +61,7 @@ async fn who_negotiates_nothing_that_can_be_read_gets_the_default() {
     .await;
     in_each_way(negotiated::server(), plain, async |client, way| {
         let bern = json!({"location": "Bern"});
-        let result = ask(&client.default_view(), "get_weather", bern).await;
+        let result = ask(&client.default_variant(), "get_weather", bern).await;
         assert_eq!(result["content"][0]["text"], PAGE, "{way}");
         assert_eq!(result.get("_meta"), None, "{way}");
     })

@@ -1,0 +1,157 @@
+//! Pages and cursors of the lists of a variant.
+
+use std::num::NonZeroUsize;
+
+use mcp_vary::cursor::CursorKeys;
+use mcp_vary_rmcp::server::{VariantHandler, VaryServer, View};
+use serde_json::json;
+
+use crate::shop::Shop;
+use crate::support::{Client, Era, WAYS, Wire, connect, data_of, join, names, serve_http};
+use crate::variants::variant;
+
+fn paged() -> VaryServer {
+    let keys = CursorKeys::new([2; 32]).with_previous([[1; 32]]);
+    VaryServer::builder()
+        .with_cursor_keys(keys)
+        .with_variant(variant("a"), Shop::new("a").paged(3))
+        .with_variant(variant("b"), Shop::new("b").paged(3))
+        .build()
+        .unwrap()
+}
+
+async fn all(client: &Client, variant: &str) -> (usize, Vec<String>) {
+    let (mut pages, mut all, mut params) = (0, Vec::new(), json!({}));
+    loop {
+        let list = client.under(variant, "tools/list", params).await.unwrap();
+        pages += 1;
+        all.extend(names(&list["tools"]));
+        match list.get("nextCursor") {
+            Some(cursor) => params = json!({"cursor": cursor}),
+            None => return (pages, all),
+        }
+    }
+}
+
+/// SV-13: a handler's pages are followed through cursors of ours.
+#[tokio::test]
+async fn a_list_is_followed_page_by_page() {
+    for way in WAYS {
+        let client = connect(&paged(), way).await;
+        let (pages, tools) = all(&client, "b").await;
+        assert_eq!((pages, tools.len(), &*tools[6]), (3, 7, "get_b"), "{way:?}");
+    }
+}
+
+/// SV-13: with a page size, pages are cut after the view, whatever the handler's are.
+#[tokio::test]
+async fn pages_of_ones_own_size_are_full() {
+    let view = View::new().with_tools_where(|tool| tool.name.starts_with("get_"));
+    let server = VaryServer::builder()
+        .with_variant(
+            variant("a"),
+            VariantHandler::new(Shop::new("a").paged(2)).with_view(view),
+        )
+        .with_page_size(NonZeroUsize::new(2).unwrap())
+        .build()
+        .unwrap();
+    for way in WAYS {
+        let client = connect(&server, way).await;
+        let (pages, tools) = all(&client, "a").await;
+        assert_eq!(
+            (pages, tools),
+            (
+                2,
+                ["get_who", "get_arguments", "get_a"].map(Into::into).into()
+            ),
+            "{way:?}"
+        );
+    }
+}
+
+/// SV-13: a cursor is good for its variant, its method and our keys only.
+#[tokio::test]
+async fn a_cursor_is_good_where_it_was_made() {
+    for way in WAYS {
+        let client = connect(&paged(), way).await;
+        let list = client.under("a", "tools/list", json!({})).await.unwrap();
+        let params = json!({"cursor": list["nextCursor"]});
+
+        let error = client
+            .under("b", "tools/list", params.clone())
+            .await
+            .unwrap_err();
+        let expected = json!({"cursorVariant": "a", "requestedVariant": "b"});
+        let data = data_of(error, -32602, "Cursor invalid for requested variant");
+        assert_eq!(data, expected, "{way:?}");
+
+        for (method, params) in [
+            ("prompts/list", params),
+            ("tools/list", json!({"cursor": "3"})),
+            ("tools/list", json!({"cursor": ""})),
+            ("tools/list", json!({"cursor": "no base64!"})),
+        ] {
+            let error = client.under("a", method, params).await.unwrap_err();
+            let data = data_of(error, -32602, "Invalid cursor");
+            assert_eq!(data, json!({"activeVariant": "a"}), "{way:?} {method}");
+        }
+    }
+}
+
+/// SV-13: a rotated key still opens, and replicas with the same keys open each other's.
+#[tokio::test]
+async fn cursors_outlive_a_rotation() {
+    let replica = |keys: CursorKeys| {
+        let shop = Shop::new("a").paged(3);
+        VaryServer::builder()
+            .with_variant(variant("a"), shop)
+            .with_cursor_keys(keys)
+            .build()
+            .unwrap()
+    };
+    let old = connect(
+        &replica(CursorKeys::new([1; 32])),
+        (Era::Modern, Wire::Http),
+    )
+    .await;
+    let list = old.under("a", "tools/list", json!({})).await.unwrap();
+    let params = json!({"cursor": list["nextCursor"]});
+    let rotated = CursorKeys::new([2; 32]).with_previous([[1; 32]]);
+    let new = connect(&replica(rotated), (Era::Modern, Wire::Http)).await;
+    new.under("a", "tools/list", params.clone()).await.unwrap();
+    let other = connect(
+        &replica(CursorKeys::new([3; 32])),
+        (Era::Modern, Wire::Http),
+    )
+    .await;
+    let error = other.under("a", "tools/list", params).await.unwrap_err();
+    let expected = json!({"activeVariant": "a"});
+    assert_eq!(data_of(error, -32602, "Invalid cursor"), expected);
+}
+
+/// SV-13: one principal's cursor does not open for another.
+#[tokio::test]
+async fn a_cursor_belongs_to_its_principal() {
+    let server = VaryServer::builder()
+        .with_variant(variant("a"), Shop::new("a").paged(3))
+        .with_principal(|context| {
+            let parts = context.extensions.get::<http::request::Parts>();
+            let role = parts.and_then(|parts| parts.headers.get("x-role")?.to_str().ok());
+            role.unwrap_or_default().to_owned()
+        })
+        .build()
+        .unwrap();
+    let server = serve_http(server).await;
+    let one = join(&server.url, Era::Modern, json!({}), &[("x-role", "one")])
+        .await
+        .unwrap();
+    let other = join(&server.url, Era::Modern, json!({}), &[("x-role", "other")])
+        .await
+        .unwrap();
+    let list = one.under("a", "tools/list", json!({})).await.unwrap();
+    let params = json!({"cursor": list["nextCursor"]});
+    one.under("a", "tools/list", params.clone()).await.unwrap();
+    let error = other.under("a", "tools/list", params).await.unwrap_err();
+    let expected = json!({"activeVariant": "a"});
+    assert_eq!(data_of(error, -32602, "Invalid cursor"), expected);
+}

@@ -1,0 +1,181 @@
+//! Declaring a server: its capabilities, its revisions, and the errors of the builder.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use mcp_vary::variant::{DeprecationInfo, Status};
+use mcp_vary_rmcp::server::{
+    Builder, PromptView, ResourceView, ToolView, VariantHandler, VaryServer, View,
+};
+use rmcp::ServerHandler;
+use rmcp::model::{ProtocolVersion, ServerCapabilities, ServerConfig};
+use serde_json::json;
+
+use crate::shop::Shop;
+use crate::support::{NEGOTIATION, WAYS, connect, data_of, initialize, lines, modern};
+use crate::variants::variant;
+
+#[derive(Clone)]
+pub(crate) struct Empty;
+
+impl ServerHandler for Empty {}
+
+/// SV-11: the capabilities are the union, the same for all; what a variant lacks lists empty.
+#[tokio::test]
+async fn a_variant_that_lacks_a_kind_lists_none_of_it() {
+    let server = VaryServer::builder()
+        .with_variant(variant("empty"), Empty)
+        .with_variant(variant("full"), Shop::new("full"))
+        .build()
+        .unwrap();
+    for way in WAYS {
+        let client = connect(&server, way).await;
+        let capabilities = client.capabilities();
+        assert_eq!(
+            capabilities["tools"],
+            json!({"listChanged": true}),
+            "{way:?}"
+        );
+        assert_eq!(capabilities["resources"], json!({"subscribe": true}));
+        for kind in ["tools", "prompts", "resources"] {
+            assert_eq!(client.names("empty", kind).await, [""; 0]);
+        }
+        let error = client
+            .under("empty", "tools/call", json!({"name": "get_who"}))
+            .await
+            .unwrap_err();
+        let expected = json!({"activeVariant": "empty"});
+        assert_eq!(data_of(error, -32602, "Unknown tool: get_who"), expected);
+    }
+}
+
+/// Has prompts once it has been told so.
+#[derive(Clone, Default)]
+struct Growing(Arc<AtomicBool>);
+
+impl ServerHandler for Growing {
+    fn get_info(&self) -> ServerConfig {
+        let tools = ServerCapabilities::builder().enable_tools();
+        ServerConfig::new(match self.0.load(Ordering::Relaxed) {
+            true => tools.enable_prompts().build(),
+            false => tools.build(),
+        })
+    }
+}
+
+/// SV-11: what a handler can do is asked anew for each client.
+#[tokio::test]
+async fn the_capabilities_are_those_of_now() {
+    let growing = Growing::default();
+    let server = VaryServer::builder()
+        .with_negotiation()
+        .with_variant(variant("still"), Empty)
+        .with_variant(variant("growing"), growing.clone())
+        .build()
+        .unwrap();
+    for has_prompts in [false, true, true, false] {
+        growing.0.store(has_prompts, Ordering::Relaxed);
+        for way in WAYS {
+            let capabilities = connect(&server, way).await.capabilities();
+            assert_eq!(
+                capabilities.get("prompts").is_some(),
+                has_prompts,
+                "{way:?}"
+            );
+            assert_eq!(capabilities["tools"], json!({}), "{way:?}");
+            assert!(
+                capabilities["extensions"].get(NEGOTIATION).is_some(),
+                "{way:?}"
+            );
+        }
+    }
+}
+
+struct Old;
+
+impl ServerHandler for Old {
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(&[ProtocolVersion::V_2025_06_18])
+    }
+}
+
+/// SV-11: a server speaks the revisions that all its handlers speak.
+#[tokio::test]
+async fn the_revision_is_one_of_every_handlers() {
+    let server = VaryServer::builder()
+        .with_variant(variant("new"), Empty)
+        .with_variant(variant("old"), Old)
+        .build()
+        .unwrap();
+    let answers = lines(server.clone(), &[initialize(json!({}))]).await;
+    assert!(
+        answers[0].contains(r#""protocolVersion":"2025-06-18""#),
+        "{answers:?}"
+    );
+    let answers = lines(server, &[modern(1, "tools/list", json!({}), json!({}))]).await;
+    assert!(answers[0].contains("-32022"), "{answers:?}");
+}
+
+#[track_caller]
+fn is_refused(builder: Builder, expected: &str) {
+    assert_eq!(builder.build().unwrap_err().to_string(), expected);
+}
+
+/// SV-1, SV-3: every mistake of a declaration is named when it is built.
+#[test]
+fn a_wrong_declaration_is_refused_with_all_mistakes() {
+    is_refused(
+        VaryServer::builder(),
+        "nothing to serve; add a variant or a handler",
+    );
+    is_refused(
+        VaryServer::builder()
+            .with_handler(Empty)
+            .with_advertised_only()
+            .with_extension("com.example/x".parse().unwrap(), 1),
+        "there are settings for variants, but no variant; add one; \
+         the settings of the extension `com.example/x` are not a JSON object",
+    );
+    let experimental = variant("a").with_status(Status::Experimental);
+    is_refused(
+        VaryServer::builder()
+            .with_variant(experimental.clone(), Empty)
+            .with_variant(experimental, Empty)
+            .with_max_advertised(1),
+        "the number of advertised variants must be 2 to 5; \
+         variant `a` is declared twice; rename one; \
+         no variant is stable; the default must be: mark one as stable",
+    );
+    let renamed = |name: &str| ToolView::new().with_name(name);
+    let view = View::new()
+        .with_tool("x", renamed("z"))
+        .with_tool("y", renamed("z"))
+        .with_tool("y", renamed("z"))
+        .with_resource("a:b", ResourceView::new())
+        .with_resource("a:b", ResourceView::new())
+        .with_prompt("p", PromptView::new().with_name(""));
+    is_refused(
+        VaryServer::builder()
+            .with_variant(variant("a"), VariantHandler::new(Empty).with_view(view)),
+        "the view of variant `a`: `y` is described twice; keep one description; \
+         the view of variant `a`: `a:b` is described twice; keep one description; \
+         the view of variant `a`: two tools are named `z`; rename one; \
+         the view of variant `a`: a prompt has an empty name; give it another",
+    );
+}
+
+/// SV-1: a removal date that is past warns, and the variant is served.
+#[test]
+fn a_past_removal_date_warns() {
+    let mut info = DeprecationInfo::new("old");
+    info.removal_date = Some("2026-01-01".to_owned());
+    let declared = |today: &str| {
+        let server = VaryServer::builder()
+            .with_variant(variant("new"), Empty)
+            .with_variant(variant("old").deprecated(info.clone()), Empty)
+            .with_today(today.parse().unwrap());
+        server.build().unwrap().warnings().len()
+    };
+    assert_eq!((declared("2026-11-20"), declared("2025-11-20")), (1, 0));
+}

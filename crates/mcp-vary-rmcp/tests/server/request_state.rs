@@ -1,0 +1,174 @@
+//! The state of a request that takes several round trips.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use mcp_vary::cursor::CursorKeys;
+use serde_json::{Value, json};
+
+use crate::support::{Era, Wire, connect, data_of, join, serve_http};
+use crate::variants::{role, said, server, shops};
+
+const INVALID_STATE: &str = "Invalid request state";
+
+/// SV-26: the state of a request comes back to the same variant and to the same request only.
+#[tokio::test]
+async fn a_request_state_is_good_where_it_was_made() {
+    let requests = [
+        ("tools/call", json!({"name": "put_state"})),
+        ("tools/call", json!({"name": "put_other"})),
+        ("prompts/get", json!({"name": "long"})),
+        ("resources/read", json!({"uri": "shop:///long"})),
+    ];
+    for wire in [Wire::Pipe, Wire::Http] {
+        let client = connect(&server(), (Era::Modern, wire)).await;
+        for (made, (method, params)) in requests.iter().enumerate() {
+            let first = client.under("rich", method, params.clone()).await.unwrap();
+            assert_eq!(first["resultType"], "input_required");
+            assert_ne!(first["requestState"], "our own");
+            for (at, (method, params)) in requests.iter().enumerate() {
+                for (variant, is_same) in [("rich", made == at), ("plain", false)] {
+                    let mut params = params.clone();
+                    params["requestState"] = first["requestState"].clone();
+                    let again = client.under(variant, method, params).await;
+                    assert_eq!(again.is_ok(), is_same, "{wire:?} {method} {again:?}");
+                    if let Err(error) = again {
+                        let expected = json!({"activeVariant": variant});
+                        assert_eq!(data_of(error, -32602, INVALID_STATE), expected);
+                    }
+                }
+            }
+        }
+        let first = client
+            .under("rich", "tools/call", requests[0].1.clone())
+            .await
+            .unwrap();
+        let mut params = requests[0].1.clone();
+        params["requestState"] = first["requestState"].clone();
+        let second = client.under("rich", "tools/call", params).await.unwrap();
+        assert_eq!(said(&second), "our own");
+    }
+}
+
+fn again(state: &Value, arguments: &Value) -> Value {
+    json!({"name": "put_state", "arguments": arguments, "requestState": state["requestState"]})
+}
+
+/// SV-26: a state comes back with the arguments that it was made for, in whatever order.
+#[tokio::test]
+async fn a_request_state_belongs_to_its_arguments() {
+    for wire in [Wire::Pipe, Wire::Http] {
+        let client = connect(&server(), (Era::Modern, wire)).await;
+        let made = json!({"name": "put_state", "arguments": {"a": 1, "b": [2]}});
+        let state = client.under("rich", "tools/call", made).await.unwrap();
+        for (arguments, is_same) in [
+            (json!({"b": [2], "a": 1}), true),
+            (json!({"a": 1, "b": [3]}), false),
+            (json!({"a": 1}), false),
+            (json!({}), false),
+        ] {
+            let params = again(&state, &arguments);
+            let answer = client.under("rich", "tools/call", params).await;
+            assert_eq!(answer.is_ok(), is_same, "{wire:?} {arguments}");
+            if let Err(error) = answer {
+                let expected = json!({"activeVariant": "rich"});
+                assert_eq!(data_of(error, -32602, INVALID_STATE), expected);
+            }
+        }
+    }
+}
+
+/// SV-26: a state is good for a while, and after that it says so.
+#[tokio::test]
+async fn a_request_state_expires() {
+    let now = Arc::new(AtomicU64::new(1_000));
+    let clock = Arc::clone(&now);
+    let server = shops()
+        .with_clock(move || clock.load(Ordering::Relaxed))
+        .with_state_lifetime(Duration::from_secs(60));
+    let client = connect(&server.build().unwrap(), (Era::Modern, Wire::Pipe)).await;
+    let made = json!({"name": "put_state", "arguments": {}});
+    let state = client.under("rich", "tools/call", made).await.unwrap();
+    let retry = || client.under("rich", "tools/call", again(&state, &json!({})));
+    now.store(1_059, Ordering::Relaxed);
+    assert_eq!(said(&retry().await.unwrap()), "our own");
+    now.store(1_060, Ordering::Relaxed);
+    let error = retry().await.unwrap_err();
+    let expected = json!({"activeVariant": "rich"});
+    assert_eq!(
+        data_of(error, -32602, "Request state has expired"),
+        expected
+    );
+}
+
+/// SV-26: without further ado a state is good for an hour by the system's clock.
+#[tokio::test]
+async fn a_request_state_lives_for_an_hour() {
+    let made = json!({"name": "put_state", "arguments": {}});
+    let keys = CursorKeys::new([1; 32]);
+    let old = |age: u64| {
+        let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+        shops()
+            .with_cursor_keys(keys.clone())
+            .with_clock(move || now - age)
+    };
+    let fresh = shops().with_cursor_keys(keys.clone()).build().unwrap();
+    let fresh = connect(&fresh, (Era::Modern, Wire::Pipe)).await;
+    for (age, is_good) in [(3_000, true), (3_700, false)] {
+        let maker = connect(&old(age).build().unwrap(), (Era::Modern, Wire::Pipe)).await;
+        let state = maker
+            .under("rich", "tools/call", made.clone())
+            .await
+            .unwrap();
+        let answer = fresh
+            .under("rich", "tools/call", again(&state, &json!({})))
+            .await;
+        assert_eq!(answer.is_ok(), is_good, "{age}");
+        if let Err(error) = answer {
+            data_of(error, -32602, "Request state has expired");
+        }
+    }
+}
+
+/// SV-26: one principal's state does not open for another.
+#[tokio::test]
+async fn a_request_state_belongs_to_its_principal() {
+    let server = shops().with_principal(|context| role(context).unwrap_or_default().to_owned());
+    let server = serve_http(server.build().unwrap()).await;
+    let as_role = async |role| {
+        let headers = [("x-role", role)];
+        join(&server.url, Era::Modern, json!({}), &headers)
+            .await
+            .unwrap()
+    };
+    let (one, other) = (as_role("one").await, as_role("other").await);
+    let made = json!({"name": "put_state", "arguments": {}});
+    let state = one.under("rich", "tools/call", made).await.unwrap();
+    let retry = again(&state, &json!({}));
+    let error = other
+        .under("rich", "tools/call", retry.clone())
+        .await
+        .unwrap_err();
+    let expected = json!({"activeVariant": "rich"});
+    assert_eq!(data_of(error, -32602, INVALID_STATE), expected);
+    one.under("rich", "tools/call", retry).await.unwrap();
+}
+
+/// SV-26: what was never sealed reaches no handler, not even from a client whose era knows no state.
+#[tokio::test]
+async fn a_state_without_a_seal_reaches_no_handler() {
+    let client = connect(&server(), (Era::Modern, Wire::Pipe)).await;
+    let forged = json!({"requestState": "our own"});
+    let error = client
+        .under("rich", "tools/call", again(&forged, &json!({})))
+        .await
+        .unwrap_err();
+    let expected = json!({"activeVariant": "rich"});
+    assert_eq!(data_of(error, -32602, INVALID_STATE), expected);
+    let client = connect(&server(), (Era::Legacy, Wire::Pipe)).await;
+    let answer = client
+        .under("rich", "tools/call", again(&forged, &json!({})))
+        .await;
+    assert_eq!(said(&answer.unwrap()), "no state");
+}

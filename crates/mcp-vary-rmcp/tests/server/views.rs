@@ -1,0 +1,252 @@
+//! Views: what a variant shows of a handler, and under which names.
+
+use mcp_vary_rmcp::server::{PromptView, ResourceView, ToolView, VariantHandler, VaryServer, View};
+use rmcp::model::{
+    GetPromptRequestParams, GetPromptResponse, GetPromptResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    Prompt, PromptArgument, PromptMessage, Resource, ResourceTemplate, Role, Tool, ToolAnnotations,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Value, json};
+
+use crate::shop::Shop;
+use crate::support::{Client, WAYS, connect};
+use crate::variants::{said, server, variant};
+
+/// SV-11: a view selects, renames, describes and fixes arguments.
+#[tokio::test]
+async fn a_view_shows_a_handler_in_another_way() {
+    for way in WAYS {
+        let client = connect(&server(), way).await;
+        assert_eq!(
+            client.names("small", "tools").await,
+            ["who", "get_arguments", "put_tools"]
+        );
+        assert_eq!(client.names("small", "prompts").await, ["hello"]);
+        assert_eq!(client.names("small", "resources").await, ["all"]);
+        let list = client
+            .under("small", "tools/list", json!({}))
+            .await
+            .unwrap();
+        assert_eq!(list["tools"][0]["description"], "Short");
+        let schema = json!({"type": "object", "properties": {"b": {}}, "required": []});
+        assert_eq!(list["tools"][1]["inputSchema"], schema);
+
+        assert_eq!(
+            said(&client.call("small", "who", json!({})).await),
+            json!(["plain", "small"])
+        );
+        let arguments = client
+            .call("small", "get_arguments", json!({"a": 1, "b": 2}))
+            .await;
+        assert_eq!(said(&arguments), json!({"a": 7, "b": 2}));
+        let prompt = client
+            .under("small", "prompts/get", json!({"name": "hello"}))
+            .await
+            .unwrap();
+        assert_eq!(prompt["messages"][0]["content"]["text"], "greet of plain");
+    }
+}
+
+/// Has one of each, and says with what it was asked.
+struct One;
+
+impl ServerHandler for One {
+    async fn list_tools(
+        &self,
+        _params: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tool = Tool::new("tool", "its own", rmcp::model::JsonObject::new());
+        Ok(ListToolsResult::with_all_items(vec![tool]))
+    }
+
+    async fn list_prompts(
+        &self,
+        _params: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let arguments = ["tone", "topic"].map(PromptArgument::new);
+        let prompt = Prompt::new("prompt", Some("its own"), Some(arguments.into()));
+        Ok(ListPromptsResult::with_all_items(vec![prompt]))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let said = json!(request.arguments).to_string();
+        Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, said)]).into())
+    }
+
+    async fn list_resources(
+        &self,
+        _params: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let resources = ["a:1", "a:2"].map(|uri| Resource::new(uri, "its own"));
+        Ok(ListResourcesResult::with_all_items(resources.into()))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _params: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let template = ResourceTemplate::new("a:{n}", "its own");
+        Ok(ListResourceTemplatesResult::with_all_items(vec![template]))
+    }
+}
+
+/// SV-11: annotations, arguments of prompts and descriptions of resources are a view's, too.
+#[tokio::test]
+async fn a_view_describes_everything() {
+    let short = || {
+        ResourceView::new()
+            .with_name("one")
+            .with_description("Short")
+    };
+    let view = View::new()
+        .with_tool(
+            "tool",
+            ToolView::new().with_annotations(ToolAnnotations::new().read_only(true)),
+        )
+        .with_prompt("prompt", PromptView::new().with_argument("tone", "dry"))
+        .with_resource("a:1", short())
+        .with_resource("a:{n}", short());
+    let one = VariantHandler::new(One).with_view(view);
+    let server = VaryServer::builder()
+        .with_variant(variant("a"), one)
+        .build()
+        .unwrap();
+    for way in WAYS {
+        let client = connect(&server, way).await;
+        let list = async |method| client.under("a", method, json!({})).await.unwrap();
+        let tools = list("tools/list").await;
+        assert_eq!(
+            tools["tools"][0]["annotations"],
+            json!({"readOnlyHint": true}),
+            "{way:?}"
+        );
+        let prompts = list("prompts/list").await;
+        assert_eq!(
+            prompts["prompts"][0]["arguments"],
+            json!([{"name": "topic"}]),
+            "{way:?}"
+        );
+        let resources = list("resources/list").await;
+        let described = json!([
+            {"uri": "a:1", "name": "one", "description": "Short"},
+            {"uri": "a:2", "name": "its own"},
+        ]);
+        assert_eq!(resources["resources"], described, "{way:?}");
+        let templates = list("resources/templates/list").await;
+        let described = json!([{"uriTemplate": "a:{n}", "name": "one", "description": "Short"}]);
+        assert_eq!(templates["resourceTemplates"], described, "{way:?}");
+
+        let asked = json!({"name": "prompt", "arguments": {"topic": "rain", "tone": "wet"}});
+        let prompt = client.under("a", "prompts/get", asked).await.unwrap();
+        let said = prompt["messages"][0]["content"]["text"].as_str().unwrap();
+        let said: Value = serde_json::from_str(said).unwrap();
+        assert_eq!(said, json!({"topic": "rain", "tone": "dry"}), "{way:?}");
+    }
+}
+
+/// SV-11: a name that a view gives away is no longer its first owner's.
+#[tokio::test]
+async fn a_name_is_given_once() {
+    let view = View::new()
+        .with_tool("get_who", ToolView::new().with_name("get_arguments"))
+        .with_prompt("a", PromptView::new().with_name("greet"));
+    let face = VariantHandler::new(Shop::new("a")).with_view(view);
+    let server = VaryServer::builder()
+        .with_variant(variant("a"), face)
+        .build()
+        .unwrap();
+    for way in WAYS {
+        let client = connect(&server, way).await;
+        let tools = client.names("a", "tools").await;
+        assert_eq!(tools[..2], ["get_arguments", "put_tools"], "{way:?}");
+        assert_eq!(
+            said(&client.call("a", "get_arguments", json!({})).await),
+            json!(["a", "a"])
+        );
+        assert_eq!(client.names("a", "prompts").await, ["greet"]);
+        let prompt = client
+            .under("a", "prompts/get", json!({"name": "greet"}))
+            .await
+            .unwrap();
+        assert_eq!(prompt["messages"][0]["content"]["text"], "a of a");
+    }
+}
+
+/// SV-12: hidden, renamed away and unknown are the same, and the active variant is said.
+#[tokio::test]
+async fn what_a_view_hides_does_not_exist() {
+    for way in WAYS {
+        let client = connect(&server(), way).await;
+        hides(
+            &client,
+            "tools/call",
+            "name",
+            &["none", "put_progress", "get_plain", "get_who"],
+        )
+        .await;
+        hides(&client, "prompts/get", "name", &["none", "plain", "greet"]).await;
+        hides(
+            &client,
+            "resources/read",
+            "uri",
+            &["shop:///none", "shop:///plain"],
+        )
+        .await;
+    }
+}
+
+async fn hides(client: &Client, method: &str, member: &str, names: &[&str]) {
+    let mut answers = Vec::new();
+    for name in names {
+        let error = client
+            .under("small", method, json!({member: name}))
+            .await
+            .unwrap_err();
+        assert_eq!(error.data.as_ref().unwrap()["activeVariant"], "small");
+        answers.push(serde_json::to_string(&error).unwrap().replace(name, "…"));
+    }
+    answers.dedup();
+    assert_eq!(answers.len(), 1, "{answers:?}");
+}
+
+#[derive(Clone)]
+struct Described(&'static str);
+
+impl ServerHandler for Described {
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        let mut tool = Tool::default();
+        tool.name = name.to_owned().into();
+        tool.description = (name != "same").then(|| self.0.into());
+        Some(tool)
+    }
+}
+
+/// SV-11: rmcp 3.8 checks `Mcp-Param-*` headers by `get_tool` (handler/server.rs), which has no
+/// context, so that only what is the same in every variant can be said.
+#[test]
+fn headers_are_checked_where_all_variants_agree() {
+    let one = VariantHandler::new(Described("one"));
+    let hidden = View::new().with_tools(["same"]);
+    let server = VaryServer::builder()
+        .with_variant(variant("a"), one.clone())
+        .with_variant(variant("b"), Described("two"))
+        .build()
+        .unwrap();
+    assert!(server.get_tool("same").is_some() && server.get_tool("other").is_none());
+    let server = VaryServer::builder()
+        .with_variant(variant("a"), one.clone())
+        .with_variant(variant("b"), one.with_view(hidden))
+        .build()
+        .unwrap();
+    assert!(server.get_tool("same").is_some() && server.get_tool("other").is_none());
+}
