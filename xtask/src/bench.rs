@@ -64,7 +64,15 @@ pub(crate) fn bench(workspace: &Workspace, bench: &Bench) -> Result<(), String> 
 /// What the library adds to a handler of rmcp.
 fn library(workspace: &Workspace) -> Result<(), String> {
     let mut command = cargo::cargo(workspace);
-    measured(command.args(["bench", "--package", "mcp-vary-rmcp", "--bench", "overhead"]))
+    measured(command.args([
+        "bench",
+        "--profile",
+        PROFILE,
+        "--package",
+        "mcp-vary-rmcp",
+        "--bench",
+        "overhead",
+    ]))
 }
 
 fn measured(command: &mut Command) -> Result<(), String> {
@@ -80,10 +88,13 @@ fn build(workspace: &Workspace, package: &str, binary: &str) -> Result<PathBuf, 
     println!("building {binary} ...");
     let log = workspace.scratch(&format!("bench-{binary}.log"))?;
     let mut command = cargo::cargo(workspace);
-    command.args(["build", "--release", "--package", package]);
+    command.args(["build", "--profile", PROFILE, "--package", package]);
     process::run(&mut command, &log, LIMIT)?;
-    Ok(workspace.path("target/release").join(binary))
+    Ok(workspace.path("target").join(PROFILE).join(binary))
 }
+
+/// The profile of the root `Cargo.toml` that releases are built with.
+const PROFILE: &str = "dist";
 
 /// Link-time optimisation takes minutes on small machines; this only ends what hangs.
 const LIMIT: Duration = Duration::from_secs(60 * 60);

@@ -94,9 +94,14 @@ pub(crate) fn tests(workspace: &Workspace) -> Outcome {
 }
 
 /// `cargo` in the workspace.
+///
+/// Without incremental compilation: what it stores for every test binary is several times as large as the binaries,
+/// and a run over everything reuses none of it.
 pub(crate) fn cargo(workspace: &Workspace) -> Command {
     let mut command = process::command(env!("CARGO"));
-    command.current_dir(workspace.path(""));
+    command
+        .current_dir(workspace.path(""))
+        .env("CARGO_INCREMENTAL", "0");
     command
 }
 
