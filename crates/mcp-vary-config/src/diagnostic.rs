@@ -124,38 +124,18 @@ pub(super) fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
         return None;
     }
     let wanted = plain(written);
-    let allowed = (wanted.len() / 3).min(2);
+    let allowed = (wanted.chars().count() / 3).min(2);
     let distances = known
         .iter()
-        .map(|known| (distance(&wanted, &plain(known)), *known));
+        .map(|known| (strsim::osa_distance(&wanted, &plain(known)), *known));
     let (distance, known) = distances.min_by_key(|(distance, _)| *distance)?;
     (distance <= allowed).then_some(known)
 }
 
-/// Small letters without what separates words.
-fn plain(key: &str) -> Vec<char> {
+/// The key in lower case, without the characters that separate its words.
+fn plain(key: &str) -> String {
     let kept = key.chars().filter(|c| !matches!(c, '-' | '_' | '.' | ' '));
     kept.flat_map(char::to_lowercase).collect()
-}
-
-/// How many letters to add, remove, replace, or swap with the next, to come from `a` to `b`.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, y) in b.iter().enumerate() {
-            let mut least = (last[j] + usize::from(x != y))
-                .min(last[j + 1] + 1)
-                .min(row[j] + 1);
-            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
-                least = least.min(before[j - 1] + 1);
-            }
-            row.push(least);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
 }
 
 /// No setting is longer, and the work grows with it.

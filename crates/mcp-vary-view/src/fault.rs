@@ -132,34 +132,13 @@ pub(super) fn nearest<'a>(written: &str, known: impl Iterator<Item = &'a str>) -
         .map(|(_, name)| name)
 }
 
-/// How many letters are to be changed, added or taken out, `-` and `_` and case being the same; many
-/// where either is long.
+/// The edit distance; `-` and `_` count as the same, and so do upper and lower case. [`usize::MAX`] if a text is long.
 fn distance(one: &str, other: &str) -> usize {
-    let letters = |text: &str| -> Vec<char> {
-        let same = |c: char| {
-            if c == '-' {
-                '_'
-            } else {
-                c.to_ascii_lowercase()
-            }
-        };
-        text.chars().map(same).collect()
-    };
     if one.len() > LONGEST_COMPARED || other.len() > LONGEST_COMPARED {
         return usize::MAX;
     }
-    let (one, other) = (letters(one), letters(other));
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, letter) in one.iter().enumerate() {
-        let mut corner = row[0];
-        row[0] = at + 1;
-        for (place, facing) in other.iter().enumerate() {
-            let changed = corner + usize::from(letter != facing);
-            corner = row[place + 1];
-            row[place + 1] = changed.min(corner + 1).min(row[place] + 1);
-        }
-    }
-    row[other.len()]
+    let plain = |text: &str| text.to_ascii_lowercase().replace('-', "_");
+    strsim::levenshtein(&plain(one), &plain(other))
 }
 
 const LONGEST_COMPARED: usize = 64;
