@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName};
 use mcp_vary::variant::VariantId;
+use percent_encoding::percent_decode_str;
 
 use crate::selection::rules::ClientRule;
 
@@ -76,24 +77,19 @@ impl Told {
     }
 }
 
-/// The id in `/mcp/v/<id>`, its percent-encoding undone; `None` when the path is another.
+/// The id in `/mcp/v/<id>`, percent-decoded; `None` if the path is different.
 fn variant_in(path: &str) -> Option<String> {
-    let written = path.strip_prefix(VARIANT_PATH)?;
-    let mut bytes = Vec::with_capacity(written.len());
-    let mut rest = written.bytes();
-    while let Some(byte) = rest.next() {
-        let byte = match byte {
-            b'/' => return None,
-            b'%' => {
-                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-                let (high, low) = (digit(rest.next())?, digit(rest.next())?);
-                u8::try_from(high * 16 + low).ok()?
-            }
-            byte => byte,
-        };
-        bytes.push(byte);
+    let encoded = path.strip_prefix(VARIANT_PATH)?;
+    // The decoder leaves an incomplete escape as it is; such a path names no variant.
+    let is_escape = |after: &str| {
+        let digits = after.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    if encoded.contains('/') || !encoded.split('%').skip(1).all(is_escape) {
+        return None;
     }
-    String::from_utf8(bytes).ok().filter(|id| !id.is_empty())
+    let id = percent_decode_str(encoded).decode_utf8().ok()?;
+    (!id.is_empty()).then(|| id.into_owned())
 }
 
 /// The variants that there are for a client, as indices into the catalogue's views.
