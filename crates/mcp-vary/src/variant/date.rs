@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use jiff::{SignedDuration, civil};
+
 /// A day, read from an RFC 3339 date or date and time.
 ///
 /// Of a date and time the day counts as written, in its own offset: what is compared are days.
@@ -19,11 +21,7 @@ use std::str::FromStr;
 /// # Ok::<(), mcp_vary::variant::DateError>(())
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct Date {
-    year: u16,
-    month: u8,
-    day: u8,
-}
+pub struct Date(civil::Date);
 
 /// A text is not a date that the calendar has, as RFC 3339 writes it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
@@ -35,40 +33,15 @@ impl Date {
     /// The day in UTC that is `seconds` after the start of 1970. After the year 9999, its last day.
     #[must_use]
     pub fn from_unix(seconds: u64) -> Self {
-        let mut days = seconds / 86_400;
-        for year in 1970..=9999 {
-            for month in 1..=12 {
-                let length = u64::from(days_in(year, month));
-                if days < length {
-                    // Less than the length of a month.
-                    let day = days as u8 + 1;
-                    return Self { year, month, day };
-                }
-                days -= length;
-            }
-        }
-        Self {
-            year: 9999,
-            month: 12,
-            day: 31,
-        }
+        let since_1970 = SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX));
+        let day = civil::date(1970, 1, 1).checked_add(since_1970);
+        Self(day.unwrap_or(civil::Date::MAX))
     }
 
     /// How many days this is after `earlier`; negative when it is before.
     #[must_use]
     pub fn days_since(self, earlier: Self) -> i64 {
-        self.number() - earlier.number()
-    }
-
-    /// The number of the day, counted from the year 0.
-    fn number(self) -> i64 {
-        let years = i64::from(self.year);
-        let before = (years - 1).max(0);
-        let leap_days = before / 4 - before / 100 + before / 400 + i64::from(years > 0);
-        let months: i64 = (1..self.month)
-            .map(|m| i64::from(days_in(self.year, m)))
-            .sum();
-        years * 365 + leap_days + months + i64::from(self.day)
+        self.0.duration_since(earlier.0).as_secs() / SECONDS_PER_DAY
     }
 }
 
@@ -77,26 +50,25 @@ impl FromStr for Date {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (date, rest) = text.split_at_checked(10).ok_or(DateError)?;
-        let year = field(date, 0, 4)?;
-        let month = field(date, 5, 2)? as u8;
-        let day = field(date, 8, 2)? as u8;
-        let separated = &date[4..5] == "-" && &date[7..8] == "-";
-        let exists = (1..=12).contains(&month) && (1..=days_in(year, month)).contains(&day);
-        if separated && exists && (rest.is_empty() || is_time(rest)) {
-            return Ok(Self { year, month, day });
+        let is_rfc_3339 = matches!(date.as_bytes(), [_, _, _, _, b'-', _, _, b'-', _, _]);
+        if !is_rfc_3339 || !(rest.is_empty() || is_time(rest)) {
+            return Err(DateError);
         }
-        Err(DateError)
+        // `jiff` also reads other forms of ISO 8601, so that the fields are taken one by one.
+        let (year, month, day) = (field(date, 0, 4)?, field(date, 5, 2)?, field(date, 8, 2)?);
+        let day = civil::Date::new(year, month as i8, day as i8);
+        day.map(Self).map_err(|_| DateError)
     }
 }
 
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
+        self.0.fmt(f)
     }
 }
 
 /// The `width` digits that stand at `at`.
-fn field(text: &str, at: usize, width: usize) -> Result<u16, DateError> {
+fn field(text: &str, at: usize, width: usize) -> Result<i16, DateError> {
     let digits = text.get(at..at + width).ok_or(DateError)?;
     if !digits.bytes().all(|b| b.is_ascii_digit()) {
         return Err(DateError);
@@ -132,15 +104,7 @@ fn is_offset(text: &str) -> bool {
     }
 }
 
-fn days_in(year: u16, month: u8) -> u8 {
-    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    match month {
-        2 if leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
+const SECONDS_PER_DAY: i64 = 86_400;
 
 #[cfg(test)]
 mod tests {
