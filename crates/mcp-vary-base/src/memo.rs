@@ -1,78 +1,51 @@
-//! Values that were read from texts, by the text.
+//! A cache of the values that were parsed from texts.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use foldhash::quality::RandomState;
-use indexmap::IndexMap;
+use quick_cache::Weighter;
+use quick_cache::sync::{Cache, DefaultLifecycle};
 
-/// What was read from capabilities, by the bytes they were written in.
+/// Values by the text that they were parsed from.
 ///
-/// Modern clients send the same capabilities with every request. Two generations bound the memory:
-/// when the young one is full it becomes the old one, and what is used again moves back.
+/// Modern clients send the same capabilities with every request. The cache is bounded in bytes and split into
+/// shards with a lock each; a hit takes a read lock on one shard.
 #[derive(Debug)]
 pub struct Memo<T> {
-    generations: Mutex<Generations<T>>,
+    // The hash has a random key, so that no client can choose texts that collide.
+    cache: Cache<Box<str>, Arc<T>, TextBytes, RandomState>,
 }
 
-#[derive(Debug)]
-struct Generations<T> {
-    young: Generation<T>,
-    old: Generation<T>,
-    /// What a generation may cost.
-    capacity: usize,
-    cost: usize,
-}
+/// Weighs an entry by its text.
+#[derive(Clone, Debug)]
+struct TextBytes;
 
-/// Hashed, since texts of clients begin alike, which makes an order of them slow; and with a key, so that
-/// no client can choose texts that collide.
-type Generation<T> = IndexMap<Box<str>, Arc<T>, RandomState>;
-
-/// Longer texts are read anew each time.
-const MAX_REMEMBERED: usize = 8 << 10;
-
-/// What an entry costs beside its text, in bytes; roughly.
-const ENTRY: usize = 1 << 10;
-
-impl<T> Generations<T> {
-    fn get(&mut self, text: &str) -> Option<Arc<T>> {
-        if let Some(known) = self.young.get(text) {
-            return Some(Arc::clone(known));
-        }
-        let (text, known) = self.old.swap_remove_entry(text)?;
-        self.insert(text, Arc::clone(&known));
-        Some(known)
-    }
-
-    fn insert(&mut self, text: Box<str>, value: Arc<T>) {
-        let cost = text.len() + ENTRY;
-        if self.cost + cost > self.capacity {
-            self.old = std::mem::take(&mut self.young);
-            self.cost = 0;
-        }
-        self.cost += cost;
-        self.young.insert(text, value);
+impl<T> Weighter<Box<str>, Arc<T>> for TextBytes {
+    fn weight(&self, text: &Box<str>, _: &Arc<T>) -> u64 {
+        (text.len() + ENTRY) as u64
     }
 }
 
 impl<T> Memo<T> {
-    /// `capacity` is in bytes, for each of two generations.
+    /// A cache of at most twice `capacity` bytes.
     pub fn new(capacity: usize) -> Self {
-        Self {
-            generations: Mutex::new(Generations {
-                young: Generation::default(),
-                old: Generation::default(),
-                capacity,
-                cost: 0,
-            }),
-        }
+        let capacity = 2 * capacity;
+        let cache = Cache::with(
+            capacity / ENTRY,
+            capacity as u64,
+            TextBytes,
+            RandomState::default(),
+            DefaultLifecycle::default(),
+        );
+        Self { cache }
     }
 
-    /// What was read from `text` before, else what `read` makes of it now.
+    /// The value that was parsed from `text` earlier, else the result of `read`, which is then remembered.
     pub fn get_or_read(&self, text: &str, read: impl FnOnce(&str) -> T) -> Arc<T> {
         self.get_if(text, |_| true, read)
     }
 
-    /// What is remembered if it is as `is_wanted` says, else what is read, which takes its place.
+    /// The remembered value if it passes `is_wanted`, else the result of `read`, which replaces it.
     pub fn get_if(
         &self,
         text: &str,
@@ -82,28 +55,27 @@ impl<T> Memo<T> {
         if text.len() > MAX_REMEMBERED {
             return Arc::new(read(text));
         }
-        let known = self.lock().get(text);
+        let known = self.cache.get(text);
         if let Some(known) = known.filter(|known| is_wanted(known)) {
             return known;
         }
         let value = Arc::new(read(text));
-        self.lock().insert(text.into(), Arc::clone(&value));
+        self.cache.insert(text.into(), Arc::clone(&value));
         value
     }
 
-    /// How many are remembered.
+    /// The number of remembered values.
     #[expect(clippy::len_without_is_empty, reason = "tests count what is stored")]
     pub fn len(&self) -> usize {
-        let generations = self.lock();
-        generations.young.len() + generations.old.len()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Generations<T>> {
-        self.generations
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.cache.len()
     }
 }
+
+/// Longer texts are parsed each time.
+const MAX_REMEMBERED: usize = 8 << 10;
+
+/// What an entry costs beside its text, in bytes; roughly.
+const ENTRY: usize = 1 << 10;
 
 #[cfg(test)]
 mod tests {
