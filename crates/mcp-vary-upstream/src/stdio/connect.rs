@@ -198,9 +198,9 @@ fn start(
         last_words: LastWords::default(),
     });
     let streams = (
-        process.child.stdin.take(),
-        process.child.stdout.take(),
-        process.child.stderr.take(),
+        process.child.stdin().take(),
+        process.child.stdout().take(),
+        process.child.stderr().take(),
     );
     let (Some(stdin), Some(stdout), Some(stderr)) = streams else {
         let reason = "its standard streams are not there".into();

@@ -1,4 +1,4 @@
-//! A child process with everything that it starts.
+//! A child process with all processes that it starts.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,21 +8,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mcp_vary_wire::sanitize::excerpt;
-use tokio::process::{Child, Command};
+use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
+use tokio::process::Command;
 
 use crate::chain;
 use crate::error::ConnectError;
 
-/// A child that leads a process group of its own.
+/// A child process that leads a process group; on Windows, a job object.
 ///
 /// # Properties
 ///
-/// Dropping it kills the group, so that neither the child nor what it started (package runners start
-/// the real server) outlives its owner, even when the owner's task is aborted.
+/// Dropping it kills the group, so that neither the child nor the processes that it started (package runners start
+/// the real server) outlive the connection, even when the task that supervises it is aborted. The job object is not
+/// covered by tests.
 #[derive(Debug)]
 pub(super) struct Process {
-    pub(super) child: Child,
-    group: Group,
+    pub(super) child: Box<dyn ChildWrapper>,
+    /// The group was killed; its number may since have been given to another one.
+    is_killed: bool,
 }
 
 impl Process {
@@ -45,41 +48,69 @@ impl Process {
             .envs(env)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
+            .stderr(Stdio::piped());
         if let Some(gateways) = gateways {
             command.env(chain::VARIABLE, gateways);
         }
         if let Some(cwd) = cwd {
             command.current_dir(cwd);
         }
+        let mut command = CommandWrap::from(command);
+        command.wrap(KillOnDrop);
         #[cfg(unix)]
-        command.process_group(0);
+        command.wrap(process_wrap::tokio::ProcessGroup::leader());
+        #[cfg(windows)]
+        command.wrap(process_wrap::tokio::JobObject);
         let child = command
             .spawn()
             .map_err(|error| cannot_start(server, program, cwd, &error))?;
-        let group = Group(child.id());
-        Ok(Self { child, group })
+        Ok(Self {
+            child,
+            is_killed: false,
+        })
     }
 
-    /// Waits until the child has ended, then ends the rest of its group.
+    /// Waits until the child has ended, then kills the other processes of its group.
     pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
-        let status = self.child.wait().await;
-        self.group.end();
+        // The group's own `wait` would wait for the others, too, where this process adopts orphans (as process 1).
+        let status = self.child.inner_mut().wait().await;
+        self.kill_group();
         status
     }
 
-    /// Ends the group: waits, asks with `SIGTERM`, waits, kills. Its input must be closed already.
+    /// Ends the group: waits, sends `SIGTERM`, waits, kills. Its input must be closed already.
     ///
     /// The order is that of the specification, 2025-11-25, `basic/lifecycle`, "Shutdown".
     pub(super) async fn stop(&mut self, grace: Duration) {
         if tokio::time::timeout(grace, self.wait()).await.is_err() {
-            self.group.signal(Signal::Terminate);
+            self.terminate_group();
             let _ = tokio::time::timeout(grace, self.wait()).await;
         }
-        self.group.end();
-        let _ = self.child.start_kill();
-        let _ = self.child.wait().await;
+        self.kill_group();
+        let _ = self.child.inner_mut().wait().await;
+    }
+
+    #[cfg(unix)]
+    fn terminate_group(&self) {
+        let _ = self.child.signal(rustix::process::Signal::TERM.as_raw());
+    }
+
+    /// Windows has no signal that asks a process to end.
+    #[cfg(not(unix))]
+    fn terminate_group(&self) {}
+
+    fn kill_group(&mut self) {
+        if !self.is_killed {
+            // An error means that the group has ended already.
+            let _ = self.child.start_kill();
+            self.is_killed = true;
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill_group();
     }
 }
 
@@ -103,46 +134,5 @@ fn cannot_start(
             program,
             reason: error.to_string(),
         },
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Signal {
-    Terminate,
-    Kill,
-}
-
-/// The process group of a child, killed when dropped.
-#[derive(Debug)]
-struct Group(Option<u32>);
-
-impl Group {
-    /// Kills what is left; afterwards the number may belong to someone else and is forgotten.
-    fn end(&mut self) {
-        self.signal(Signal::Kill);
-        self.0 = None;
-    }
-
-    #[cfg(unix)]
-    fn signal(&self, signal: Signal) {
-        use rustix::process::{Pid, Signal as Number, kill_process_group};
-        let number = match signal {
-            Signal::Terminate => Number::TERM,
-            Signal::Kill => Number::KILL,
-        };
-        let leader = self.0.and_then(|id| i32::try_from(id).ok());
-        if let Some(group) = leader.and_then(Pid::from_raw) {
-            // A group that is gone already is what was wanted.
-            let _ = kill_process_group(group, number);
-        }
-    }
-
-    #[cfg(not(unix))]
-    fn signal(&self, _: Signal) {}
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.end();
     }
 }
